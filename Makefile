@@ -87,7 +87,7 @@ install-matrix: $(STAMP)  ## install the wheel into empty environments of each P
 platform-table: $(STAMP)  ## ask the package index which platforms have wheels of everything; needs uv
 	$(BIN)/python scripts/platform_table.py
 
-check: $(STAMP)  ## check formatting, lint, types, layers and budgets of lines
+check: $(STAMP)  ## check formatting, lint, types, layers and budgets of tokens
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -1,6 +1,8 @@
-"""Build hook: the addresses of the project, if `REPOSITORY` names its repository, and the README as an index shows it.
+"""Build hook: the addresses of the project, if `REPOSITORY` names its repository, and the README as
+an index shows it.
 
-Without `REPOSITORY` the package states no address, and the links of its README stay relative. `make dist` requires it.
+Without `REPOSITORY` the package states no address, and the links of its README stay relative. `make
+dist` requires it.
 """
 
 import os
@@ -62,7 +64,9 @@ def registry_name(repository: str, package: str) -> str:
 
 
 def with_absolute_links(text: str, repository: str) -> str:
-    """Return Markdown whose links to files of the repository have its address; images are linked as they are."""
+    """Return Markdown whose links to files of the repository have its address; images are linked as
+    they are.
+    """
 
     def in_markdown(found: re.Match[str]) -> str:
         mark, label, target = found.groups()

@@ -1,8 +1,9 @@
 """Abstention: does a search know when it has nothing, and keep its evidence when it has the answer?
 
-The questions are in `sets/*-abstention.jsonl` (`sets/README.md` describes them). A question with an answer is kept if
-one of the first five hits is a right record with evidence better than none; a near miss or a far-off question is a
-false alarm if the answer has any evidence. By catalogue and in sum.
+The questions are in `sets/*-abstention.jsonl` (`sets/README.md` describes them). A question with an
+answer is kept if one of the first five hits is a right record with evidence better than none; a
+near miss or a far-off question is a false alarm if the answer has any evidence. By catalogue and in
+sum.
 """
 
 import argparse
@@ -34,7 +35,11 @@ LIBRARIES = {
 }
 """The library that has each catalogue of a set."""
 DEPTH = 5
-KINDS = {"answer": "answers kept", "near": "near misses with evidence", "far": "far off with evidence"}
+KINDS = {
+    "answer": "answers kept",
+    "near": "near misses with evidence",
+    "far": "far off with evidence",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +54,16 @@ class Question:
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def is_answered_by(self, record: Record) -> bool:
-        """Tell whether a record is a right one: by id, as a passage of a document, or by a value."""
+        """Tell whether a record is a right one: by id, as a passage of a document, or by a
+        value.
+        """
         named = record.id in self.answers or record.id.split("#")[0] in self.answers
         if named and self.contains:
-            return any(self.contains in text for value in record.fields.values() for text in texts_of(value))
+            return any(
+                self.contains in text
+                for value in record.fields.values()
+                for text in texts_of(value)
+            )
         has_value = any(
             wanted.casefold() in {text.casefold() for text in texts_of(record.get(name))}
             for name, values in self.where.items()
@@ -63,7 +74,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of a question: whether it was right, and what was found, for those who look into it."""
+    """What came of a question: whether it was right, and what was found, for those who look into
+    it.
+    """
 
     question: Question
     has_evidence: bool
@@ -105,7 +118,10 @@ def ask(view: CatalogueView, question: Question) -> Answer:
     page = view.search(question.query, scope=WHOLE, limit=DEPTH)
     labels = [hit.label for hit in page.hits]  # None where a hit has no evidence
     right = [question.is_answered_by(hit.record) for hit in page.hits]
-    shown = [f"{view.spec.title_of(hit.record)} ({label or '–'})" for hit, label in zip(page.hits, labels, strict=True)]
+    shown = [
+        f"{view.spec.title_of(hit.record)} ({label or '–'})"
+        for hit, label in zip(page.hits, labels, strict=True)
+    ]
     return Answer(
         question=question,
         has_evidence=page.evidence is not Evidence.NONE,
@@ -121,7 +137,10 @@ def shares(answers: Sequence[tuple[str, Answer]]) -> dict[str, Any]:
         for group in (catalogue, "all"):
             values[group][answer.question.kind].append(answer.value)
     return {
-        group: {KINDS[kind]: build_figure(found, lower_is_better=kind != "answer") for kind, found in by_kind.items()}
+        group: {
+            KINDS[kind]: build_figure(found, lower_is_better=kind != "answer")
+            for kind, found in by_kind.items()
+        }
         for group, by_kind in values.items()
     }
 
@@ -144,16 +163,23 @@ def load_questions(path: Path) -> list[Question]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries")
     parser.add_argument("--only", default="", help="one catalogue")
-    parser.add_argument("--show", action="store_true", help="list the questions that went wrong, with the best hits")
+    parser.add_argument(
+        "--show", action="store_true", help="list the questions that went wrong, with the best hits"
+    )
     options = parser.parse_args()
     answers = list(ask_all(options.home, options.only))
     if options.show:
         for catalogue, answer in answers:
             if not answer.is_right:
-                print(f"{catalogue}, {answer.question.kind}: {answer.question.query}\n    {answer.best}")
+                print(
+                    f"{catalogue}, {answer.question.kind}: {answer.question.query}\n   "
+                    f" {answer.best}"
+                )
     for name, figure in flatten(shares(answers)).items():
         print(f"{name:50} {figure}")
 

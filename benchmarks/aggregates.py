@@ -1,8 +1,9 @@
-"""`python benchmarks/aggregates.py`: the time that counting and summing takes on the real anime catalogue.
+"""`python benchmarks/aggregates.py`: the time that counting and summing takes on the real anime
+catalogue.
 
-Controls for: the machine (all in one process, each call beside a search of the same catalogue), warm caches (each call
-is made before it is timed), and correctness (the groups of one call are compared with SQLite's GROUP BY over the same
-records, which is timed too).
+Controls for: the machine (all in one process, each call beside a search of the same catalogue),
+warm caches (each call is made before it is timed), and correctness (the groups of one call are
+compared with SQLite's GROUP BY over the same records, which is timed too).
 """
 
 import argparse
@@ -31,14 +32,23 @@ CALLS = {
     "by tags": {"by": ["tags"], "of": "episodes"},
     "by tags and type": {"by": ["tags", "type"], "of": "episodes"},
     "by tags, sorted by median": {"by": ["tags"], "of": "episodes", "sort": "median"},
-    "with filters and words": {"by": ["type"], "of": "episodes", "query": "space", "filters": {"year": {"min": 1990}}},
+    "with filters and words": {
+        "by": ["type"],
+        "of": "episodes",
+        "query": "space",
+        "filters": {"year": {"min": 1990}},
+    },
 }
 SQL = "SELECT type, count(*), min(episodes), max(episodes), sum(episodes) FROM anime GROUP BY type"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, help="a library with the catalogue anime; by default STACKROOM_HOME")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--home", type=Path, help="a library with the catalogue anime; by default STACKROOM_HOME"
+    )
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -58,7 +68,8 @@ def measure(rounds: int) -> dict[str, dict[str, float]]:
         for name, arguments in CALLS.items()
     }
     asked["the records of a group"] = lambda: tools.search(
-        LOCAL_USER, SearchParams(query="*", filters={"type": ["OVA"], "year": {"min": 1990, "max": 1999}})
+        LOCAL_USER,
+        SearchParams(query="*", filters={"type": ["OVA"], "year": {"min": 1990, "max": 1999}}),
     )
     asked["a search"] = lambda: tools.search(LOCAL_USER, SearchParams(query="pirates in space"))
     asked["SQLite, by a value"] = lambda: table.execute(SQL).fetchall()
@@ -104,13 +115,18 @@ def in_sqlite(catalogue: OpenCatalogue) -> sqlite3.Connection:
 
 def require_same(tools: GenericTools, table: sqlite3.Connection) -> None:
     (found,) = tools.browse(LOCAL_USER, BrowseParams(by=["type"], of="episodes")).catalogues
-    groups = {one.values["type"]: (one.count, one.min, one.max, one.sum) for one in found.groups or ()}
+    groups = {
+        one.values["type"]: (one.count, one.min, one.max, one.sum) for one in found.groups or ()
+    }
     assert groups == {kind: tuple(figures) for kind, *figures in table.execute(SQL)}
 
 
 def as_text(report: dict[str, dict[str, float]]) -> str:
     width = max(map(len, report))
-    rows = [f"{name:{width}}  {one['p50_ms']:7.1f}  {one['cpu_ms']:7.1f}" for name, one in report.items()]
+    rows = [
+        f"{name:{width}}  {one['p50_ms']:7.1f}  {one['cpu_ms']:7.1f}"
+        for name, one in report.items()
+    ]
     return "\n".join([f"{'':{width}}  {'p50 ms':>7}  {'CPU ms':>7}", *rows])
 
 

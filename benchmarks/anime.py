@@ -1,8 +1,9 @@
 """`make bench`: latency, start and memory on the real anime data, in one run.
 
-Controls for: the machine (everything in one process or interleaved), warm caches (each kind of question is asked before
-it is timed), the SDK's own start (a bare server is started beside ours), and the text engine (SQLite FTS5 answers the
-same tokens on the same records, top 10, query by query in turn).
+Controls for: the machine (everything in one process or interleaved), warm caches (each kind of
+question is asked before it is timed), the SDK's own start (a bare server is started beside ours),
+and the text engine (SQLite FTS5 answers the same tokens on the same records, top 10, query by query
+in turn).
 """
 
 import argparse
@@ -31,8 +32,12 @@ STARTS = 5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, default=Path(tempfile.gettempdir()) / "stackroom-bench" / "anime")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--home", type=Path, default=Path(tempfile.gettempdir()) / "stackroom-bench" / "anime"
+    )
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -40,7 +45,9 @@ def main() -> None:
         sys.exit(f"{DATA} is not here: this benchmark needs the real data")
     os.environ["STACKROOM_HOME"] = str(options.home)
     if not (options.home / "catalogues" / "anime" / "pack").is_dir():
-        subprocess.run([sys.executable, "-m", "stackroom", "add", str(DATA), "--as", "anime"], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "stackroom", "add", str(DATA), "--as", "anime"], check=True
+        )
     report = measure(options.questions)
     print(json.dumps(report, indent=2) if options.json else as_text(report))
 
@@ -63,10 +70,16 @@ def compare_with_fts5(catalogue, count: int) -> dict:
     keys = reader.scan(scope=WHOLE, limit=1_000_000)
     records = reader.fetch(keys[: len(keys)], scope=WHOLE) if len(keys) < 30_000 else {}
     table = sqlite3.connect(":memory:")
-    table.execute("CREATE VIRTUAL TABLE texts USING fts5(body, tokenize = 'unicode61', content = '', columnsize = 1)")
+    table.execute(
+        "CREATE VIRTUAL TABLE texts USING fts5(body, tokenize = 'unicode61', content = '',"
+        " columnsize = 1)"
+    )
     table.executemany(
         "INSERT INTO texts (rowid, body) VALUES (?, ?)",
-        ((key, " ".join(text_tokens(record, catalogue.spec.searched_fields))) for key, record in records.items()),
+        (
+            (key, " ".join(text_tokens(record, catalogue.spec.searched_fields)))
+            for key, record in records.items()
+        ),
     )
     ours, theirs = [], []
     for key in keys[:: max(1, len(keys) // count)]:
@@ -78,7 +91,9 @@ def compare_with_fts5(catalogue, count: int) -> dict:
         reader.lexical(query, scope=WHOLE, limit=10)
         middle = time.perf_counter()
         match = " OR ".join(f'"{token}"' for token, _ in query.terms)
-        table.execute("SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT 10", (match,)).fetchall()
+        table.execute(
+            "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT 10", (match,)
+        ).fetchall()
         ours.append((middle - start) * 1000)
         theirs.append((time.perf_counter() - middle) * 1000)
     return {
@@ -99,7 +114,9 @@ def compare_starts() -> dict:
     ours, bare, memory = [], [], []
     for _ in range(STARTS):
         bare.append(time_start(bare_command, "echo", {"query": "x"})[0])
-        seconds, megabytes = time_start(serve_command("anime"), "search_anime", {"query": "melancholy slice of life"})
+        seconds, megabytes = time_start(
+            serve_command("anime"), "search_anime", {"query": "melancholy slice of life"}
+        )
         ours.append(seconds)
         memory.append(megabytes)
     return {
@@ -117,7 +134,9 @@ def percentile(values: list[float], share: int) -> float:
 def as_text(report: dict) -> str:
     lines = [f"{report['records']} records", f"{'':24}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}"]
     for name, timing in report["timings"].items():
-        lines.append(f"{name:24}{timing['p50_ms']:9.2f}{timing['p95_ms']:9.2f}{timing['cpu_ms']:9.2f}")
+        lines.append(
+            f"{name:24}{timing['p50_ms']:9.2f}{timing['p95_ms']:9.2f}{timing['cpu_ms']:9.2f}"
+        )
     for part in ("text engine", "start"):
         lines += [f"{part}:"] + [f"  {name}: {value}" for name, value in report[part].items()]
     return "\n".join(lines)

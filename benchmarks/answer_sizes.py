@@ -1,10 +1,12 @@
-"""The size of every tool's answers and of resources over a library: by default, with a small budget, over all pages.
+"""The size of every tool's answers and of resources over a library: by default, with a small
+budget, over all pages.
 
     STACKROOM_HOME=… python benchmarks/answer_sizes.py
 
-A token is taken as four bytes of the longer form of an answer: the structured content as `json.dumps` writes it, or
-its text. A tool whose catalogue the library does not have is left out. The command fails where an answer is larger than
-its budget, or where the pages of a small budget lack an item of the whole answer.
+A token is taken as four bytes of the longer form of an answer: the structured content as
+`json.dumps` writes it, or its text. A tool whose catalogue the library does not have is left out.
+The command fails where an answer is larger than its budget, or where the pages of a small budget
+lack an item of the whole answer.
 """
 
 import json
@@ -31,7 +33,9 @@ BYTES_A_TOKEN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A call of a tool, and the places of the lists that are continued; empty where there are none."""
+    """A call of a tool, and the places of the lists that are continued; empty where there are
+    none.
+    """
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -45,16 +49,29 @@ GENERIC_CALLS = [
     Measured(tool="fetch", arguments={"id": "anime/mal-21"}, items="text"),
     Measured(tool="similar", arguments={"id": "anime/mal-1"}, items="results"),
     Measured(tool="browse", items="catalogues.fields"),
-    Measured(tool="browse", arguments={"catalogue": "anime", "field": "tags"}, items="catalogues.fields.values"),
-    Measured(tool="browse", arguments={"catalogue": "papers", "field": "venue"}, items="catalogues.fields.values"),
+    Measured(
+        tool="browse",
+        arguments={"catalogue": "anime", "field": "tags"},
+        items="catalogues.fields.values",
+    ),
+    Measured(
+        tool="browse",
+        arguments={"catalogue": "papers", "field": "venue"},
+        items="catalogues.fields.values",
+    ),
 ]
 ANIME_CALLS = [
     Measured(tool="search_anime", arguments={"query": "a journey through space"}, items="results"),
     Measured(tool="search_anime", arguments={"query": "進撃の巨人"}, items="results"),
-    Measured(tool="recommend_similar", arguments={"titles": ["Cowboy Bebop"]}, items="recommendations"),
+    Measured(
+        tool="recommend_similar", arguments={"titles": ["Cowboy Bebop"]}, items="recommendations"
+    ),
     Measured(
         tool="recommend_similar",
-        arguments={"titles": ["Naruto", "One Piece"], "preferences": "post-2010, darker, not horror"},
+        arguments={
+            "titles": ["Naruto", "One Piece"],
+            "preferences": "post-2010, darker, not horror",
+        },
         items="recommendations",
     ),
     Measured(tool="get_anime_details", arguments={"title": "One Piece"}),
@@ -71,15 +88,23 @@ PAPER_CALLS = [
     ),
 ]
 DOCUMENT_CALLS = [
-    Measured(tool="search_documents", arguments={"query": "how much holiday may I take"}, items="results"),
-    Measured(tool="search_documents", arguments={"query": "code review", "neighbours": 2}, items="results"),
+    Measured(
+        tool="search_documents", arguments={"query": "how much holiday may I take"}, items="results"
+    ),
+    Measured(
+        tool="search_documents",
+        arguments={"query": "code review", "neighbours": 2},
+        items="results",
+    ),
     Measured(tool="search_handbook", arguments={"query": "code review"}, items="results"),
     Measured(tool="ping"),
 ]
 KINDS = "artists.items,albums.items,tracks.items"
 MUSIC_CALLS = [
     Measured(tool="catalog.search", arguments={"query": "piano"}, items=KINDS),
-    Measured(tool="catalog.search", arguments={"query": "love", "kind": "track"}, items="tracks.items"),
+    Measured(
+        tool="catalog.search", arguments={"query": "love", "kind": "track"}, items="tracks.items"
+    ),
     Measured(
         tool="catalog.get",
         arguments={"query_type": "artist", "id": "Johann Sebastian Bach"},
@@ -102,7 +127,9 @@ MUSIC_CALLS = [
 ]
 JUDOKA_CALLS = [
     Measured(tool="query_rag", arguments={"query": "strongest judoka from Japan"}, items="results"),
-    Measured(tool="judokon.search", arguments={"query": "strongest judoka from Japan"}, items="results"),
+    Measured(
+        tool="judokon.search", arguments={"query": "strongest judoka from Japan"}, items="results"
+    ),
     Measured(tool="judokon.getById", arguments={"id": 1}),
     Measured(tool="judokon.compare", arguments={"idA": 1, "idB": 2}),
     Measured(tool="judokon.suggestOpponent", arguments={"id": 1}, items="opponents"),
@@ -147,10 +174,16 @@ def main() -> None:
     gate = app.build_gate()
     tools = {tool.name: tool for tool in gate.list_tools(LOCAL_USER)}
     sizes = [size for call in CALLS if call.tool in tools for size in _find_size(gate, call)]
-    documents = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries if entry.uri.startswith("documents://")]
+    documents = [
+        entry.uri
+        for entry in gate.list_resources(LOCAL_USER).entries
+        if entry.uri.startswith("documents://")
+    ]
     sizes += [size for uri in RESOURCES for size in _find_resource_size(gate, uri)]
     of_documents = [size for uri in documents for size in _find_resource_size(gate, uri)]
-    sizes += sorted(of_documents, key=lambda size: (not size.problem, -size.pages))[:DOCUMENTS_SHOWN]
+    sizes += sorted(of_documents, key=lambda size: (not size.problem, -size.pages))[
+        :DOCUMENTS_SHOWN
+    ]
     app.close()
     print_table(sizes)
     sys.exit(1 if any(size.problem for size in sizes) else 0)
@@ -163,7 +196,9 @@ def print_table(sizes: Sequence[Size]) -> None:
     for one in sizes:
         arguments = json.dumps(one.call.arguments, ensure_ascii=False)
         numbers = (one.tokens, one.items, one.small_tokens, one.small_items, one.pages)
-        print(f"| {one.call.tool} | {arguments} | {' | '.join(map(str, numbers))} | {one.problem} |")
+        print(
+            f"| {one.call.tool} | {arguments} | {' | '.join(map(str, numbers))} | {one.problem} |"
+        )
 
 
 def _find_size(gate: Gate, call: Measured) -> list[Size]:
@@ -265,7 +300,9 @@ def _items_at(value: Any, path: str) -> list[str]:
 
 def _identity(item: dict[str, Any]) -> str:
     known = item.get("metadata", item)
-    return str(next((known[name] for name in ("id", "value", "field", "name") if name in known), known))
+    return str(
+        next((known[name] for name in ("id", "value", "field", "name") if name in known), known)
+    )
 
 
 if __name__ == "__main__":

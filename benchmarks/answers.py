@@ -1,9 +1,11 @@
-"""Answers about anime: plots, lists and names over the 20,666 titles, asked through the tools that a client calls.
+"""Answers about anime: plots, lists and names over the 20,666 titles, asked through the tools that
+a client calls.
 
-The questions are in `sets/anime-*.jsonl` (`sets/README.md` describes them). Plots: the share whose title is the first
-hit, among the first three, among the first ten. Lists: graded nDCG@10, and how much of the first ten is of one series.
-Names, through `get_anime_details`: right; right or said to be unsure (the answer suggests others); wrong. Abstention is
-measured by `abstention.py`, for every catalogue.
+The questions are in `sets/anime-*.jsonl` (`sets/README.md` describes them). Plots: the share whose
+title is the first hit, among the first three, among the first ten. Lists: graded nDCG@10, and how
+much of the first ten is of one series. Names, through `get_anime_details`: right; right or said to
+be unsure (the answer suggests others); wrong. Abstention is measured by `abstention.py`, for every
+catalogue.
 """
 
 import argparse
@@ -34,7 +36,9 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one question: its values by figure, and what was found, for those who look into it."""
+    """What came of one question: its values by figure, and what was found, for those who look into
+    it.
+    """
 
     asked: str
     group: str
@@ -45,7 +49,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnimeTools:
-    """The anime tools of a library, called in this process, and the records that they answer with."""
+    """The anime tools of a library, called in this process, and the records that they answer
+    with.
+    """
 
     gate: Gate
     view: CatalogueView
@@ -87,7 +93,9 @@ def ask_plot(tools: AnimeTools, row: Mapping[str, Any]) -> Outcome:
     tops = {f"top {top}": float(rank is not None and rank <= top) for top in TOPS}
     is_miss = rank is None or rank > TOPS[0]
     shown = f"rank {rank or '> 10'}: {tools.titles(found)}"
-    return Outcome(asked=row["query"], group=row["known"], values=tops, is_miss=is_miss, found=shown)
+    return Outcome(
+        asked=row["query"], group=row["known"], values=tops, is_miss=is_miss, found=shown
+    )
 
 
 def ask_list(tools: AnimeTools, row: Mapping[str, Any]) -> Outcome:
@@ -95,9 +103,16 @@ def ask_list(tools: AnimeTools, row: Mapping[str, Any]) -> Outcome:
     found = tools.search(row["query"])
     gain = ndcg(found, row["answers"], depth=DEPTH)
     grades = "".join(str(row["answers"].get(one, 0)) for one in found)
-    values = {"ndcg@10": gain, "share of one series": tools.largest_series(found) / max(len(found), 1)}
+    values = {
+        "ndcg@10": gain,
+        "share of one series": tools.largest_series(found) / max(len(found), 1),
+    }
     return Outcome(
-        asked=row["query"], group="", values=values, is_miss=gain < 0.5, found=f"{grades}: {tools.titles(found)}"
+        asked=row["query"],
+        group="",
+        values=values,
+        is_miss=gain < 0.5,
+        found=f"{grades}: {tools.titles(found)}",
     )
 
 
@@ -112,8 +127,12 @@ def ask_name(tools: AnimeTools, row: Mapping[str, Any]) -> Outcome:
         "right or unsure": float(is_right or is_unsure),
         "wrong": float(not is_right and not is_unsure),
     }
-    shown = f"{tools.titles([taken]) if taken else 'null'}, suggests {answer['suggestions'][:SHOWN]}"
-    return Outcome(asked=row["name"], group=row["kind"], values=values, is_miss=not is_right, found=shown)
+    shown = (
+        f"{tools.titles([taken]) if taken else 'null'}, suggests {answer['suggestions'][:SHOWN]}"
+    )
+    return Outcome(
+        asked=row["name"], group=row["kind"], values=values, is_miss=not is_right, found=shown
+    )
 
 
 SETS_ASKED: dict[str, tuple[str, Callable[[AnimeTools, Mapping[str, Any]], Outcome]]] = {
@@ -150,7 +169,10 @@ def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             for name, value in outcome.values.items():
                 values[group][name].append(value)
     return {
-        group: {name: build_figure(some, lower_is_better=name in LOWER_IS_BETTER) for name, some in by_name.items()}
+        group: {
+            name: build_figure(some, lower_is_better=name in LOWER_IS_BETTER)
+            for name, some in by_name.items()
+        }
         for group, by_name in sorted(values.items())
     }
 
@@ -166,10 +188,14 @@ def load_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries")
     parser.add_argument("--only", default="", choices=["", *SETS_ASKED], help="one set")
-    parser.add_argument("--show", action="store_true", help="list the questions that went wrong, with the best hits")
+    parser.add_argument(
+        "--show", action="store_true", help="list the questions that went wrong, with the best hits"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     found = ask_all(options.home, options.only)
@@ -180,7 +206,9 @@ def main() -> None:
     for name, figure in figures.items():
         print(f"{name:50} {figure}")
     if options.json:
-        options.json.write_text(json.dumps({name: as_json(one) for name, one in figures.items()}, indent=1))
+        options.json.write_text(
+            json.dumps({name: as_json(one) for name, one in figures.items()}, indent=1)
+        )
 
 
 if __name__ == "__main__":

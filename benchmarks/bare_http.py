@@ -1,7 +1,8 @@
-"""The bare server of `bare_server.py` over the network: the SDK's own transports, and 30 lines for WebSocket.
+"""The bare server of `bare_server.py` over the network: the SDK's own transports, and 30 lines for
+WebSocket.
 
-No accounts, no limits, no audit, no checks of Host or Origin: what the SDK, Starlette and uvicorn cost by themselves.
-`python benchmarks/bare_http.py --port N [--answers FILE]`.
+No accounts, no limits, no audit, no checks of Host or Origin: what the SDK, Starlette and uvicorn
+cost by themselves. `python benchmarks/bare_http.py --port N [--answers FILE]`.
 """
 
 import sys
@@ -27,7 +28,10 @@ def build_app(server, answers):
     sse = SseServerTransport("/messages")
 
     async def open_sse(request):
-        async with sse.connect_sse(request.scope, request.receive, request._send) as (incoming, outgoing):
+        async with sse.connect_sse(request.scope, request.receive, request._send) as (
+            incoming,
+            outgoing,
+        ):
             await server.run(incoming, outgoing, server.create_initialization_options())
         return Response()
 
@@ -52,7 +56,9 @@ def build_app(server, answers):
 
 
 class _AsgiApp:
-    """An ASGI application as the object that Starlette wants one to be: a bare function would be taken for a view."""
+    """An ASGI application as the object that Starlette wants one to be: a bare function would be
+    taken for a view.
+    """
 
     def __init__(self, app):
         self._app = app
@@ -72,14 +78,18 @@ async def serve_websocket(server, websocket):
             try:
                 while True:
                     text = await websocket.receive_text()
-                    await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False)))
+                    await to_server.send(
+                        SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+                    )
             except WebSocketDisconnect:
                 return
 
     async def write():
         async with from_server:
             async for message in from_server:
-                await websocket.send_text(message.message.model_dump_json(by_alias=True, exclude_unset=True))
+                await websocket.send_text(
+                    message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                )
 
     async with anyio.create_task_group() as group:
         group.start_soon(read)

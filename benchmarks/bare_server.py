@@ -1,7 +1,9 @@
-"""The smallest server on the MCP SDK, over stdio: what starting and answering cost before any of our own code.
+"""The smallest server on the MCP SDK, over stdio: what starting and answering cost before any of
+our own code.
 
-`echo` repeats its arguments. With `--answers FILE` (tool → `{"text": …, "structured": …}`) there is a tool for each
-entry that gives this answer, whatever it is asked: the same bytes on the wire as a real tool, without any work.
+`echo` repeats its arguments. With `--answers FILE` (tool → `{"text": …, "structured": …}`) there is
+a tool for each entry that gives this answer, whatever it is asked: the same bytes on the wire as a
+real tool, without any work.
 """
 
 import json
@@ -25,10 +27,14 @@ def build_bare_server(answers):
     async def call_tool(_context, params):
         if params.name in ready:
             return ready[params.name]
-        return types.CallToolResult(content=[types.TextContent(type="text", text=str(params.arguments))])
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=str(params.arguments))]
+        )
 
     # Without `get_tool_input_schema` the SDK lists all tools before each call over HTTP.
-    return Server("bare", on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=schemas.get)
+    return Server(
+        "bare", on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=schemas.get
+    )
 
 
 def read_answers(arguments):

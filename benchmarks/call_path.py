@@ -1,12 +1,14 @@
-"""Count the path of a call: how many files and functions of ours it runs through, and how many Python calls it makes.
+"""Count the path of a call: how many files and functions of ours it runs through, and how many
+Python calls it makes.
 
     PYTHONPATH=tests .venv/bin/python benchmarks/call_path.py --library HOME [--catalogue anime] [--list]
 
-A server and a client over MCP's Streamable HTTP run in this process, and every call of a Python function in our own
-files is counted (`support.work`) while one search runs: warm, not from the cache, and then the same from the cache;
-so are looks at files, and statements of SQL. The least of a few is told, since tasks in the background may run at the
-same time. Counts are of work, not of time, so that they are the same on every machine; those of a call without the
-transport are held by `tests/interaction/test_search_work.py`.
+A server and a client over MCP's Streamable HTTP run in this process, and every call of a Python
+function in our own files is counted (`support.work`) while one search runs: warm, not from the
+cache, and then the same from the cache; so are looks at files, and statements of SQL. The least of
+a few is told, since tasks in the background may run at the same time. Counts are of work, not of
+time, so that they are the same on every machine; those of a call without the transport are held by
+`tests/interaction/test_search_work.py`.
 """
 
 import argparse
@@ -26,7 +28,11 @@ from mcp.client.streamable_http import streamable_http_client
 from stackroom.cli.main import main as run_command
 from support.work import Recorder
 
-QUERIES = ("melancholy journey through space", "robots and the end of the world", "a quiet story about grief")
+QUERIES = (
+    "melancholy journey through space",
+    "robots and the end of the world",
+    "a quiet story about grief",
+)
 PATIENCE_S = 120
 
 
@@ -41,7 +47,9 @@ def note(frame: FrameType, event: str, argument: Any) -> None:
 
 def main() -> None:
     """Serve, search, and print the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", required=True, help="a library to serve (STACKROOM_HOME)")
     parser.add_argument("--catalogue", default="anime")
     parser.add_argument("--list", action="store_true", help="name the files, with their calls")
@@ -72,8 +80,14 @@ async def search(url: str, catalogue: str, is_listed: bool) -> None:
     async with Client(streamable_http_client(url)) as client:
         for warm in ("space", "cats", "space"):
             await client.call_tool("search", {"query": warm, "catalogue": catalogue, "limit": 10})
-        searched = [await counted(client, {"query": query, "catalogue": catalogue, "limit": 10}) for query in QUERIES]
-        cached = [await counted(client, {"query": query, "catalogue": catalogue, "limit": 10}) for query in QUERIES]
+        searched = [
+            await counted(client, {"query": query, "catalogue": catalogue, "limit": 10})
+            for query in QUERIES
+        ]
+        cached = [
+            await counted(client, {"query": query, "catalogue": catalogue, "limit": 10})
+            for query in QUERIES
+        ]
     for name, samples in (("search", searched), ("from the cache", cached)):
         least = min(samples, key=lambda recorder: recorder.own.total())
         report(name, least, is_listed=is_listed)

@@ -1,7 +1,8 @@
-"""Papers and documents on the real data: latency with a year range, labels, collections and their synced copies.
+"""Papers and documents on the real data: latency with a year range, labels, collections and their
+synced copies.
 
-The catalogues are built under the work folder, once; the papers take most of an hour. `benchmarks/README.md` says what
-is controlled for.
+The catalogues are built under the work folder, once; the papers take most of an hour.
+`benchmarks/README.md` says what is controlled for.
 """
 
 import argparse
@@ -83,14 +84,18 @@ def papers(home: Path) -> dict[str, Any]:
 
     reader = app.open_catalogue("papers").shelf.reader()
     titles = [
-        reader.fetch([key], scope=WHOLE)[key].get("title") for key in reader.scan(scope=WHOLE, limit=20_000)[::97]
+        reader.fetch([key], scope=WHOLE)[key].get("title")
+        for key in reader.scan(scope=WHOLE, limit=20_000)[::97]
     ]
     walls = []
     for title in titles[:220]:
         started = time.perf_counter()
         ask(query=" ".join(title.split()[:6]), publish_year_range=[2010, 2018])
         walls.append((time.perf_counter() - started) * 1e3)
-    labelled = {query: sum(1 for paper in ask(query=query) if paper["relevance"]) for query in (*UNRELATED, *RELATED)}
+    labelled = {
+        query: sum(1 for paper in ask(query=query) if paper["relevance"])
+        for query in (*UNRELATED, *RELATED)
+    }
     return {
         "build": built,
         "search with a year range, p50 ms": float(np.percentile(walls[20:], 50)),
@@ -101,7 +106,9 @@ def papers(home: Path) -> dict[str, Any]:
 
 
 def documents(work: Path) -> dict[str, Any]:
-    """Build both collections, publish and sync them, and compare the documents that original and copy find."""
+    """Build both collections, publish and sync them, and compare the documents that original and
+    copy find.
+    """
     figures: dict[str, Any] = {}
     original, copy = opened(work / "original"), opened(work / "copy")
     database = work / "lancedb"
@@ -139,7 +146,8 @@ def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
     report = add_catalogue(app, source, recipe=package_recipe(package), name=name, progress=show)
     print(file=sys.stderr)
     counts = {
-        key: getattr(report, key) for key in ("rows", "written", "unchanged", "duplicates", "rejected", "embedded")
+        key: getattr(report, key)
+        for key in ("rows", "written", "unchanged", "duplicates", "rejected", "embedded")
     }
     return {**counts, "seconds": round(time.perf_counter() - started, 1)}
 
@@ -147,7 +155,11 @@ def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
 def sync(app: App, name: str, database: str) -> dict[str, Any]:
     started = time.perf_counter()
     (synced,) = sync_place(app, database, names=[name]).collections
-    return {"outcome": synced.outcome, "rows": synced.rows, "seconds": round(time.perf_counter() - started, 1)}
+    return {
+        "outcome": synced.outcome,
+        "rows": synced.rows,
+        "seconds": round(time.perf_counter() - started, 1),
+    }
 
 
 def opened(home: Path) -> App:

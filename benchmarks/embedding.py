@@ -1,8 +1,10 @@
-"""Embedding by the local model on this machine: both graphs, batches and threads; texts per CPU second, and a query.
+"""Embedding by the local model on this machine: both graphs, batches and threads; texts per CPU
+second, and a query.
 
     python benchmarks/embedding.py --models HOME/models
 
-Everything is measured in turn, `--rounds` times, and the best round counts. CPU time is that of the whole process.
+Everything is measured in turn, `--rounds` times, and the best round counts. CPU time is that of the
+whole process.
 """
 
 import argparse
@@ -50,9 +52,13 @@ class Way:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--texts", type=int, default=64, help="long texts; four times as many short ones")
+    parser.add_argument(
+        "--texts", type=int, default=64, help="long texts; four times as many short ones"
+    )
     parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
     if problems := check_model(model_folder(given.models)):
@@ -142,7 +148,9 @@ def separate_way(folder: Path, path: Path, bits: int, *, tokens: int, threads: i
 
 
 def measure_queries(folder: Path, titles: list[str], *, rounds: int) -> None:
-    """Print the CPU time of a query in both graphs, and how alike their vectors and their top ten are."""
+    """Print the CPU time of a query in both graphs, and how alike their vectors and their top ten
+    are.
+    """
     made = Encoder(folder, MINILM)
     graphs = {8: made._graph, 32: encoder._open_graph(float_graph(folder, MINILM))}
     queries, best = titles[1::4], dict.fromkeys(graphs, 0.0)
@@ -150,15 +158,27 @@ def measure_queries(folder: Path, titles: list[str], *, rounds: int) -> None:
     for _, (bits, graph) in itertools.product(range(rounds), graphs.items()):
 
         def run(bits: int = bits, graph: Any = graph) -> None:
-            rows[bits] = np.concatenate([made._run(graph, [made._tokenizer.encode(text).ids]) for text in queries])
+            rows[bits] = np.concatenate(
+                [made._run(graph, [made._tokenizer.encode(text).ids]) for text in queries]
+            )
 
         best[bits] = max(best[bits], timed(run, len(queries))[0])
     stored = made.embed_documents(titles)
-    top = {bits: np.argsort(-(vectors @ stored.T), axis=1)[:, :TOP] for bits, vectors in rows.items()}
-    same = np.mean([len({*one} & {*other}) / TOP for one, other in zip(top[8], top[32], strict=True)])
+    top = {
+        bits: np.argsort(-(vectors @ stored.T), axis=1)[:, :TOP] for bits, vectors in rows.items()
+    }
+    same = np.mean(
+        [len({*one} & {*other}) / TOP for one, other in zip(top[8], top[32], strict=True)]
+    )
     cosines = (rows[8] * rows[32]).sum(axis=1)
-    print("\nquery, CPU ms:", ", ".join(f"{bits} bits {1000 / rate:.1f}" for bits, rate in best.items()))
-    print(f"cosine of both: {cosines.mean():.4f}, least {cosines.min():.4f}; the same in the top ten: {same:.3f}")
+    print(
+        "\nquery, CPU ms:",
+        ", ".join(f"{bits} bits {1000 / rate:.1f}" for bits, rate in best.items()),
+    )
+    print(
+        f"cosine of both: {cosines.mean():.4f}, least {cosines.min():.4f}; the same in the top ten:"
+        f" {same:.3f}"
+    )
 
 
 def timed(run: Callable[[], Any], count: int) -> tuple[float, float]:

@@ -1,9 +1,11 @@
-"""Harmless passages that are flagged as instructions: synopses, abstracts, handbook, rules of a game, cards.
+"""Harmless passages that are flagged as instructions: synopses, abstracts, handbook, rules of a
+game, cards.
 
     python benchmarks/false_flags.py [--data FOLDER] [--passages 10000] [--show]
 
-Takes the same passages every time, as long as an answer shows them: whole synopses and abstracts, sections of
-documents. Exit code 1 where 2 % or more are flagged. No catalogue is built; the time is of the search alone.
+Takes the same passages every time, as long as an answer shows them: whole synopses and abstracts,
+sections of documents. Exit code 1 where 2 % or more are flagged. No catalogue is built; the time is
+of the search alone.
 """
 
 import argparse
@@ -35,7 +37,11 @@ def iter_synopses(data: Path) -> Iterator[str]:
 
 def iter_abstracts(data: Path) -> Iterator[str]:
     """Yield the abstracts of papers."""
-    yield from (row["abstract"] for row in _iter_lines(data / "papers" / "acl-40k.jsonl.zst") if row.get("abstract"))
+    yield from (
+        row["abstract"]
+        for row in _iter_lines(data / "papers" / "acl-40k.jsonl.zst")
+        if row.get("abstract")
+    )
 
 
 def iter_handbook(data: Path) -> Iterator[str]:
@@ -51,7 +57,11 @@ def iter_rules(data: Path) -> Iterator[str]:
 def iter_articles(data: Path) -> Iterator[str]:
     """Yield the abstracts of medicine and of aeronautics."""
     for name in ("scifact", "cranfield"):
-        yield from (row["text"] for row in _iter_lines(data / "benchmarks" / name / "corpus.jsonl.zst") if row["text"])
+        yield from (
+            row["text"]
+            for row in _iter_lines(data / "benchmarks" / name / "corpus.jsonl.zst")
+            if row["text"]
+        )
 
 
 SOURCES: dict[str, Callable[[Path], Iterator[str]]] = {
@@ -65,7 +75,9 @@ SOURCES: dict[str, Callable[[Path], Iterator[str]]] = {
 
 def main() -> None:
     """Count the flagged passages by source."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--passages", type=int, default=10_000)
     parser.add_argument("--show", action="store_true", help="print what was flagged")
@@ -78,9 +90,14 @@ def main() -> None:
         texts = _sample(list(read(options.data)), share)
         found = [(text, spans) for text in texts if (spans := find_instructions(text))]
         flagged, total = flagged + len(found), total + len(texts)
-        print(f"{name}: {len(found)} of {len(texts)} flagged, {_cost_ms(texts):.2f} ms of CPU for 10 KB")
+        print(
+            f"{name}: {len(found)} of {len(texts)} flagged, {_cost_ms(texts):.2f} ms of CPU for"
+            " 10 KB"
+        )
         for text, spans in found if options.show else ():
-            print(*(f"    {span.kind}: {text[span.start : span.end]!r}" for span in spans), sep="\n")
+            print(
+                *(f"    {span.kind}: {text[span.start : span.end]!r}" for span in spans), sep="\n"
+            )
     print(f"in all: {flagged} of {total} flagged, {flagged / total:.2%}")
     sys.exit(flagged / total >= MOST_SHARE)
 

@@ -1,13 +1,14 @@
-"""How long after `stackroom add` of a table the first search finds what it should, and what the time is spent on.
+"""How long after `stackroom add` of a table the first search finds what it should, and what the
+time is spent on.
 
     .venv/bin/python benchmarks/first_answer.py [--rows 20000] [--vectors 256]
 
-A table of 15 columns with a text of about 200 characters is written, `stackroom add --yes` is started on it as a
-process
-of its own, and this process asks for one row's own words until it is the first hit. Then it waits for some vectors and
-stops the command as Ctrl-C does. Wall and CPU seconds are of the command, from its start, without the process that
-indexes beside it; they control for nothing but
-the machine, so compare them within one run only. Without an embedding model, the command runs with --no-embed.
+A table of 15 columns with a text of about 200 characters is written, `stackroom add --yes` is
+started on it as a process of its own, and this process asks for one row's own words until it is the
+first hit. Then it waits for some vectors and stops the command as Ctrl-C does. Wall and CPU seconds
+are of the command, from its start, without the process that indexes beside it; they control for
+nothing but the machine, so compare them within one run only. Without an embedding model, the
+command runs with --no-embed.
 """
 
 import argparse
@@ -27,10 +28,38 @@ from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 
-SYLLABLES = ("ba", "ko", "ri", "ta", "mo", "lu", "sen", "dar", "vel", "pi", "ner", "os", "ul", "gan", "the", "mir")
+SYLLABLES = (
+    "ba",
+    "ko",
+    "ri",
+    "ta",
+    "mo",
+    "lu",
+    "sen",
+    "dar",
+    "vel",
+    "pi",
+    "ner",
+    "os",
+    "ul",
+    "gan",
+    "the",
+    "mir",
+)
 GENRES = ("Drama", "Comedy", "Horror", "War", "Crime", "Family", "Action", "Music")
 COUNTRIES = ("France", "Japan", "Italy", "India", "Chile", "Kenya")
-COLUMNS = ["id", "title", "overview", "genres", "director", "cast", "country", "language", "year", "release_date"]
+COLUMNS = [
+    "id",
+    "title",
+    "overview",
+    "genres",
+    "director",
+    "cast",
+    "country",
+    "language",
+    "year",
+    "release_date",
+]
 COLUMNS += ["runtime", "budget", "rating", "votes", "homepage"]
 PATIENCE_S = 120.0
 POLL_S = 0.02
@@ -82,11 +111,15 @@ def cpu_s(pid: int) -> float:
 
 
 def wait_for(is_so: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    """Poll until something is so; end with an error where the command ends first, or it takes too long."""
+    """Poll until something is so; end with an error where the command ends first, or it takes too
+    long.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while not is_so():
         if process.poll() not in (None, 0) or time.monotonic() > deadline:
-            sys.exit(f"stackroom add ended with {process.poll()}, or took more than {PATIENCE_S:.0f} s")
+            sys.exit(
+                f"stackroom add ended with {process.poll()}, or took more than {PATIENCE_S:.0f} s"
+            )
         time.sleep(POLL_S)
 
 
@@ -136,7 +169,9 @@ def measure(home: Path, rows: int, vectors: int) -> None:
 
 def main() -> None:
     """Measure in a library of its own, with the models of the present one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--vectors", type=int, default=256)
     arguments = parser.parse_args()

@@ -1,7 +1,9 @@
-"""Libraries of the real data and the samples, built once under a folder and brought up to date when something changed.
+"""Libraries of the real data and the samples, built once under a folder and brought up to date when
+something changed.
 
-Each library is a STACKROOM_HOME of its own, built by the command line like a user's. A stamp has the digest of the data
-and of the code that a build depends on. Where it differs, the same commands run again: they embed only new texts.
+Each library is a STACKROOM_HOME of its own, built by the command line like a user's. A stamp has
+the digest of the data and of the code that a build depends on. Where it differs, the same commands
+run again: they embed only new texts.
 """
 
 import hashlib
@@ -38,7 +40,9 @@ ENGINE = ("text", "ingest", "embed", "catalogue", "search/evidence.py")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchCatalogue:
-    """A catalogue of a library: where its rows come from, and the first how many of them (0 for all)."""
+    """A catalogue of a library: where its rows come from, and the first how many of them (0 for
+    all).
+    """
 
     name: str
     source: Path
@@ -49,15 +53,23 @@ class BenchCatalogue:
 LIBRARIES: dict[str, Sequence[BenchCatalogue]] = {
     "sample": (),
     "papers": (
-        BenchCatalogue(name="papers", source=DATA / "papers" / "acl-40k.jsonl.zst", package="papers", rows=3000),
+        BenchCatalogue(
+            name="papers", source=DATA / "papers" / "acl-40k.jsonl.zst", package="papers", rows=3000
+        ),
     ),
-    "chinook": (BenchCatalogue(name="chinook", source=DATA / "music" / "chinook.sqlite", package="music"),),
+    "chinook": (
+        BenchCatalogue(name="chinook", source=DATA / "music" / "chinook.sqlite", package="music"),
+    ),
     "table": (
         BenchCatalogue(name="museum", source=SETS / "museum.csv"),
         BenchCatalogue(name="houseplants", source=SETS / "houseplants.csv"),
         *(BenchCatalogue(name=name, source=TABLES / f"{name}.csv") for name in TEST_TABLES),
     ),
-    "anime": (BenchCatalogue(name="anime", source=DATA / "anime" / "anime-20k.jsonl.zst", package="anime"),),
+    "anime": (
+        BenchCatalogue(
+            name="anime", source=DATA / "anime" / "anime-20k.jsonl.zst", package="anime"
+        ),
+    ),
 }
 """The libraries by name; `sample` is what `stackroom init` sets up."""
 
@@ -89,14 +101,20 @@ def _build(folder: Path, catalogues: Sequence[BenchCatalogue]) -> None:
         _run(folder, "init")
     with closing(App(Settings(home=folder))) as app:
         for installed in app.library.list_installed():
-            recalibrate(app, installed.name)  # what is measured may be another, though no record has changed
+            # what is measured may be another, though no record has changed
+            recalibrate(app, installed.name)
     stamp.write_text(digest, encoding="utf-8")  # last, so that an interrupted build runs again
 
 
 def _run(folder: Path, *arguments: str) -> None:
     print(f"building {folder.name}: stackroom {' '.join(arguments)}", file=sys.stderr, flush=True)
     environment = {**os.environ, "STACKROOM_HOME": str(folder)}
-    subprocess.run([sys.executable, "-m", "stackroom", *arguments], check=True, env=environment, stdout=sys.stderr)
+    subprocess.run(
+        [sys.executable, "-m", "stackroom", *arguments],
+        check=True,
+        env=environment,
+        stdout=sys.stderr,
+    )
 
 
 def link_models(folder: Path) -> None:

@@ -1,8 +1,9 @@
 """Clients of every transport on raw sockets: HTTP/1.1, SSE and WebSocket framing by hand.
 
-A client library costs more than the server it measures (the SDK's takes 1.4 to 4.5 ms of CPU a call), so there is none
-here: a request is bytes that are put together, an answer is bytes of which only the JSON is parsed. Every caller has
-`call(tool, arguments)` and `close()`; those that can have several calls under way at once (`can_pipeline`) do.
+A client library costs more than the server it measures (the SDK's takes 1.4 to 4.5 ms of CPU a
+call), so there is none here: a request is bytes that are put together, an answer is bytes of which
+only the JSON is parsed. Every caller has `call(tool, arguments)` and `close()`; those that can have
+several calls under way at once (`can_pipeline`) do.
 """
 
 import asyncio
@@ -21,7 +22,11 @@ MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 MAX_READ = 16 * 1024 * 1024
 ACCEPT_BOTH = b"Accept: application/json, text/event-stream\r\n"
-HELLO = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}
+HELLO = {
+    "protocolVersion": LEGACY,
+    "capabilities": {},
+    "clientInfo": {"name": "load", "version": "1"},
+}
 READY = orjson.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"})
 MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -34,7 +39,9 @@ Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A server, and the token to show there; `small_buffers` asks the kernel for those of a client far away."""
+    """A server, and the token to show there; `small_buffers` asks the kernel for those of a client
+    far away.
+    """
 
     port: int
     token: str = ""
@@ -88,7 +95,9 @@ class Reply(NamedTuple):
 class HttpConnection:
     """A connection that is kept: a request goes out, its answer comes back."""
 
-    def __init__(self, target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.target = target
         self.reader = reader
         self.writer = writer
@@ -107,7 +116,9 @@ class HttpConnection:
         reader, writer = await asyncio.open_connection(sock=plug, limit=MAX_READ)
         return cls(target, reader, writer)
 
-    def send(self, method: str, path: str, *, headers: bytes = b"", body: bytes | None = None) -> None:
+    def send(
+        self, method: str, path: str, *, headers: bytes = b"", body: bytes | None = None
+    ) -> None:
         """Send a request."""
         head = self.target.head(method, path) + headers
         if body is None:
@@ -115,7 +126,9 @@ class HttpConnection:
         else:
             self.writer.write(head + _JSON_BODY % len(body) + body)
 
-    async def exchange(self, method: str, path: str, *, headers: bytes = b"", body: bytes | None = None) -> Reply:
+    async def exchange(
+        self, method: str, path: str, *, headers: bytes = b"", body: bytes | None = None
+    ) -> Reply:
         """Send a request, and read its whole answer."""
         self.send(method, path, headers=headers, body=body)
         return await self.read_reply()
@@ -208,7 +221,9 @@ def _require(reply: Reply, *statuses: int) -> Reply:
 
 
 def _read_http(reply: Reply) -> Answer:
-    """Tell what became of a call from the answer to a POST at `/mcp`: JSON, or a stream that ends with it."""
+    """Tell what became of a call from the answer to a POST at `/mcp`: JSON, or a stream that ends
+    with it.
+    """
     if reply.status != 200:
         return Answer(_code_of(reply))
     if reply.headers[b"content-type"].startswith(b"application/json"):
@@ -248,7 +263,9 @@ class ModernCaller:
             tool.encode(),
         )
         body = _request(next(self._numbers), "tools/call", params)
-        return _read_http(await self._connection.exchange("POST", "/mcp", headers=headers, body=body))
+        return _read_http(
+            await self._connection.exchange("POST", "/mcp", headers=headers, body=body)
+        )
 
     async def close(self) -> None:
         await self._connection.close()
@@ -270,15 +287,23 @@ class SessionCaller:
     @classmethod
     async def open(cls, target: Target) -> "SessionCaller":
         connection = await HttpConnection.open(target)
-        hello = await connection.exchange("POST", "/mcp", headers=ACCEPT_BOTH, body=_request(0, "initialize", HELLO))
+        hello = await connection.exchange(
+            "POST", "/mcp", headers=ACCEPT_BOTH, body=_request(0, "initialize", HELLO)
+        )
         session = _require(hello, 200).headers[b"mcp-session-id"]
-        headers = b"%sMCP-Protocol-Version: %s\r\nMcp-Session-Id: %s\r\n" % (ACCEPT_BOTH, LEGACY.encode(), session)
+        headers = b"%sMCP-Protocol-Version: %s\r\nMcp-Session-Id: %s\r\n" % (
+            ACCEPT_BOTH,
+            LEGACY.encode(),
+            session,
+        )
         _require(await connection.exchange("POST", "/mcp", headers=headers, body=READY), 202)
         return cls(connection, headers)
 
     async def call(self, tool: str, arguments: Arguments) -> Answer:
         body = _call(next(self._numbers), tool, arguments)
-        return _read_http(await self.connection.exchange("POST", "/mcp", headers=self.headers, body=body))
+        return _read_http(
+            await self.connection.exchange("POST", "/mcp", headers=self.headers, body=body)
+        )
 
     async def end_session(self) -> None:
         """Tell the server that the session is over."""
@@ -306,8 +331,14 @@ class RestCaller:
         return cls(await HttpConnection.open(target))
 
     async def call(self, tool: str, arguments: Arguments) -> Answer:
-        reply = await self._connection.exchange("POST", f"/v1/tools/{tool}", body=orjson.dumps(arguments))
-        return Answer("ok", orjson.loads(reply.body)) if reply.status == 200 else Answer(_code_of(reply))
+        reply = await self._connection.exchange(
+            "POST", f"/v1/tools/{tool}", body=orjson.dumps(arguments)
+        )
+        return (
+            Answer("ok", orjson.loads(reply.body))
+            if reply.status == 200
+            else Answer(_code_of(reply))
+        )
 
     async def close(self) -> None:
         await self._connection.close()
@@ -345,7 +376,9 @@ class _Pending:
 
 
 class SseCaller:
-    """The old HTTP+SSE: answers come on a stream, requests go by POST on a connection of their own."""
+    """The old HTTP+SSE: answers come on a stream, requests go by POST on a connection of their
+    own.
+    """
 
     can_pipeline = True
 
@@ -371,7 +404,9 @@ class SseCaller:
         return caller
 
     async def call(self, tool: str, arguments: Arguments) -> Answer:
-        return read_message(await self.request("tools/call", {"name": tool, "arguments": arguments}))
+        return read_message(
+            await self.request("tools/call", {"name": tool, "arguments": arguments})
+        )
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         number, answer = self._pending.expect()
@@ -426,7 +461,9 @@ class WebSocketCaller:
         return caller
 
     async def call(self, tool: str, arguments: Arguments) -> Answer:
-        return read_message(await self.request("tools/call", {"name": tool, "arguments": arguments}))
+        return read_message(
+            await self.request("tools/call", {"name": tool, "arguments": arguments})
+        )
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         number, answer = self._pending.expect()
@@ -470,7 +507,10 @@ class CloseFrame(Exception):
 async def shake_hands(connection: HttpConnection) -> None:
     """Make a WebSocket of a connection."""
     key = base64.b64encode(os.urandom(16))
-    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n"
+    upgrade = (
+        b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version:"
+        b" 13\r\nSec-WebSocket-Key: %s\r\n"
+    )
     connection.send("GET", "/v1/mcp", headers=upgrade % key)
     _require(await connection.read_head(), 101)
 
@@ -481,7 +521,9 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def _frame(kind: int, payload: bytes) -> bytes:
-    """Return a frame with a mask of zeros, which is as good as any and leaves the payload as it is."""
+    """Return a frame with a mask of zeros, which is as good as any and leaves the payload as it
+    is.
+    """
     size = len(payload)
     if size < 126:
         head = bytes((FINAL | kind, MASKED | size))
@@ -535,7 +577,9 @@ class StdioCaller:
         return caller
 
     async def call(self, tool: str, arguments: Arguments) -> Answer:
-        return read_message(await self.request("tools/call", {"name": tool, "arguments": arguments}))
+        return read_message(
+            await self.request("tools/call", {"name": tool, "arguments": arguments})
+        )
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         number, answer = self._pending.expect()

@@ -25,7 +25,10 @@ class Part:
     def as_text(self) -> str:
         """Return the part as a table and a line a check."""
         lines = [self.title, *_table(self.rows)]
-        lines += [f"  {'ok   ' if check.holds else 'FAILS'} {check.promise}: {check.measured}" for check in self.checks]
+        lines += [
+            f"  {'ok   ' if check.holds else 'FAILS'} {check.promise}: {check.measured}"
+            for check in self.checks
+        ]
         return "\n".join(lines)
 
 
@@ -33,7 +36,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [names, *([_cell(row.get(name, "")) for name in names] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(names))]
-    return ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)) for line in cells]
+    return [
+        "  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
+        for line in cells
+    ]
 
 
 def _cell(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""The servers under load: the library and accounts they need, their processes, and what the kernel says of them."""
+"""The servers under load: the library and accounts they need, their processes, and what the kernel
+says of them.
+"""
 
 import asyncio
 import json
@@ -34,16 +36,24 @@ QUERY_WORDS = 5
 GROUPS = {"user": 50, "neighbour": 10, "greedy": 3}
 """How many users there are of each kind, beside those whom nothing limits."""
 ENDLESS = 1_000_000
-UNLIMITED = {"fast": [Action.ACCESS_CATALOG], "debugger": [Action.ACCESS_CATALOG, Action.SERVER_ADMIN]}
+UNLIMITED = {
+    "fast": [Action.ACCESS_CATALOG],
+    "debugger": [Action.ACCESS_CATALOG, Action.SERVER_ADMIN],
+}
 """What those may do whom nothing limits."""
 TOKEN_LASTS = timedelta(days=1)
-USERS = (*UNLIMITED, *(f"{kind}-{number}" for kind, count in GROUPS.items() for number in range(count)))
+USERS = (
+    *UNLIMITED,
+    *(f"{kind}-{number}" for kind, count in GROUPS.items() for number in range(count)),
+)
 
 
 class Process:
     """A server process on a port of its own."""
 
-    def __init__(self, command: Sequence[str], port: int, environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], port: int, environment: Mapping[str, str], log: Path
+    ) -> None:
         self.port = port
         with log.open("ab") as file:
             self._popen = subprocess.Popen(command, env=dict(environment), stdout=file, stderr=file)
@@ -59,7 +69,9 @@ class Process:
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             if self._popen.poll() is not None:
-                sys.exit(f"the server ended ({self._popen.returncode}):\n{self._log.read_text()[-2000:]}")
+                sys.exit(
+                    f"the server ended ({self._popen.returncode}):\n{self._log.read_text()[-2000:]}"
+                )
             if self._answers(path):
                 return self
             time.sleep(0.1)
@@ -71,7 +83,9 @@ class Process:
             if plug.connect_ex(("127.0.0.1", self.port)):
                 return False
             plug.settimeout(5)
-            head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nConnection: close\r\n\r\n"
+            head = (
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nConnection: close\r\n\r\n"
+            )
             plug.sendall(head.encode())
             return plug.recv(64).startswith(b"HTTP/1.1 200")
 
@@ -85,7 +99,9 @@ class Process:
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
     def held_ports(self) -> set[int]:
-        """Return the ports of the clients whose connections it still holds, ones it has let go of left out."""
+        """Return the ports of the clients whose connections it still holds, ones it has let go of
+        left out.
+        """
         found = set()
         for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
             _, ours, theirs, state, *rest = line.split()
@@ -114,7 +130,9 @@ class Process:
 
 
 def cpu_of(pid: int) -> float:
-    """Return the CPU seconds of a process, to the nanosecond: the clock that `clock_getcpuclockid` names."""
+    """Return the CPU seconds of a process, to the nanosecond: the clock that `clock_getcpuclockid`
+    names.
+    """
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -188,8 +206,12 @@ class Library:
         return {**os.environ, "STACKROOM_HOME": str(self.home), **settings}
 
 
-async def prepare_library(work: Path, source: Path | None, calls: Iterable[Mapping[str, Any]]) -> Library:
-    """Make the library, its users and the bare server's answers under the work folder, where they are not there."""
+async def prepare_library(
+    work: Path, source: Path | None, calls: Iterable[Mapping[str, Any]]
+) -> Library:
+    """Make the library, its users and the bare server's answers under the work folder, where they
+    are not there.
+    """
     home = _prepare_home(work, source)
     library = Library(home=home, tokens=_prepare_tokens(home))
     asker = await StdioCaller.open(ours_stdio_command(), library.environment())
@@ -197,14 +219,19 @@ async def prepare_library(work: Path, source: Path | None, calls: Iterable[Mappi
     for call in calls:
         params = {"name": call["tool"], "arguments": call["arguments"]}
         result = (await asker.request("tools/call", params))["result"]
-        answers[call["tool"]] = {"text": result["content"][0]["text"], "structured": result["structuredContent"]}
+        answers[call["tool"]] = {
+            "text": result["content"][0]["text"],
+            "structured": result["structuredContent"],
+        }
     await asker.close()
     library.answers.write_text(json.dumps(answers), encoding="utf-8")
     return library
 
 
 def _prepare_tokens(home: Path) -> dict[str, str]:
-    """Return a new token of each user: a few have no limits to speak of, the others the usual ones."""
+    """Return a new token of each user: a few have no limits to speak of, the others the usual
+    ones.
+    """
     control = Control.open(load_settings({"STACKROOM_HOME": str(home)}))
     known = {user.name for user in control.accounts.list_users(limit=1000)[0]}
     control.accounts.create_first_admin()
@@ -230,7 +257,9 @@ def _prepare_tokens(home: Path) -> dict[str, str]:
 
 
 def _prepare_home(work: Path, library: Path | None) -> Path:
-    """Return a library with anime and documents: a copy of the given one, or the samples without vectors."""
+    """Return a library with anime and documents: a copy of the given one, or the samples without
+    vectors.
+    """
     home = work / "home"
     if not home.is_dir():
         if library:
@@ -244,8 +273,12 @@ def _prepare_home(work: Path, library: Path | None) -> Path:
     return home
 
 
-def draw_arguments(home: Path, count: int, *, limit: int = 10, seed: int = 3) -> list[dict[str, Any]]:
-    """Return arguments of `search_anime`, made of the records: a third titles, the rest words of a synopsis."""
+def draw_arguments(
+    home: Path, count: int, *, limit: int = 10, seed: int = 3
+) -> list[dict[str, Any]]:
+    """Return arguments of `search_anime`, made of the records: a third titles, the rest words of a
+    synopsis.
+    """
     app = App(load_settings({"STACKROOM_HOME": str(home)}))
     reader = app.open_catalogue("anime").shelf.reader()
     records = list(reader.fetch(reader.scan(scope=WHOLE, limit=20_000), scope=WHOLE).values())
@@ -283,5 +316,12 @@ def start_ours(library: Library) -> Process:
 def start_bare(library: Library) -> Process:
     """Start the bare server; it gives the answers that ours gave."""
     port = free_port()
-    command = [sys.executable, str(HERE / "bare_http.py"), "--answers", str(library.answers), "--port", str(port)]
+    command = [
+        sys.executable,
+        str(HERE / "bare_http.py"),
+        "--answers",
+        str(library.answers),
+        "--port",
+        str(port),
+    ]
     return Process(command, port, library.environment(), library.log).wait_until_up("/health")

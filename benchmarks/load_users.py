@@ -1,8 +1,10 @@
-"""Users at their own pace, as a process of its own: the plan comes on standard input, what happened goes to output.
+"""Users at their own pace, as a process of its own: the plan comes on standard input, what happened
+goes to output.
 
-Each user has one connection and calls at fixed moments, whether or not the answers are quick: a call that has to wait
-for the one before it is late, and its waiting counts (no coordinated omission). The client's own lateness is measured
-beside it by a task that only sleeps, so that it can be told from the server's.
+Each user has one connection and calls at fixed moments, whether or not the answers are quick: a
+call that has to wait for the one before it is late, and its waiting counts (no coordinated
+omission). The client's own lateness is measured beside it by a task that only sleeps, so that it
+can be told from the server's.
 """
 
 import asyncio
@@ -55,7 +57,9 @@ class Plan:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What happened: milliseconds from when a call was due to its answer, outcomes, and how late the client was."""
+    """What happened: milliseconds from when a call was due to its answer, outcomes, and how late
+    the client was.
+    """
 
     latency_ms: dict[str, list[float]] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -81,7 +85,10 @@ class Tally:
 async def run_plan(plan: Plan) -> Tally:
     """Open every connection, let everybody call, and return what happened."""
     tally = Tally(latency_ms={user.transport: [] for user in plan.users})
-    callers = [await TRANSPORTS[user.transport](Target(port=plan.port, token=user.token)) for user in plan.users]
+    callers = [
+        await TRANSPORTS[user.transport](Target(port=plan.port, token=user.token))
+        for user in plan.users
+    ]
     gc.collect()
     gc.disable()
     clock = asyncio.create_task(_watch_clock(tally))
@@ -100,7 +107,9 @@ async def run_plan(plan: Plan) -> Tally:
     return tally
 
 
-async def _call_on_time(plan: Plan, tally: Tally, number: int, caller: Caller, start: float) -> None:
+async def _call_on_time(
+    plan: Plan, tally: Tally, number: int, caller: Caller, start: float
+) -> None:
     latencies = tally.latency_ms[plan.users[number].transport]
     for turn in range(int(plan.rate * plan.seconds)):
         due = start + turn / plan.rate
@@ -127,7 +136,9 @@ async def _watch_clock(tally: Tally) -> None:
 async def run_elsewhere(plan: Plan) -> Tally:
     """Carry out a plan in a process of its own."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(sys.executable, __file__, stdin=pipe, stdout=pipe)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, stdin=pipe, stdout=pipe
+    )
     output, _ = await process.communicate(plan.to_json())
     if process.returncode:
         raise RuntimeError(f"the users' process failed ({process.returncode})")
@@ -142,4 +153,6 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(orjson.dumps(asdict(uvloop.run(run_plan(Plan.from_json(sys.stdin.buffer.read()))))))
+    sys.stdout.buffer.write(
+        orjson.dumps(asdict(uvloop.run(run_plan(Plan.from_json(sys.stdin.buffer.read())))))
+    )

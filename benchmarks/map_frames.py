@@ -1,12 +1,14 @@
-"""Frames a second of the map while it is panned: 20,000 points, WebGL2 in software or a plain canvas.
+"""Frames a second of the map while it is panned: 20,000 points, WebGL2 in software or a plain
+canvas.
 
     PYTHONPATH=src:tests python benchmarks/map_frames.py http://127.0.0.1:8765 CATALOGUE [--points 20000] [--canvas]
 
-The server is a running one with a catalogue that has a map. With `--points`, its map is replaced in the browser by one
-of so many random points in clusters, so that any catalogue will do. The map is panned by a pointer that moves at every
-frame, for some seconds; a frame counts when the map was drawn or moved in it. `idle` is what the machine manages while
-nothing moves: where it is below 60, the machine is busy with something else. Chromium renders by SwiftShader, on the
-CPU: on a machine with a graphics card the figure is higher. With `--canvas` it has no WebGL, as browsers are where
+The server is a running one with a catalogue that has a map. With `--points`, its map is replaced in
+the browser by one of so many random points in clusters, so that any catalogue will do. The map is
+panned by a pointer that moves at every frame, for some seconds; a frame counts when the map was
+drawn or moved in it. `idle` is what the machine manages while nothing moves: where it is below 60,
+the machine is busy with something else. Chromium renders by SwiftShader, on the CPU: on a machine
+with a graphics card the figure is higher. With `--canvas` it has no WebGL, as browsers are where
 there is no graphics card.
 """
 
@@ -60,7 +62,9 @@ def random_map(count: int) -> dict[str, Any]:
     chooser = np.random.default_rng(1)
     middles = chooser.normal(scale=9_000, size=(60, 2))
     places = np.clip(
-        middles[chooser.integers(0, 60, count)] + chooser.normal(scale=1_200, size=(count, 2)), -32_767, 32_767
+        middles[chooser.integers(0, 60, count)] + chooser.normal(scale=1_200, size=(count, 2)),
+        -32_767,
+        32_767,
     )
     codes = chooser.integers(0, 9, count).astype(np.uint8)
     labels = [
@@ -87,7 +91,9 @@ def random_map(count: int) -> dict[str, Any]:
     }
 
 
-def measure(page: Page, origin: str, catalogue: str, points: int | None, zoom: int) -> dict[str, Any]:
+def measure(
+    page: Page, origin: str, catalogue: str, points: int | None, zoom: int
+) -> dict[str, Any]:
     """Pan the map of a catalogue, and return the frames."""
     if points:
         answer = json.dumps(random_map(points))
@@ -102,7 +108,11 @@ def measure(page: Page, origin: str, catalogue: str, points: int | None, zoom: i
         page.get_by_role("button", name="Zoom in").click()
     page.wait_for_timeout(500)
     found: dict[str, Any] = page.evaluate(PAN, PANNED_S)
-    return {**found, "frames_a_second": round(found["frames"] / found["seconds"], 1), "zoomed": zoom}
+    return {
+        **found,
+        "frames_a_second": round(found["frames"] / found["seconds"], 1),
+        "zoomed": zoom,
+    }
 
 
 def main() -> None:
@@ -117,7 +127,10 @@ def main() -> None:
         browser = launch(playwright, has_webgl=not asked.canvas)
         page = start_visit(browser, asked.origin).page
         for zoom in (0, 3):
-            print(json.dumps(measure(page, asked.origin, asked.catalogue, asked.points, zoom)), flush=True)
+            print(
+                json.dumps(measure(page, asked.origin, asked.catalogue, asked.points, zoom)),
+                flush=True,
+            )
         browser.close()
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs")
 

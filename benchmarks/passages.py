@@ -1,9 +1,10 @@
 """Passages: how much of the text that answers a question do the document tools return?
 
-The questions are in `sets/passages-*.jsonl`, over folders of the two archives in ../shared/data/documents. Recall@k is
-the share of the answer's characters (without white space) that the first k passages of `search_documents` have; where a
-question has several answers, the best of them counts. Each collection is asked alone, and both at once. Questions are
-short, as people type them, or full, as assistants ask them.
+The questions are in `sets/passages-*.jsonl`, over folders of the two archives in
+../shared/data/documents. Recall@k is the share of the answer's characters (without white space)
+that the first k passages of `search_documents` have; where a question has several answers, the best
+of them counts. Each collection is asked alone, and both at once. Questions are short, as people
+type them, or full, as assistants ask them.
 """
 
 import argparse
@@ -52,7 +53,14 @@ CORPORA = {
         archive="handbook.tar.zst",
         root="content",
         parts=(
-            *("benefits-pay-perks", "company-info-and-process", "handbook", "index.md", "strategy-goals", "team"),
+            *(
+                "benefits-pay-perks",
+                "company-info-and-process",
+                "handbook",
+                "index.md",
+                "strategy-goals",
+                "team",
+            ),
             *(f"departments/{name}" for name in DEPARTMENTS),
         ),
         without=("departments/security/tooling/trivy",),
@@ -75,13 +83,18 @@ class Question:
 
 
 def measure(home: Path, *, model: str | None = None) -> dict[str, Any]:
-    """Ask every question of every collection; return recall by collection, over all, and of both asked at once."""
+    """Ask every question of every collection; return recall by collection, over all, and of both
+    asked at once.
+    """
     app = open_library(home, model=model)
     gate = app.build_gate()
     alone = {name: _recalls(gate, home, name, [name]) for name in CORPORA}
     at_once = {name: _recalls(gate, home, name, list(CORPORA)) for name in CORPORA}
     app.close()
-    groups = {**{name: _values(found) for name, found in alone.items()}, "all": _values(_together(alone))}
+    groups = {
+        **{name: _values(found) for name, found in alone.items()},
+        "all": _values(_together(alone)),
+    }
     groups |= {f"{style} questions": _values(_together(alone), style=style) for style in STYLES}
     groups["both at once"] = _values(_together(at_once))
     return {
@@ -114,11 +127,18 @@ def load_questions(name: str) -> list[Question]:
     """Read the questions about a collection."""
     lines = (SETS / f"passages-{name}.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    return [Question(text=row["question"], style=row["style"], answers=tuple(row["answers"])) for row in rows]
+    return [
+        Question(text=row["question"], style=row["style"], answers=tuple(row["answers"]))
+        for row in rows
+    ]
 
 
-def recalls_of(question: Question, found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Recalls:
-    """Return recall at each depth of the passages that were found; texts are those of the files, by path."""
+def recalls_of(
+    question: Question, found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]
+) -> Recalls:
+    """Return recall at each depth of the passages that were found; texts are those of the files, by
+    path.
+    """
     return {
         depth: max(_share(answer, found[:depth], texts) for answer in question.answers) for depth in DEPTHS
     }  # fmt: skip
@@ -144,15 +164,24 @@ def _line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
 
-def _recalls(gate: Gate, home: Path, name: str, sources: Sequence[str]) -> list[tuple[Question, Recalls]]:
+def _recalls(
+    gate: Gate, home: Path, name: str, sources: Sequence[str]
+) -> list[tuple[Question, Recalls]]:
     folder = _files_of(home, name)
     files = {answer.rpartition(":")[0] for one in load_questions(name) for answer in one.answers}
-    texts = {file: (folder / file).read_text(encoding="utf-8").replace("\r\n", "\n") for file in files}
-    return [(one, recalls_of(one, _ask(gate, one.text, sources, name), texts)) for one in load_questions(name)]
+    texts = {
+        file: (folder / file).read_text(encoding="utf-8").replace("\r\n", "\n") for file in files
+    }
+    return [
+        (one, recalls_of(one, _ask(gate, one.text, sources, name), texts))
+        for one in load_questions(name)
+    ]
 
 
 def _ask(gate: Gate, text: str, sources: Sequence[str], own: str) -> list[Mapping[str, Any]]:
-    """Return the first passages for a question; those of other collections take up places, but cover nothing."""
+    """Return the first passages for a question; those of other collections take up places, but
+    cover nothing.
+    """
     arguments = {"query": text, "sources": list(sources), "n_results": max(DEPTHS)}
     answer = gate.call(LOCAL_USER, "search_documents", arguments)
     if answer.is_error or answer.structured is None:
@@ -161,7 +190,9 @@ def _ask(gate: Gate, text: str, sources: Sequence[str], own: str) -> list[Mappin
     return [one if one["source"] == own else elsewhere for one in answer.structured["results"]]
 
 
-def _together(found: Mapping[str, Sequence[tuple[Question, Recalls]]]) -> list[tuple[Question, Recalls]]:
+def _together(
+    found: Mapping[str, Sequence[tuple[Question, Recalls]]],
+) -> list[tuple[Question, Recalls]]:
     return [one for of_collection in found.values() for one in of_collection]
 
 
@@ -196,11 +227,18 @@ def _is_taken(path: PurePosixPath, corpus: Corpus) -> bool:
 def _add(folder: Path, files: Path, name: str, model: str | None) -> None:
     environment = {**os.environ, "STACKROOM_HOME": str(folder)}
     command = [sys.executable, "-m", "stackroom", "add", str(files), "--name", name]
-    subprocess.run([*command, *(("--model", model) if model else ())], check=True, env=environment, stdout=sys.stderr)
+    subprocess.run(
+        [*command, *(("--model", model) if model else ())],
+        check=True,
+        env=environment,
+        stdout=sys.stderr,
+    )
 
 
 def _print_missed(home: Path, model: str | None) -> None:
-    """Print the questions whose answer is not whole among the first ten, with what was found first."""
+    """Print the questions whose answer is not whole among the first ten, with what was found
+    first.
+    """
     app = open_library(home, model=model)
     gate = app.build_gate()
     for name in CORPORA:
@@ -209,14 +247,22 @@ def _print_missed(home: Path, model: str | None) -> None:
                 found = _ask(gate, question.text, [name], name)[:3]
                 best = ", ".join(f"{one['metadata']['id']}" for one in found)
                 shown = " ".join(f"@{depth} {recall:.2f}" for depth, recall in recalls.items())
-                print(f"{name}: {question.text} [{', '.join(question.answers)}] {shown}\n    {best}")
+                print(
+                    f"{name}: {question.text} [{', '.join(question.answers)}] {shown}\n    {best}"
+                )
     app.close()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries")
-    parser.add_argument("--show", action="store_true", help="list the questions whose answer is not whole in the ten")
+    parser.add_argument(
+        "--show",
+        action="store_true",
+        help="list the questions whose answer is not whole in the ten",
+    )
     parser.add_argument("--model", help="measure with another model, in a library of its own")
     options = parser.parse_args()
     if missing := find_missing_data():

@@ -1,4 +1,5 @@
-"""The same work by other engines, each in an environment of its own, asked in turn with ours, query by query.
+"""The same work by other engines, each in an environment of its own, asked in turn with ours, query
+by query.
 
 What is controlled for is in `benchmarks/README.md`.
 """
@@ -36,7 +37,9 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSpec:
-    """An engine: its worker, and what to install for it, in order. Nothing to install: this environment is used."""
+    """An engine: its worker, and what to install for it, in order. Nothing to install: this
+    environment is used.
+    """
 
     name: str
     worker: str
@@ -50,7 +53,9 @@ PEERS = (
     PeerSpec(name="stackroom", worker="stackroom_worker.py"),
     PeerSpec(name="FTS5 + numpy", worker="seed_worker.py", requirements=("numpy==2.4.6",)),
     PeerSpec(
-        name="qdrant-edge", worker="qdrant_edge_worker.py", requirements=("qdrant-edge-py==0.9.0", "numpy==2.4.6")
+        name="qdrant-edge",
+        worker="qdrant_edge_worker.py",
+        requirements=("qdrant-edge-py==0.9.0", "numpy==2.4.6"),
     ),
     PeerSpec(
         name="qdrant-edge, ef 512",
@@ -59,8 +64,14 @@ PEERS = (
         arguments=("512",),
         built_by="qdrant-edge",
     ),
-    PeerSpec(name="LanceDB", worker="lancedb_worker.py", requirements=("lancedb==0.40.0", "pyarrow==26.0.1")),
-    PeerSpec(name="txtai", worker="txtai_worker.py", requirements=("torch==2.13.0", "txtai==9.14.0")),
+    PeerSpec(
+        name="LanceDB",
+        worker="lancedb_worker.py",
+        requirements=("lancedb==0.40.0", "pyarrow==26.0.1"),
+    ),
+    PeerSpec(
+        name="txtai", worker="txtai_worker.py", requirements=("torch==2.13.0", "txtai==9.14.0")
+    ),
 )
 
 
@@ -74,12 +85,16 @@ class Peer:
     build_s: float = 0.0
     first_answer_ms: float = 0.0
     process: "subprocess.Popen[str] | None" = None
-    answers: dict[str, list[Answer]] = field(default_factory=lambda: {name: [] for name in OPERATIONS})
+    answers: dict[str, list[Answer]] = field(
+        default_factory=lambda: {name: [] for name in OPERATIONS}
+    )
 
     def start(self) -> None:
         """Start the worker."""
         command = [str(self.python), str(WORKERS / self.spec.worker), *self.spec.arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def ask(self, **request: Any) -> Answer:
         """Send one request and return its answer; a peer that fails says why."""
@@ -119,8 +134,12 @@ def main() -> None:
         anime = _with_copies(real, arguments.records)
         arguments.work /= f"copies-{arguments.records}"
     task = _task(anime, arguments.work, queries)
-    wanted = [spec for spec in PEERS if any(part in spec.name for part in arguments.only.split(","))]
-    ready = [_ready(spec, task, arguments.work, environments, keep=arguments.keep) for spec in wanted]
+    wanted = [
+        spec for spec in PEERS if any(part in spec.name for part in arguments.only.split(","))
+    ]
+    ready = [
+        _ready(spec, task, arguments.work, environments, keep=arguments.keep) for spec in wanted
+    ]
     peers = [peer for peer in ready if peer is not None]
     _run(peers, task)
     figures = {
@@ -140,7 +159,9 @@ def _with_copies(anime: RealAnime, count: int) -> RealAnime:
     """Return as many records: the real ones, and copies of them."""
     batches = list(iter_batches(anime, count))
     records = [record for some, _ in batches for record in some]
-    return replace(anime, records=records, vectors=np.concatenate([vectors for _, vectors in batches]))
+    return replace(
+        anime, records=records, vectors=np.concatenate([vectors for _, vectors in batches])
+    )
 
 
 def _task(anime: RealAnime, work: Path, queries: Sequence[Query]) -> Task:
@@ -148,7 +169,9 @@ def _task(anime: RealAnime, work: Path, queries: Sequence[Query]) -> Task:
     folder = work / "peers"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [_row(record) for record in anime.records]
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    (folder / "rows.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
+    )
     np.save(folder / "vectors.npy", anime.vectors)
     cosines = np.array([query.vector for query in queries]) @ anime.vectors.T
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :TOP]
@@ -158,13 +181,20 @@ def _task(anime: RealAnime, work: Path, queries: Sequence[Query]) -> Task:
         vectors=folder / "vectors.npy",
         queries=queries,
         exact=[{rows[place]["id"] for place in line} for line in nearest.tolist()],
-        kind=min(sorted(set(kinds)), key=lambda kind: abs(kinds.count(kind) / len(kinds) - FILTER_SHARE)),
+        kind=min(
+            sorted(set(kinds)), key=lambda kind: abs(kinds.count(kind) / len(kinds) - FILTER_SHARE)
+        ),
     )
 
 
 def _row(record: Any) -> dict[str, Any]:
     alternatives, tags = record.get("alternatives") or (), record.get("tags") or ()
-    texts = [record.get("title"), *alternatives, *(tag.value for tag in tags), record.get("synopsis") or ""]
+    texts = [
+        record.get("title"),
+        *alternatives,
+        *(tag.value for tag in tags),
+        record.get("synopsis") or "",
+    ]
     return {
         "id": record.id,
         "title": record.get("title"),
@@ -177,7 +207,9 @@ def _row(record: Any) -> dict[str, Any]:
     }
 
 
-def _ready(spec: PeerSpec, task: Task, work: Path, environments: Path, *, keep: bool) -> Peer | None:
+def _ready(
+    spec: PeerSpec, task: Task, work: Path, environments: Path, *, keep: bool
+) -> Peer | None:
     """Install the peer and build its index, or say why it is left out."""
     try:
         python = _environment(spec, environments)
@@ -187,7 +219,9 @@ def _ready(spec: PeerSpec, task: Task, work: Path, environments: Path, *, keep: 
             shutil.copytree(_folder(spec.built_by, work), peer.folder)
         elif not (keep and _was_built(peer)):
             _build(peer, task)
-        peer.first_answer_ms = statistics.median(_first_answer_ms(peer, task) for _ in range(STARTS))
+        peer.first_answer_ms = statistics.median(
+            _first_answer_ms(peer, task) for _ in range(STARTS)
+        )
         print(f"{spec.name} is ready ({peer.build_s:.0f} s)", file=sys.stderr)
         return peer
     except (subprocess.CalledProcessError, RuntimeError, OSError) as error:
@@ -203,7 +237,9 @@ def _build(peer: Peer, task: Task) -> None:
     shutil.rmtree(peer.folder, ignore_errors=True)
     peer.folder.mkdir(parents=True)
     peer.start()
-    built = peer.ask(op="build", rows=str(task.rows), vectors=str(task.vectors), folder=str(peer.folder))
+    built = peer.ask(
+        op="build", rows=str(task.rows), vectors=str(task.vectors), folder=str(peer.folder)
+    )
     peer.build_s = built["build_s"]
     peer.stop()
     peer.folder.with_suffix(".json").write_text(json.dumps(built))
@@ -265,14 +301,19 @@ def _request(operation: str, query: Query, task: Task) -> dict[str, Any]:
 
 def _figures(peer: Peer, task: Task) -> dict[str, Any]:
     figures: dict[str, Any] = {name: _times(answers) for name, answers in peer.answers.items()}
-    found = [len(set(answer["ids"]) & exact) for answer, exact in zip(peer.answers["vector"], task.exact, strict=True)]
+    found = [
+        len(set(answer["ids"]) & exact)
+        for answer, exact in zip(peer.answers["vector"], task.exact, strict=True)
+    ]
     kept = [answer["types"] for answer in peer.answers["filtered"]]
     figures["recall@10"] = sum(found) / (TOP * len(found))
     figures["filtered_rows"] = float(np.mean([types.count(task.kind) for types in kept]))
     figures["filtered_wrong"] = sum(len(types) - types.count(task.kind) for types in kept)
     figures["first_answer_ms"] = peer.first_answer_ms
     figures["build_s"] = peer.build_s
-    figures["disk_mb"] = sum(path.stat().st_size for path in peer.folder.rglob("*") if path.is_file()) / 1e6
+    figures["disk_mb"] = (
+        sum(path.stat().st_size for path in peer.folder.rglob("*") if path.is_file()) / 1e6
+    )
     figures["rss_mb"] = peer.ask(op="memory")["rss_mb"]
     peer.stop()
     return figures
@@ -294,7 +335,8 @@ def show(figures: dict[str, Any]) -> None:
     table = Table("p50 / p95 (cpu) ms", *OPERATIONS, *columns)
     for name, one in figures["peers"].items():
         times = [
-            f"{one[op]['p50_ms']:.2f} / {one[op]['p95_ms']:.2f} ({one[op]['cpu_p50_ms']:.2f})" for op in OPERATIONS
+            f"{one[op]['p50_ms']:.2f} / {one[op]['p95_ms']:.2f} ({one[op]['cpu_p50_ms']:.2f})"
+            for op in OPERATIONS
         ]
         numbers = [one["first_answer_ms"], one["disk_mb"], one["rss_mb"], one["build_s"]]
         table.add_row(
@@ -304,12 +346,19 @@ def show(figures: dict[str, Any]) -> None:
             f"{one['filtered_rows']:.2f}",
             *(f"{value:.0f}" for value in numbers),
         )
-    console.print(f"{figures['records']} records, {figures['queries']} queries, filter {figures['filter']}")
+    console.print(
+        f"{figures['records']} records, {figures['queries']} queries, filter {figures['filter']}"
+    )
     console.print(table)
     ours = next(iter(figures["text_engines"].values()))
     engines = Table("text engine alone, top 10", "p50 ms", "p95 ms", "times ours")
     for name, one in figures["text_engines"].items():
-        engines.add_row(name, f"{one['p50_ms']:.3f}", f"{one['p95_ms']:.3f}", f"{one['p50_ms'] / ours['p50_ms']:.1f}")
+        engines.add_row(
+            name,
+            f"{one['p50_ms']:.3f}",
+            f"{one['p95_ms']:.3f}",
+            f"{one['p50_ms'] / ours['p50_ms']:.1f}",
+        )
     console.print(engines)
 
 
@@ -319,9 +368,13 @@ def _slug(name: str) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where environments and indexes are kept")
+    parser.add_argument(
+        "--work", type=Path, default=DEFAULT_WORK, help="where environments and indexes are kept"
+    )
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--records", type=int, default=0, help="search as many: the real ones and copies of them")
+    parser.add_argument(
+        "--records", type=int, default=0, help="search as many: the real ones and copies of them"
+    )
     parser.add_argument("--only", default="", help="parts of names of peers, separated by commas")
     parser.add_argument("--keep", action="store_true", help="use the indexes of an earlier run")
     parser.add_argument("--json", action="store_true")

@@ -1,9 +1,10 @@
-"""`python benchmarks/postgres_search.py`: search inside PostgreSQL beside the embedded index, on real anime.
+"""`python benchmarks/postgres_search.py`: search inside PostgreSQL beside the embedded index, on
+real anime.
 
-Controls for: the records and vectors (one shelf's are put into the other), the queries and their vectors (drawn and
-embedded beforehand), the machine (every query goes to both, one after the other), and warm caches (each query is asked
-once before it is timed; each shelf's own caches of a view are emptied between two queries). Recall and overlap are
-against the embedded index.
+Controls for: the records and vectors (one shelf's are put into the other), the queries and their
+vectors (drawn and embedded beforehand), the machine (every query goes to both, one after the
+other), and warm caches (each query is asked once before it is timed; each shelf's own caches of a
+view are emptied between two queries). Recall and overlap are against the embedded index.
 """
 
 import argparse
@@ -43,7 +44,9 @@ SCOPES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK)
     parser.add_argument("--queries", type=int, default=60)
     options = parser.parse_args()
@@ -104,13 +107,22 @@ def compared(
     for name, scope in SCOPES.items():
         report[name] = {
             "records": exact.count(scope),
-            "vectors": timed(queries, exact, view, lambda one, query, where=scope: nearest(one, query, where)),
-            "words": timed(queries, exact, view, lambda one, query, where=scope: words(one, query, where)),
-            "facets": timed(queries[:5], exact, view, lambda one, _, where=scope: facets(one, where)),
+            "vectors": timed(
+                queries, exact, view, lambda one, query, where=scope: nearest(one, query, where)
+            ),
+            "words": timed(
+                queries, exact, view, lambda one, query, where=scope: words(one, query, where)
+            ),
+            "facets": timed(
+                queries[:5], exact, view, lambda one, _, where=scope: facets(one, where)
+            ),
         }
     searcher = Searcher(spec=anime.spec)
-    report["search"] = timed(queries, exact, view, lambda one, query: whole_search(searcher, one, query))
-    report["misspelt titles"] = timed(queries[::4], exact, view, names)  # every fourth query is a title
+    report["search"] = timed(
+        queries, exact, view, lambda one, query: whole_search(searcher, one, query)
+    )
+    # every fourth query is a title
+    report["misspelt titles"] = timed(queries[::4], exact, view, names)
     return report
 
 
@@ -119,12 +131,16 @@ def ids(reader: ShelfReader, keys: Sequence[Any]) -> list[str]:
 
 
 def nearest(reader: ShelfReader, query: Query, scope: Scope) -> list[str]:
-    return ids(reader, reader.nearest(query.vector[None], scope=scope, limit=LIMIT)[0].keys[:TOP].tolist())
+    return ids(
+        reader, reader.nearest(query.vector[None], scope=scope, limit=LIMIT)[0].keys[:TOP].tolist()
+    )
 
 
 def words(reader: ShelfReader, query: Query, scope: Scope) -> list[str]:
     terms: TextQuery = analyse_query(query.text, synonyms={})
-    return ids(reader, reader.lexical(terms, scope=scope, limit=LIMIT, counted=False).keys[:TOP].tolist())
+    return ids(
+        reader, reader.lexical(terms, scope=scope, limit=LIMIT, counted=False).keys[:TOP].tolist()
+    )
 
 
 def facets(reader: ShelfReader, scope: Scope) -> list[Any]:
@@ -137,14 +153,21 @@ def names(reader: ShelfReader, query: Query) -> list[str]:
 
 
 def whole_search(searcher: Searcher, reader: ShelfReader, query: Query) -> list[str]:
-    ranked = searcher.rank(reader, query.text, scope=WHOLE, limit=TOP, query_vector=QueryVector(vector=query.vector))
+    ranked = searcher.rank(
+        reader, query.text, scope=WHOLE, limit=TOP, query_vector=QueryVector(vector=query.vector)
+    )
     return ids(reader, [one.key for one in ranked.ranking[:TOP]])
 
 
 def timed(
-    queries: Sequence[Query], exact: ShelfReader, view: PostgresqlView, ask: Callable[[Any, Query], list[Any]]
+    queries: Sequence[Query],
+    exact: ShelfReader,
+    view: PostgresqlView,
+    ask: Callable[[Any, Query], list[Any]],
 ) -> dict[str, float]:
-    """Ask both for every query in turn; return how much of what the exact one finds the other finds, and the times."""
+    """Ask both for every query in turn; return how much of what the exact one finds the other
+    finds, and the times.
+    """
     shares, spent = [], {"embedded": [], "postgresql": []}
     for query in queries:
         ask(exact, query), ask(view, query)
@@ -158,7 +181,10 @@ def timed(
     return {
         "overlap": round(float(np.mean(shares)), 4),
         **{f"{name}_p50_ms": round(statistics.median(some), 1) for name, some in spent.items()},
-        **{f"{name}_p95_ms": round(sorted(some)[int(0.95 * len(some))], 1) for name, some in spent.items()},
+        **{
+            f"{name}_p95_ms": round(sorted(some)[int(0.95 * len(some))], 1)
+            for name, some in spent.items()
+        },
     }
 
 
@@ -172,7 +198,9 @@ def edited(searched: PostgresqlShelf) -> list[float]:
     records = view.fetch(view.scan(scope=WHOLE, limit=10), scope=WHOLE)
     for record in records.values():
         began = time.perf_counter()
-        searched.apply([Put(record=replace(record, fields={**record.fields, "synopsis": "A sentence."}))])
+        searched.apply(
+            [Put(record=replace(record, fields={**record.fields, "synopsis": "A sentence."}))]
+        )
         searched.reader()
         spent.append(round(1_000 * (time.perf_counter() - began), 1))
     return spent

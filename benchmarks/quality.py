@@ -1,7 +1,9 @@
-"""`make eval`: every open set of questions, each figure with its 95 % interval, compared with the recorded ones.
+"""`make eval`: every open set of questions, each figure with its 95 % interval, compared with the
+recorded ones.
 
-The exit code is 1 if a figure has fallen beyond noise (`recorded_figures` says what that is), or is not measured
-any more. `--record` writes the measured figures to `recorded.json`, for the commit that explains why they changed.
+The exit code is 1 if a figure has fallen beyond noise (`recorded_figures` says what that is), or is
+not measured any more. `--record` writes the measured figures to `recorded.json`, for the commit
+that explains why they changed.
 """
 
 import argparse
@@ -35,13 +37,21 @@ MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     "wishes": wishes.measure,
     "questions": plain_questions.measure,
 }
-"""Each takes the folder of the libraries, builds what it needs there, and returns figures, nested as it likes."""
+"""Each takes the folder of the libraries, builds what it needs there, and returns figures, nested
+as it likes.
+"""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries, kept between runs")
-    parser.add_argument("--only", choices=MEASURES, action="append", help="measure this alone; may be repeated")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries, kept between runs"
+    )
+    parser.add_argument(
+        "--only", choices=MEASURES, action="append", help="measure this alone; may be repeated"
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--record", action="store_true", help="write the figures to recorded.json")
     options = parser.parse_args()
@@ -50,7 +60,9 @@ def main() -> None:
     chosen = options.only or list(MEASURES)
     now = measure(chosen, options.home)
     every_recorded = load_recorded(RECORDED)
-    recorded = {name: figure for name, figure in every_recorded.items() if name.split(" / ")[0] in chosen}
+    recorded = {
+        name: figure for name, figure in every_recorded.items() if name.split(" / ")[0] in chosen
+    }
     show(now, recorded, as_objects=options.json)
     if options.record:
         kept = {name: figure for name, figure in every_recorded.items() if name not in recorded}
@@ -74,7 +86,12 @@ def measure(chosen: list[str], home: Path) -> dict[str, Figure]:
 def show(now: Mapping[str, Figure], recorded: Mapping[str, Figure], *, as_objects: bool) -> None:
     """Print every figure, beside the recorded one where they differ."""
     if as_objects:
-        print(json.dumps({name: as_json(replace(figure, values=())) for name, figure in now.items()}, indent=1))
+        print(
+            json.dumps(
+                {name: as_json(replace(figure, values=())) for name, figure in now.items()},
+                indent=1,
+            )
+        )
         return
     for name, figure in now.items():
         before = recorded.get(name)

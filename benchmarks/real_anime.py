@@ -1,6 +1,7 @@
 """The real anime data as a built catalogue, and queries over it, for every benchmark here.
 
-The catalogue is built by the application itself, once, under the work folder; embedding its records takes minutes.
+The catalogue is built by the application itself, once, under the work folder; embedding its records
+takes minutes.
 """
 
 import sys
@@ -60,7 +61,13 @@ def load_real_anime(work: Path) -> RealAnime:
     pull_model(app.settings.models_folder)
     if NAME not in [one.name for one in app.library.list_installed()]:
         print(f"building the catalogue under {work} (minutes, once)", file=sys.stderr)
-    add_catalogue(app, JsonRows(DATA_FILE), recipe=package_recipe(PACKAGES.get(NAME)), name=NAME, progress=_show)
+    add_catalogue(
+        app,
+        JsonRows(DATA_FILE),
+        recipe=package_recipe(PACKAGES.get(NAME)),
+        name=NAME,
+        progress=_show,
+    )
     installed = app.library.get_installed(NAME)
     catalogue = app.open_catalogue(NAME)
     shelf = EmbeddedShelf.open(installed.folder, catalogue.spec)
@@ -78,10 +85,17 @@ def draw_queries(anime: RealAnime, *, count: int, seed: int = 7) -> list[Query]:
     """Draw queries: a quarter titles, a quarter tags, half a run of words out of a synopsis."""
     generator = np.random.default_rng(seed)
     long_enough = [
-        record for record in anime.records if len(str(record.get("synopsis") or "").split()) >= MIN_SYNOPSIS_WORDS
+        record
+        for record in anime.records
+        if len(str(record.get("synopsis") or "").split()) >= MIN_SYNOPSIS_WORDS
     ]
-    drawn = [long_enough[place] for place in generator.choice(len(long_enough), count, replace=False)]
-    texts = [_query_text(record, form=number % 4, generator=generator) for number, record in enumerate(drawn)]
+    drawn = [
+        long_enough[place] for place in generator.choice(len(long_enough), count, replace=False)
+    ]
+    texts = [
+        _query_text(record, form=number % 4, generator=generator)
+        for number, record in enumerate(drawn)
+    ]
     return [Query(text=text, vector=anime.embedder.embed_query(text)) for text in texts]
 
 
@@ -98,4 +112,7 @@ def _query_text(record: Record, *, form: int, generator: np.random.Generator) ->
 
 def _show(report: IngestReport) -> None:
     if report.embedded and report.rows % 2048 < 256:
-        print(f"{time.strftime('%H:%M:%S')} {report.rows} rows, {report.embedded} embedded", file=sys.stderr)
+        print(
+            f"{time.strftime('%H:%M:%S')} {report.rows} rows, {report.embedded} embedded",
+            file=sys.stderr,
+        )

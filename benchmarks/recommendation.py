@@ -1,7 +1,9 @@
-"""Recommendation quality on real ratings, content only, with the popularity signal, and by popularity alone.
+"""Recommendation quality on real ratings, content only, with the popularity signal, and by
+popularity alone.
 
-Users with at least ten titles rated 8 or more (500 of them, drawn with seed 0) give five of those, drawn at random; the
-rest are to be found among the titles that could be joined to the catalogue by name. Recall@20 and nDCG@20.
+Users with at least ten titles rated 8 or more (500 of them, drawn with seed 0) give five of those,
+drawn at random; the rest are to be found among the titles that could be joined to the catalogue by
+name. Recall@20 and nDCG@20.
 """
 
 import csv
@@ -55,7 +57,9 @@ def measure(home: Path) -> dict[str, Any]:
 
 
 def join(titles: list[dict]) -> tuple[dict[str, Record], dict[str, int]]:
-    """Join the rated titles to records by name; return records by rating id, and popularity by record id."""
+    """Join the rated titles to records by name; return records by rating id, and popularity by
+    record id.
+    """
     rows = [row.values for row in JsonRows(ANIME).iter_rows()]
     by_title, by_synonym = defaultdict(list), defaultdict(list)
     for row in rows:
@@ -66,32 +70,43 @@ def join(titles: list[dict]) -> tuple[dict[str, Record], dict[str, int]]:
     for title in titles:
         name = folded(title["name"])
         found = [row for row in by_title[name] or by_synonym[name] if row["sources"][0] not in used]
-        same_type = [row for row in found if row["type"].lower()[:3] == title["type"].lower()[:3]] or found
+        same_type = [
+            row for row in found if row["type"].lower()[:3] == title["type"].lower()[:3]
+        ] or found
         if same_type:
             used.add(same_type[0]["sources"][0])
-            record = anime_rows.record_of({**same_type[0], "popularity": int(title["members"] or 0)})
+            record = anime_rows.record_of(
+                {**same_type[0], "popularity": int(title["members"] or 0)}
+            )
             joined[title["anime_ids"]] = record
             popularity[record.id] = int(title["members"] or 0)
     return joined, popularity
 
 
 def build_shelf(home: Path, joined: dict[str, Record], popularity: dict[str, int]) -> EmbeddedShelf:
-    """Index the joined titles alone, so that only they can be recommended, with the vectors of the whole catalogue."""
+    """Index the joined titles alone, so that only they can be recommended, with the vectors of the
+    whole catalogue.
+    """
     app = open_library(home, "anime")
     anime = app.open_shelf(app.library.get_installed("anime"))
     kept = {record.id for record in joined.values()}
 
     def record_of(row):
         record = anime_rows.record_of(row)
-        return replace(record, fields={**record.fields, "popularity": popularity.get(record.id) or None})
+        return replace(
+            record, fields={**record.fields, "popularity": popularity.get(record.id) or None}
+        )
 
     mapping = RowMapping(
-        records_of=lambda row: (record_of(row),), is_metadata=lambda row: anime_rows.record_of(row).id not in kept
+        records_of=lambda row: (record_of(row),),
+        is_metadata=lambda row: anime_rows.record_of(row).id not in kept,
     )
     folder = Path(tempfile.mkdtemp(prefix="ratings-"))
     embedder = KnownVectors(anime, anime.spec)
     shelf = EmbeddedShelf.create(folder, anime.spec, model=embedder.model)
-    target = Target(spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=embedder)
+    target = Target(
+        spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=embedder
+    )
     ingest(JsonRows(ANIME), target, progress=lambda _: None)
     anime.close()
     app.close()
@@ -103,7 +118,9 @@ class KnownVectors:
 
     def __init__(self, shelf: EmbeddedShelf, spec: CatalogueSpec) -> None:
         self.model = shelf.reader().model
-        self._vectors = {embedding_text(spec.embed, row.record): row.vector for row in shelf.store.iter_rows()}
+        self._vectors = {
+            embedding_text(spec.embed, row.record): row.vector for row in shelf.store.iter_rows()
+        }
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return the vectors that the catalogue has of these texts."""
@@ -130,7 +147,9 @@ def draw_cases(joined: dict[str, Record]) -> list[tuple[list[str], set[str]]]:
 
 
 def score(shelf: EmbeddedShelf, cases: list) -> dict:
-    """Recommend for every case by the product's own recommender, the given titles taken as understood."""
+    """Recommend for every case by the product's own recommender, the given titles taken as
+    understood.
+    """
     recommender = Recommender(spec=shelf.spec, this_year=lambda: 2026)
     reader = shelf.reader()
     rankings = []
@@ -138,22 +157,33 @@ def score(shelf: EmbeddedShelf, cases: list) -> dict:
         keys = reader.find(given, scope=WHOLE)
         records = reader.fetch(list(keys.values()), scope=WHOLE)
         choices = [
-            NameChoice(asked=name, key=key, record=records[key], title=name, likeness=1.0) for name, key in keys.items()
+            NameChoice(asked=name, key=key, record=records[key], title=name, likeness=1.0)
+            for name, key in keys.items()
         ]
-        answer = recommender.recommend_for(reader, choices, Request(titles=tuple(given), limit=DEPTH), scope=WHOLE)
+        answer = recommender.recommend_for(
+            reader, choices, Request(titles=tuple(given), limit=DEPTH), scope=WHOLE
+        )
         rankings.append([item.record.id for item in answer.items])
     return metrics(rankings, cases)
 
 
 def score_popularity(popularity: dict[str, int], cases: list) -> dict:
     ranked = sorted(popularity, key=lambda record: -popularity[record])
-    return metrics([[one for one in ranked[:200] if one not in set(given)][:DEPTH] for given, _ in cases], cases)
+    return metrics(
+        [[one for one in ranked[:200] if one not in set(given)][:DEPTH] for given, _ in cases],
+        cases,
+    )
 
 
 def metrics(rankings: list[list[str]], cases: list) -> dict[str, Figure]:
-    judged = [(ranked, dict.fromkeys(wanted, 1.0)) for ranked, (_, wanted) in zip(rankings, cases, strict=True)]
+    judged = [
+        (ranked, dict.fromkeys(wanted, 1.0))
+        for ranked, (_, wanted) in zip(rankings, cases, strict=True)
+    ]
     return {
-        "recall@20": build_figure([recall(ranked, wanted, depth=DEPTH) for ranked, wanted in judged]),
+        "recall@20": build_figure(
+            [recall(ranked, wanted, depth=DEPTH) for ranked, wanted in judged]
+        ),
         "ndcg@20": build_figure([ndcg(ranked, wanted, depth=DEPTH) for ranked, wanted in judged]),
     }
 

@@ -12,7 +12,8 @@ SMALLEST_FALL = 0.005
 
 
 def flatten(measured: Mapping[str, Any], *, under: str = "") -> dict[str, Figure]:
-    """Return every figure of nested results by its path; what is no figure (a count, a note) is left out.
+    """Return every figure of nested results by its path; what is no figure (a count, a note) is
+    left out.
 
     A figure is a `Figure`, a mapping with `mean`, `low` and `high`, or a list of those three.
     """
@@ -39,8 +40,8 @@ def find_falls(recorded: Mapping[str, Figure], now: Mapping[str, Figure]) -> Ite
 def has_fallen(before: Figure, now: Figure) -> bool:
     """Tell whether a figure is worse than the recorded one beyond noise.
 
-    Where both have a value for each question, the differences are resampled: a fall is one whose 95 % interval has no
-    gain in it. Otherwise the mean has to be outside of the recorded interval.
+    Where both have a value for each question, the differences are resampled: a fall is one whose 95
+    % interval has no gain in it. Otherwise the mean has to be outside of the recorded interval.
     """
     worse = -1 if before.lower_is_better else 1
     if worse * (now.mean - before.mean) > -SMALLEST_FALL:
@@ -63,7 +64,9 @@ def load_recorded(path: Path) -> dict[str, Figure]:
 
 def save_recorded(figures: Mapping[str, Figure], path: Path) -> None:
     """Write figures, one a line and in order of their names."""
-    lines = [f" {json.dumps(name)}: {json.dumps(as_json(figures[name]))}" for name in sorted(figures)]
+    lines = [
+        f" {json.dumps(name)}: {json.dumps(as_json(figures[name]))}" for name in sorted(figures)
+    ]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 

@@ -15,7 +15,9 @@ COLLECTIONS = DATA / "benchmarks"
 
 
 def measure(home: Path) -> dict[str, Any]:
-    """Evaluate every collection of the data folder; the indexes are kept as `stackroom eval` keeps them."""
+    """Evaluate every collection of the data folder; the indexes are kept as `stackroom eval` keeps
+    them.
+    """
     folder = home / "eval"
     link_models(folder)
     app = App(Settings(home=folder))
@@ -25,15 +27,23 @@ def measure(home: Path) -> dict[str, Any]:
 
 
 def evaluate_one(app: App, path: Path) -> dict[str, Any]:
-    """Evaluate a collection; the default search with the values of each query, the others as means only."""
+    """Evaluate a collection; the default search with the values of each query, the others as means
+    only.
+    """
     collection, grades = choose_grades(load_collection(path, split="test"), binary=None)
     work = app.settings.home / "evaluations" / collection.name
     embedder = get_embedder(app, want_evaluated_model(app))
     found = evaluate(collection, embedder=embedder, work=work, progress=lambda _: None)
-    measured: dict[str, Any] = {"queries": len(collection.queries), "grades": grades, "model": embedder.model.name}
+    measured: dict[str, Any] = {
+        "queries": len(collection.queries),
+        "grades": grades,
+        "model": embedder.model.name,
+    }
     for method, quality in found.items():
         figures = {"ndcg@10": quality.ndcg_10, "recall@100": quality.recall_100}
-        measured[method] = figures if method == "hybrid" else {name: as_mean(one) for name, one in figures.items()}
+        measured[method] = (
+            figures if method == "hybrid" else {name: as_mean(one) for name, one in figures.items()}
+        )
     return measured
 
 

@@ -1,7 +1,8 @@
-"""How a catalogue grows, by its records and engine: build, sizes, a second server, latency, recall, searches, edits.
+"""How a catalogue grows, by its records and engine: build, sizes, a second server, latency, recall,
+searches, edits.
 
-`benchmarks/README.md` says what is controlled for. Each part is written to the JSON file as soon as it is measured; the
-same command continues a run that was interrupted.
+`benchmarks/README.md` says what is controlled for. Each part is written to the JSON file as soon as
+it is measured; the same command continues a run that was interrupted.
 """
 
 import argparse
@@ -35,7 +36,9 @@ from svg_chart import line_chart
 from stackroom.shelf.store_place import find_place
 
 MEASURED = ("build", "join", "search", "throughput", "move", "edits")
-"""In this order: edits leave words behind in a text index, and a move compares it with one that is built anew."""
+"""In this order: edits leave words behind in a text index, and a move compares it with one that is
+built anew.
+"""
 FIGURES_FILE = "figures.json"
 SCOPES = ("all", "10 %", "1 %")
 CPU_TIMES = ("cpu_p50_ms", "cpu_p95_ms")
@@ -49,7 +52,8 @@ def main() -> None:
         engine = Engine(root=_root(arguments, arguments.records), name=arguments.engines)
         print(json.dumps(PARTS[arguments.part](engine, arguments)), flush=True)
         return
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the parts, as `stackroom` sets it for itself
+    # of the parts, as `stackroom` sets it for itself
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the database stops too
     sizes = dict.fromkeys(arguments.records.split(","), arguments.engines.split(","))
     if arguments.move:
@@ -68,7 +72,9 @@ def _root(arguments: argparse.Namespace, records: str) -> Path:
 
 
 class Run:
-    """The measurements of one number of records; what was measured before is kept, unless it is to be done again."""
+    """The measurements of one number of records; what was measured before is kept, unless it is to
+    be done again.
+    """
 
     def __init__(self, arguments: argparse.Namespace, records: str, figures: list[Figures]) -> None:
         self._arguments = arguments
@@ -123,25 +129,47 @@ class Run:
         """Write what is measured so far."""
         exact = self._kept.get(EMBEDDED, {}).get("search", {}).get("answers", ())
         records = int(self._records)
-        own = [_compared({"records": records, "engine": name, **parts}, exact) for name, parts in self._kept.items()]
+        own = [
+            _compared({"records": records, "engine": name, **parts}, exact)
+            for name, parts in self._kept.items()
+        ]
         self._all[:] = [*self._others, *own]
         if self._arguments.json:
             self._arguments.json.write_text(json.dumps(self._all, indent=1))
 
     def _command(self, engine: Engine, part: str, *options: str) -> list[str]:
         arguments = self._arguments
-        command = [sys.executable, __file__, "--part", part, "--engines", engine.name, "--records", self._records]
-        return [*command, "--work", str(arguments.work), "--queries", str(arguments.queries), *options]
+        command = [
+            sys.executable,
+            __file__,
+            "--part",
+            part,
+            "--engines",
+            engine.name,
+            "--records",
+            self._records,
+        ]
+        return [
+            *command,
+            "--work",
+            str(arguments.work),
+            "--queries",
+            str(arguments.queries),
+            *options,
+        ]
 
     def _run(self, engine: Engine, part: str) -> Figures:
         """Run a part in a process of its own."""
-        done = subprocess.run(self._command(engine, part), check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            self._command(engine, part), check=True, stdout=subprocess.PIPE, text=True
+        )
         figures: Figures = json.loads(done.stdout.splitlines()[-1])
         return figures
 
     def _move(self, engine: Engine) -> Figures:
         """Move the catalogue to a database and back, killed on the way, and compare its answers."""
-        if find_place(engine.folder()) is not None:  # it was left there by a run that was interrupted
+        # it was left there by a run that was interrupted
+        if find_place(engine.folder()) is not None:
             self._move_to(engine, "here", [])
         if "edits" in self._kept.get(EMBEDDED, {}):
             self._run(engine, "rebuild")
@@ -151,7 +179,9 @@ class Run:
         at = [str(rows * (number + 1) // (copying + 1)) for number in range(copying)]
         place = moved_place(self._root)
         before = self._run(engine, "answer")["answers"]
-        there = self._move_to(engine, f"{place.url} {place.schema}", [*at, *LAST_STEPS] if kills else [])
+        there = self._move_to(
+            engine, f"{place.url} {place.schema}", [*at, *LAST_STEPS] if kills else []
+        )
         answers_there = self._run(engine, "answer")["answers"]
         back = self._move_to(engine, "here", ["switched"] if kills else [])
         answers_back = self._run(engine, "answer")["answers"]
@@ -160,13 +190,25 @@ class Run:
             "there": there,
             "back": back,
             "answers": len(before),
-            "equal_there": sum(one == other for one, other in zip(before, answers_there, strict=True)),
-            "equal_back": sum(one == other for one, other in zip(before, answers_back, strict=True)),
+            "equal_there": sum(
+                one == other for one, other in zip(before, answers_there, strict=True)
+            ),
+            "equal_back": sum(
+                one == other for one, other in zip(before, answers_back, strict=True)
+            ),
         }
 
     def _move_to(self, engine: Engine, to: str, kill_at: list[str]) -> Figures:
-        """Run a move until it is done, killing it when it has copied so many rows, or has come to a step."""
-        before, database_before_s, copied, killed, peak_mb = engine.used(), database_cpu_s(self._root), 0, 0, 0.0
+        """Run a move until it is done, killing it when it has copied so many rows, or has come to a
+        step.
+        """
+        before, database_before_s, copied, killed, peak_mb = (
+            engine.used(),
+            database_cpu_s(self._root),
+            0,
+            0,
+            0.0,
+        )
         while True:
             result: Figures | None = None
             command = self._command(engine, "move", "--to", to)
@@ -203,13 +245,19 @@ def _compared(figures: Figures, exact: Sequence[Sequence[int]]) -> Figures:
     search = {name: value for name, value in figures["search"].items() if name != "answers"}
     if pairs := list(zip(exact, figures["search"]["answers"], strict=False)):
         search["equal_answers"] = float(np.mean([one == other for one, other in pairs]))
-        search["overlap"] = float(np.mean([len(set(one) & set(other)) / max(len(one), 1) for one, other in pairs]))
+        search["overlap"] = float(
+            np.mean([len(set(one) & set(other)) / max(len(one), 1) for one, other in pairs])
+        )
     return {**figures, "search": search}
 
 
 def show(figures: Sequence[Figures]) -> None:
     """Print the figures for people: a column an engine and number of records."""
-    columns = {f"{one['records']:,} {one['engine']}": _told(one) for one in figures if one["engine"] != MOVED}
+    columns = {
+        f"{one['records']:,} {one['engine']}": _told(one)
+        for one in figures
+        if one["engine"] != MOVED
+    }
     table = Table("", *columns)
     for label in dict.fromkeys(label for column in columns.values() for label in column):
         table.add_row(label, *(column.get(label, "") for column in columns.values()))
@@ -221,10 +269,14 @@ def show(figures: Sequence[Figures]) -> None:
 
 
 def _told(figures: Figures) -> dict[str, str]:
-    """Return the rows of the table; CPU times are of the servers and the database together, (of it in the database)."""
+    """Return the rows of the table; CPU times are of the servers and the database together, (of it
+    in the database).
+    """
     told: dict[str, str] = {}
     if build := figures.get("build"):
-        told["build, CPU s"] = _with_share(build["cpu_s"] + build["database_cpu_s"], build["database_cpu_s"])
+        told["build, CPU s"] = _with_share(
+            build["cpu_s"] + build["database_cpu_s"], build["database_cpu_s"]
+        )
         told["build, s: records, index"] = f"{build['apply_s']:.0f} + {build['publish_s']:.0f}"
         told["build, peak MB"] = f"{build['peak_mb']:,.0f}"
         told["a server, MB: records, text, arrays"] = _sum_of(build["disk_mb"].values())
@@ -232,12 +284,16 @@ def _told(figures: Figures) -> dict[str, str]:
         records_mb = sum(build["database_mb"].values()) - index_mb
         told["database, MB: records, index"] = _sum_of((records_mb, index_mb)) if records_mb else ""
     if join := figures.get("join"):
-        told["a second server, CPU s"] = _with_share(join["cpu_s"] + join["database_cpu_s"], join["database_cpu_s"])
+        told["a second server, CPU s"] = _with_share(
+            join["cpu_s"] + join["database_cpu_s"], join["database_cpu_s"]
+        )
         told["a second server, s"] = f"{join['wall_s']:.1f}"
     if search := figures.get("search"):
         told |= _told_searches(search)
     if throughput := figures.get("throughput"):
-        told["searches/s, 1, 2, 3 processes"] = _joined(one["searches_a_second"] for one in throughput.values())
+        told["searches/s, 1, 2, 3 processes"] = _joined(
+            one["searches_a_second"] for one in throughput.values()
+        )
         told["CPU ms of each"] = _joined(one["cpu_ms"] for one in throughput.values())
         told["memory of one, MB"] = f"{max(throughput['1']['memory_mb']):,.0f}"
     if edits := figures.get("edits"):
@@ -248,27 +304,43 @@ def _told(figures: Figures) -> dict[str, str]:
 
 def _told_searches(search: Figures) -> dict[str, str]:
     scopes = search["scopes"]
-    told = {"recall@10: all, 10 %, 1 %": ", ".join(f"{one['recall@10']:.3f}" for one in scopes.values())}
-    told |= {f"hybrid, {name}, CPU ms": _p50_p95(one["arms"]["hybrid"]) for name, one in scopes.items()}
+    told = {
+        "recall@10: all, 10 %, 1 %": ", ".join(f"{one['recall@10']:.3f}" for one in scopes.values())
+    }
+    told |= {
+        f"hybrid, {name}, CPU ms": _p50_p95(one["arms"]["hybrid"]) for name, one in scopes.items()
+    }
     for arm in ("nearest", "lexical", "titles"):
-        told |= {f"{arm}, {name}, CPU ms": _p50_p95(one["arms"][arm]) for name, one in scopes.items()}
-    told["hybrid, all, ms"] = "{p50_ms:.1f} / {p95_ms:.1f}".format(**scopes["all"]["arms"]["hybrid"])
+        told |= {
+            f"{arm}, {name}, CPU ms": _p50_p95(one["arms"][arm]) for name, one in scopes.items()
+        }
+    told["hybrid, all, ms"] = "{p50_ms:.1f} / {p95_ms:.1f}".format(
+        **scopes["all"]["arms"]["hybrid"]
+    )
     if "overlap" in search:
-        told["answers of embedded: equal, overlap"] = f"{search['equal_answers']:.3f}, {search['overlap']:.3f}"
+        told["answers of embedded: equal, overlap"] = (
+            f"{search['equal_answers']:.3f}, {search['overlap']:.3f}"
+        )
     return told
 
 
 def _told_move(move: Figures) -> str:
     ways = [
-        f"{name} {way['wall_s']:.0f} s, CPU {_with_share(way['cpu_s'] + way['database_cpu_s'], way['database_cpu_s'])} "
-        f"s, peak {way['peak_mb']:,.0f} MB, killed {way['kills']} times"
+        f"{name} {way['wall_s']:.0f} s, CPU"
+        f" {_with_share(way['cpu_s'] + way['database_cpu_s'], way['database_cpu_s'])} s, peak"
+        f" {way['peak_mb']:,.0f} MB, killed {way['kills']} times"
         for name, way in (("there", move["there"]), ("back", move["back"]))
     ]
-    return f"{'; '.join(ways)}; answers equal: {move['equal_there']} and {move['equal_back']} of {move['answers']}"
+    return (
+        f"{'; '.join(ways)}; answers equal: {move['equal_there']} and {move['equal_back']} of"
+        f" {move['answers']}"
+    )
 
 
 def _p50_p95(times: Figures) -> str:
-    return " / ".join(_with_share(times[f"cpu_{at}_ms"], times[f"database_cpu_{at}_ms"]) for at in ("p50", "p95"))
+    return " / ".join(
+        _with_share(times[f"cpu_{at}_ms"], times[f"database_cpu_{at}_ms"]) for at in ("p50", "p95")
+    )
 
 
 def _with_share(total: float, share: float) -> str:
@@ -287,9 +359,13 @@ def draw(figures: Sequence[Figures], folder: Path) -> None:
     """Draw what grows with the records, on each engine."""
     complete = [one for one in figures if "edits" in one]
 
-    def lines(name: str, value_of: Callable[[Figures], float]) -> dict[str, list[tuple[float, float]]]:
+    def lines(
+        name: str, value_of: Callable[[Figures], float]
+    ) -> dict[str, list[tuple[float, float]]]:
         return {
-            f"{engine}{name}": [(one["records"], value_of(one)) for one in complete if one["engine"] == engine]
+            f"{engine}{name}": [
+                (one["records"], value_of(one)) for one in complete if one["engine"] == engine
+            ]
             for engine in dict.fromkeys(one["engine"] for one in complete)
         }
 
@@ -297,29 +373,47 @@ def draw(figures: Sequence[Figures], folder: Path) -> None:
     searches, edits = ({} for _ in range(2))
     for key in CPU_TIMES:
         name = f", {key.removeprefix('cpu_').removesuffix('_ms')}"
-        searches |= lines(name, lambda one, key=key: one["search"]["scopes"]["all"]["arms"]["hybrid"][key])
+        searches |= lines(
+            name, lambda one, key=key: one["search"]["scopes"]["all"]["arms"]["hybrid"][key]
+        )
         edits |= lines(name, lambda one, key=key: one["edits"][key])
     builds = lines(", CPU s", lambda one: one["build"]["cpu_s"] + one["build"]["database_cpu_s"])
-    builds |= lines(", MB", lambda one: sum((*one["build"]["disk_mb"].values(), *one["build"]["database_mb"].values())))
+    builds |= lines(
+        ", MB",
+        lambda one: sum((*one["build"]["disk_mb"].values(), *one["build"]["database_mb"].values())),
+    )
     for file, title, drawn in (
         ("search", "hybrid search, ms of CPU", searches),
         ("build", "build, CPU seconds and MB on disk", builds),
         ("edits", "edit until another process shows it, ms of CPU", edits),
     ):
-        (folder / f"scale-{file}.svg").write_text(line_chart(title, dict(sorted(drawn.items()))))  # by engine
+        # by engine
+        (folder / f"scale-{file}.svg").write_text(line_chart(title, dict(sorted(drawn.items()))))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where libraries and caches are kept")
-    parser.add_argument("--records", default="10000,100000,1000000", help="sizes, separated by commas")
-    parser.add_argument("--engines", default=EMBEDDED, help=f"separated by commas, of: {', '.join(ENGINES)}")
+    parser.add_argument(
+        "--work", type=Path, default=DEFAULT_WORK, help="where libraries and caches are kept"
+    )
+    parser.add_argument(
+        "--records", default="10000,100000,1000000", help="sizes, separated by commas"
+    )
+    parser.add_argument(
+        "--engines", default=EMBEDDED, help=f"separated by commas, of: {', '.join(ENGINES)}"
+    )
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--move", type=int, default=0, help="move the catalogue of this size to a database and back")
-    parser.add_argument("--kills", type=int, default=20, help="how often a move is killed on the way")
+    parser.add_argument(
+        "--move", type=int, default=0, help="move the catalogue of this size to a database and back"
+    )
+    parser.add_argument(
+        "--kills", type=int, default=20, help="how often a move is killed on the way"
+    )
     parser.add_argument("--rebuild", action="store_true", help="begin anew")
     parser.add_argument("--again", action="store_true", help="measure again what was built before")
-    parser.add_argument("--discard", action="store_true", help="remove each library once it is measured")
+    parser.add_argument(
+        "--discard", action="store_true", help="remove each library once it is measured"
+    )
     parser.add_argument("--json", type=Path, help="a file to write the figures to")
     parser.add_argument("--plots", type=Path, help="a folder to draw the plots in")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)

@@ -1,6 +1,8 @@
-"""The engines that `scale.py` compares: their folders, the PostgreSQL server of two of them, and what is used of both.
+"""The engines that `scale.py` compares: their folders, the PostgreSQL server of two of them, and
+what is used of both.
 
-The first server's folder of an engine is in a library of its own, so that its catalogue can be moved to a database.
+The first server's folder of an engine is in a library of its own, so that its catalogue can be
+moved to a database.
 """
 
 import os
@@ -36,7 +38,8 @@ SERVER_SETTINGS = {
     "shared_buffers": "1GB",
     "maintenance_work_mem": "3GB",  # the graph of a million vectors is built in memory
     "max_wal_size": "8GB",
-    "max_parallel_workers_per_gather": "0",  # a search has one core here, and all that it takes is counted
+    # a search has one core here, and all that it takes is counted
+    "max_parallel_workers_per_gather": "0",
 }
 STOP_S = 60
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -46,7 +49,9 @@ SIZES = """SELECT CASE WHEN nspname = %s THEN relname ELSE 'index' END, sum(pg_t
 
 
 class Used(NamedTuple):
-    """Seconds on the clock, of CPU in this process and those it started that have ended, and in the database."""
+    """Seconds on the clock, of CPU in this process and those it started that have ended, and in the
+    database.
+    """
 
     wall_s: float
     cpu_s: float
@@ -65,14 +70,18 @@ class Engine:
         return self.name != EMBEDDED
 
     def home(self, server: int = 1) -> Path:
-        """Return the library of a server; on the embedded engine, processes share the folder of one."""
+        """Return the library of a server; on the embedded engine, processes share the folder of
+        one.
+        """
         return self.root / f"{self.name}-{server if self.is_in_database else 1}"
 
     def folder(self, server: int = 1) -> Path:
         return self.home(server) / "catalogues" / NAME
 
     def add_server(self, like: Path, server: int = 1) -> Path:
-        """Make the folder of a server as its administrator does, like another folder, without records."""
+        """Make the folder of a server as its administrator does, like another folder, without
+        records.
+        """
         folder = self.folder(server)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -86,18 +95,24 @@ class Engine:
         return StorePlace(url=_url(self.root), schema=f"scale_{self.name}", search=search)
 
     def create_tables(self) -> None:
-        with closing(StoreDatabase(self.place().url, self.place().schema, catalogue=NAME)) as database:
+        with closing(
+            StoreDatabase(self.place().url, self.place().schema, catalogue=NAME)
+        ) as database:
             database.create()
 
     def used(self) -> Used:
-        """Return the time and the CPU used until now; that of the database is read first, which takes some itself."""
+        """Return the time and the CPU used until now; that of the database is read first, which
+        takes some itself.
+        """
         database_s = database_cpu_s(self.root) if self.is_in_database else 0.0
         return Used(cpu_s=_cpu_s(), wall_s=time.perf_counter(), database_cpu_s=database_s)
 
     def used_since(self, before: Used) -> Used:
         """Return what was used since."""
         wall_s, cpu_s = time.perf_counter() - before.wall_s, _cpu_s() - before.cpu_s
-        database_s = database_cpu_s(self.root) - before.database_cpu_s if self.is_in_database else 0.0
+        database_s = (
+            database_cpu_s(self.root) - before.database_cpu_s if self.is_in_database else 0.0
+        )
         return Used(wall_s=wall_s, cpu_s=cpu_s, database_cpu_s=database_s)
 
     def sizes_mb(self, server: int = 1) -> dict[str, float]:
@@ -105,12 +120,20 @@ class Engine:
         sizes = {"records": 0, "text": 0, "segment": 0}
         for path in self.folder(server).rglob("*"):
             if path.is_file():
-                part = "text" if "text" in path.parts else "segment" if path.suffix == ".npy" else "records"
+                part = (
+                    "text"
+                    if "text" in path.parts
+                    else "segment"
+                    if path.suffix == ".npy"
+                    else "records"
+                )
                 sizes[part] += path.stat().st_size
         return {part: size / 1e6 for part, size in sizes.items()}
 
     def database_mb(self) -> dict[str, float]:
-        """Return the sizes of the tables of the catalogue, and of the index where the database has it."""
+        """Return the sizes of the tables of the catalogue, and of the index where the database has
+        it.
+        """
         if not self.is_in_database:
             return {}
         place = self.place()
@@ -137,7 +160,10 @@ def peak_mb_of(pid: int) -> float:
         status = Path("/proc", str(pid), "status").read_text()
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)
+    return next(
+        (int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")),
+        0.0,
+    )
 
 
 def _url(root: Path) -> str:
@@ -151,7 +177,9 @@ def moved_place(root: Path) -> StorePlace:
 def drop_schemas(root: Path, begins: str) -> None:
     """Drop the schemas of a catalogue and of its index."""
     with psycopg.connect(_url(root).replace("+psycopg", ""), autocommit=True) as db:
-        names = db.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE %s", (f"{begins}%",)).fetchall()
+        names = db.execute(
+            "SELECT nspname FROM pg_namespace WHERE nspname LIKE %s", (f"{begins}%",)
+        ).fetchall()
     for (name,) in names:
         database = StoreDatabase(_url(root), name, catalogue=NAME)
         database.drop()
@@ -160,7 +188,9 @@ def drop_schemas(root: Path, begins: str) -> None:
 
 @contextmanager
 def running_database(root: Path, *, is_needed: bool) -> Iterator[None]:
-    """Run the PostgreSQL server with the tables of this number of records, made where there is none yet."""
+    """Run the PostgreSQL server with the tables of this number of records, made where there is none
+    yet.
+    """
     if not is_needed:
         yield
         return

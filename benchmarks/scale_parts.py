@@ -1,4 +1,5 @@
-"""The parts of `scale.py`, each run in a process of its own, so that its memory and CPU time are its own.
+"""The parts of `scale.py`, each run in a process of its own, so that its memory and CPU time are
+its own.
 
     build       writes the records as any catalogue is written, and builds the index
     join        a second server opens the catalogue, until its first answer
@@ -102,7 +103,9 @@ def load_truth(engine: Engine, arguments: Any) -> Truth:
 
 
 def build(engine: Engine, arguments: Any) -> Figures:
-    """Make the catalogue the way any is made: apply in batches while a second process indexes, then publish."""
+    """Make the catalogue the way any is made: apply in batches while a second process indexes, then
+    publish.
+    """
     anime, count = load_real_anime(arguments.work), int(arguments.records)
     if engine.is_in_database:
         engine.remove()
@@ -117,11 +120,16 @@ def build(engine: Engine, arguments: Any) -> Figures:
             records, vectors = next(batches)
             kept.add(start, vectors)
             making_s += time.process_time() - began
-            shelf.apply([_put(record, vector) for record, vector in zip(records, vectors, strict=True)])
+            shelf.apply(
+                [_put(record, vector) for record, vector in zip(records, vectors, strict=True)]
+            )
             if start // BATCH % SHOWN_EVERY == SHOWN_EVERY - 1:
                 _say_progress(engine, start + BATCH, count, engine.used_since(before).wall_s)
         applied = engine.used_since(before)
-        say(f"{engine.name}: {count} records written, {applied.wall_s:.0f} s; the index is completed")
+        say(
+            f"{engine.name}: {count} records written, {applied.wall_s:.0f} s; the index is"
+            " completed"
+        )
         shelf.publish()
     shelf.close()
     kept.complete()
@@ -141,18 +149,25 @@ def build(engine: Engine, arguments: Any) -> Figures:
 
 def _say_progress(engine: Engine, done: int, count: int, spent_s: float) -> None:
     left_s = spent_s / done * (count - done)
-    say(f"{engine.name}: {done} records written, {spent_s:.0f} s, about {left_s:.0f} s more to write")
+    say(
+        f"{engine.name}: {done} records written, {spent_s:.0f} s, about {left_s:.0f} s more to"
+        " write"
+    )
 
 
 class KeptVectors:
-    """The vectors of the records in a file, which the exact answers are computed from; written by the first build."""
+    """The vectors of the records in a file, which the exact answers are computed from; written by
+    the first build.
+    """
 
     def __init__(self, root: Path, count: int, dimension: int) -> None:
         self._path, self._fresh = root / VECTORS_FILE, root / f"{VECTORS_FILE}.new"
         self._rows: Any = None
         if not self._path.exists():
             shape = (count, dimension)
-            self._rows = np.lib.format.open_memmap(self._fresh, mode="w+", dtype=np.float32, shape=shape)
+            self._rows = np.lib.format.open_memmap(
+                self._fresh, mode="w+", dtype=np.float32, shape=shape
+            )
 
     def add(self, start: int, vectors: Vector) -> None:
         if self._rows is not None:
@@ -165,7 +180,9 @@ class KeptVectors:
 
 
 class PeakMemory:
-    """The greatest memory of this process and those it started together, looked at a few times a second (Linux)."""
+    """The greatest memory of this process and those it started together, looked at a few times a
+    second (Linux).
+    """
 
     def __init__(self) -> None:
         self.peak_mb = 0.0
@@ -200,11 +217,16 @@ def _peak_mb() -> float:
 
 
 def _put(record: Record, vector: Vector) -> Put:
-    return Put(record=record, embedding=Embedding(digest=hashlib.sha256(record.id.encode()).digest(), vector=vector))
+    return Put(
+        record=record,
+        embedding=Embedding(digest=hashlib.sha256(record.id.encode()).digest(), vector=vector),
+    )
 
 
 def find_truth(engine: Engine, arguments: Any) -> Figures:
-    """Draw the queries, choose the scopes, and compare every query with every vector in scope; for all engines."""
+    """Draw the queries, choose the scopes, and compare every query with every vector in scope; for
+    all engines.
+    """
     anime, count = load_real_anime(arguments.work), int(arguments.records)
     drawn = [
         Prepared(query=query, terms=analyse_query(query.text, synonyms=anime.spec.synonyms))
@@ -217,28 +239,40 @@ def find_truth(engine: Engine, arguments: Any) -> Figures:
     for name, (scope, mask) in _scopes(anime, count).items():
         rows = _exact_nearest(vectors, asked, np.flatnonzero(mask))
         originals = float(np.mean([len(set(row)) for row in (rows % len(anime.records)).tolist()]))
-        scopes[name] = ScopeTruth(scope=scope, in_scope=int(mask.sum()), nearest=rows + 1, originals=originals)
+        scopes[name] = ScopeTruth(
+            scope=scope, in_scope=int(mask.sum()), nearest=rows + 1, originals=originals
+        )
     truth = Truth(spec=anime.spec, warm_up=drawn[:WARM_UP], queries=queries, scopes=scopes)
     truth_file(engine.root, arguments).write_bytes(pickle.dumps(truth))
     return {}
 
 
 def _exact_nearest(vectors: Vector, queries: Vector, rows: np.ndarray) -> np.ndarray:
-    """Return the rows of the ten nearest to each query by comparing with every vector of these rows."""
+    """Return the rows of the ten nearest to each query by comparing with every vector of these
+    rows.
+    """
     best_rows = np.zeros((len(queries), 0), dtype=np.int64)
     best = np.zeros((len(queries), 0), dtype=np.float32)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = rows[start : start + BLOCK_ROWS]
         cosines = np.concatenate((best, queries @ vectors[block].T), axis=1)
-        all_rows = np.concatenate((best_rows, np.broadcast_to(block, (len(queries), len(block)))), axis=1)
+        all_rows = np.concatenate(
+            (best_rows, np.broadcast_to(block, (len(queries), len(block)))), axis=1
+        )
         places = np.argpartition(-cosines, TOP - 1, axis=1)[:, :TOP]
-        best, best_rows = np.take_along_axis(cosines, places, axis=1), np.take_along_axis(all_rows, places, axis=1)
+        best, best_rows = (
+            np.take_along_axis(cosines, places, axis=1),
+            np.take_along_axis(all_rows, places, axis=1),
+        )
     return best_rows
 
 
 def _scopes(anime: RealAnime, count: int) -> dict[str, tuple[Scope, np.ndarray]]:
-    """Return the whole catalogue, a year range that keeps about 10 %, films of a year range that keep about 1 %."""
-    originals = np.arange(count) % len(anime.records)  # a copy has the year and the type of its original
+    """Return the whole catalogue, a year range that keeps about 10 %, films of a year range that
+    keep about 1 %.
+    """
+    # a copy has the year and the type of its original
+    originals = np.arange(count) % len(anime.records)
     years = np.array([record.get("year") or 0 for record in anime.records])[originals]
     is_film = np.array([record.get("type") == "MOVIE" for record in anime.records])[originals]
     films = AnyOf("type", ("MOVIE",))
@@ -247,7 +281,10 @@ def _scopes(anime: RealAnime, count: int) -> dict[str, tuple[Scope, np.ndarray]]
         return (years >= first) & (years <= LATEST_YEAR)
 
     tenth = min(range(1980, LATEST_YEAR), key=lambda first: abs(since(first).sum() - 0.10 * count))
-    hundredth = min(range(1960, LATEST_YEAR), key=lambda first: abs((since(first) & is_film).sum() - 0.01 * count))
+    hundredth = min(
+        range(1960, LATEST_YEAR),
+        key=lambda first: abs((since(first) & is_film).sum() - 0.01 * count),
+    )
     return {
         "all": (WHOLE, np.ones(count, dtype=bool)),
         "10 %": (_years(tenth), since(tenth)),
@@ -260,7 +297,9 @@ def _years(first: int) -> Scope:
 
 
 def join(engine: Engine, arguments: Any) -> Figures:
-    """Let a second server open the catalogue, with nothing but its address, until it has answered."""
+    """Let a second server open the catalogue, with nothing but its address, until it has
+    answered.
+    """
     truth = load_truth(engine, arguments)
     engine.add_server(engine.folder(), SERVERS)
     before = engine.used()
@@ -283,7 +322,12 @@ def search(engine: Engine, arguments: Any) -> Figures:
         scopes[name] = _scope_figures(engine, searcher, shelf, truth, known)
         say(f"{engine.name}: searched in {name}, {engine.used_since(before).wall_s:.0f} s")
     answers = [_search(searcher, view, one, WHOLE) for one in truth.queries]
-    return {"open_ms": opened.wall_s * 1e3, "peak_mb": _peak_mb(), "scopes": scopes, "answers": answers}
+    return {
+        "open_ms": opened.wall_s * 1e3,
+        "peak_mb": _peak_mb(),
+        "scopes": scopes,
+        "answers": answers,
+    }
 
 
 def _search(searcher: Searcher, view: View, one: Prepared, scope: Scope) -> list[int]:
@@ -298,20 +342,30 @@ def _scope_figures(
     depth, scope = searcher.spec.search.depth, known.scope
     arms: dict[str, Callable[[View, Prepared], object]] = {
         "lexical": lambda view, one: view.lexical(one.terms, scope=scope, limit=depth),
-        "nearest": lambda view, one: view.nearest(one.query.vector[None, :], scope=scope, limit=depth),
+        "nearest": lambda view, one: view.nearest(
+            one.query.vector[None, :], scope=scope, limit=depth
+        ),
         "titles": lambda view, one: view.titles_like(one.query.text, scope=scope, limit=3),
         "hybrid": lambda view, one: _search(searcher, view, one, scope),
     }
     view = shelf.reader()
     if (counted := view.count(scope)) != known.in_scope:
         say(f"{engine.name}: {counted} records counted in scope, {known.in_scope} are")
-    found = [view.nearest(one.query.vector[None, :], scope=scope, limit=TOP)[0].keys.tolist() for one in truth.queries]
-    shared = sum(len(set(some) & set(row)) for some, row in zip(found, known.nearest.tolist(), strict=True))
+    found = [
+        view.nearest(one.query.vector[None, :], scope=scope, limit=TOP)[0].keys.tolist()
+        for one in truth.queries
+    ]
+    shared = sum(
+        len(set(some) & set(row)) for some, row in zip(found, known.nearest.tolist(), strict=True)
+    )
     return {
         "in_scope": known.in_scope,
         "recall@10": shared / known.nearest.size,
         "originals_in_top_10": known.originals,
-        "arms": {name: _timed(engine, _without_caches(shelf.reader()), arm, truth) for name, arm in arms.items()},
+        "arms": {
+            name: _timed(engine, _without_caches(shelf.reader()), arm, truth)
+            for name, arm in arms.items()
+        },
     }
 
 
@@ -321,8 +375,12 @@ def _without_caches(view: View) -> View:
     return replace(view, **{name: {} for name in caches})
 
 
-def _timed(engine: Engine, view: View, arm: Callable[[View, Prepared], object], truth: Truth) -> Figures:
-    """Return the milliseconds of one call a query, after others: on the clock, and of CPU here and in the database."""
+def _timed(
+    engine: Engine, view: View, arm: Callable[[View, Prepared], object], truth: Truth
+) -> Figures:
+    """Return the milliseconds of one call a query, after others: on the clock, and of CPU here and
+    in the database.
+    """
     for one in truth.warm_up:
         arm(view, one)
     spent = []
@@ -338,7 +396,9 @@ def _timed(engine: Engine, view: View, arm: Callable[[View, Prepared], object], 
 
 
 def _percentiles(prefix: str, seconds: Sequence[float]) -> dict[str, float]:
-    return {f"{prefix}p{share}_ms": float(np.percentile(seconds, share)) * 1e3 for share in (50, 95)}
+    return {
+        f"{prefix}p{share}_ms": float(np.percentile(seconds, share)) * 1e3 for share in (50, 95)
+    }
 
 
 def measure_throughput(engine: Engine, arguments: Any) -> Figures:
@@ -347,8 +407,22 @@ def measure_throughput(engine: Engine, arguments: Any) -> Figures:
 
 
 def _throughput(engine: Engine, arguments: Any, processes: int) -> Figures:
-    command = [sys.executable, str(arguments.script), "--part", "searching", "--engines", engine.name]
-    command += ["--records", arguments.records, "--work", str(arguments.work), "--queries", str(arguments.queries)]
+    command = [
+        sys.executable,
+        str(arguments.script),
+        "--part",
+        "searching",
+        "--engines",
+        engine.name,
+    ]
+    command += [
+        "--records",
+        arguments.records,
+        "--work",
+        str(arguments.work),
+        "--queries",
+        str(arguments.queries),
+    ]
     running = [
         subprocess.Popen(
             [*command, "--server", str(number % SERVERS + 1)],
@@ -377,9 +451,14 @@ def _throughput(engine: Engine, arguments: Any, processes: int) -> Figures:
 
 
 def search_until_told(engine: Engine, arguments: Any) -> Figures:
-    """Search for some seconds, once told to begin, and return how often; one of the processes of `throughput`."""
+    """Search for some seconds, once told to begin, and return how often; one of the processes of
+    `throughput`.
+    """
     truth = load_truth(engine, arguments)
-    shelf, searcher = EmbeddedShelf.open(engine.folder(arguments.server), truth.spec), Searcher(spec=truth.spec)
+    shelf, searcher = (
+        EmbeddedShelf.open(engine.folder(arguments.server), truth.spec),
+        Searcher(spec=truth.spec),
+    )
     for one in truth.warm_up:
         _search(searcher, shelf.reader(), one, WHOLE)
     print("ready", flush=True)
@@ -392,16 +471,22 @@ def search_until_told(engine: Engine, arguments: Any) -> Figures:
 
 
 def edits(engine: Engine, arguments: Any) -> Figures:
-    """Edit single records on one server, and time the commit, and until another one shows the edit."""
+    """Edit single records on one server, and time the commit, and until another one shows the
+    edit.
+    """
     truth = load_truth(engine, arguments)
-    shelf, other = (EmbeddedShelf.open(engine.folder(server), truth.spec) for server in (1, SERVERS))
+    shelf, other = (
+        EmbeddedShelf.open(engine.folder(server), truth.spec) for server in (1, SERVERS)
+    )
     total = other.reader().count(WHOLE)
     committed: list[float] = []
     spent: list[Used] = []
     for number, key in enumerate(np.random.default_rng(3).integers(1, total, EDITS).tolist()):
         view = other.reader()
         record, vector = view.fetch([Key(key)], scope=WHOLE)[Key(key)], view.vectors([Key(key)])[0]
-        changed = Record(id=record.id, fields={**record.fields, "title": f"{record.get('title')} {number}"})
+        changed = Record(
+            id=record.id, fields={**record.fields, "title": f"{record.get('title')} {number}"}
+        )
         before = engine.used()
         shelf.apply([_put(changed, vector)])
         committed.append(time.perf_counter() - before.wall_s)
@@ -425,7 +510,11 @@ def answer(engine: Engine, arguments: Any) -> Figures:
         view, searcher = shelf.reader(), Searcher(spec=truth.spec)
         pages = [
             searcher.search(
-                view, one.query.text, scope=WHOLE, limit=TOP, query_vector=QueryVector(vector=one.query.vector)
+                view,
+                one.query.text,
+                scope=WHOLE,
+                limit=TOP,
+                query_vector=QueryVector(vector=one.query.vector),
             )
             for one in truth.queries
         ]
@@ -439,7 +528,9 @@ def rebuild(engine: Engine, arguments: Any) -> Figures:
 
 
 def move(engine: Engine, arguments: Any) -> Figures:
-    """Move the catalogue to the database, or back, and print each step; may be killed, and is continued then."""
+    """Move the catalogue to the database, or back, and print each step; may be killed, and is
+    continued then.
+    """
     workshop, name = Workshop(Settings(home=engine.home())), engine.folder().name
 
     def advance(step: str, count: int) -> None:
@@ -449,7 +540,9 @@ def move(engine: Engine, arguments: Any) -> Figures:
         report = move_to_folder(workshop, name, advance=advance)
     else:
         url, schema = arguments.to.rsplit(" ", 1)
-        report = move_to_database(workshop, name, StorePlace(url=url, schema=schema), advance=advance)
+        report = move_to_database(
+            workshop, name, StorePlace(url=url, schema=schema), advance=advance
+        )
     return {"rows": report.rows, "answers": report.answers, "equal_answers": report.equal_answers}
 
 

@@ -1,8 +1,8 @@
 """The server under load. `benchmarks/README.md` says what is controlled for.
 
-1 speed of each transport beside a bare SDK server · 2 thousands of streams · 3 fifty busy users · 4 rate limits ·
-5 shutdown · 6 clients that do not read · 7 hostile SQL beside searches · 8 the CPU of a search · 9 start over stdio.
-Each part starts a server of its own.
+1 speed of each transport beside a bare SDK server · 2 thousands of streams · 3 fifty busy users · 4
+rate limits · 5 shutdown · 6 clients that do not read · 7 hostile SQL beside searches · 8 the CPU of
+a search · 9 start over stdio. Each part starts a server of its own.
 """
 
 import argparse
@@ -19,7 +19,15 @@ from typing import Any
 
 import uvloop
 from load_report import Part
-from load_server import Library, Machine, Process, draw_arguments, prepare_library, start_bare, start_ours
+from load_server import (
+    Library,
+    Machine,
+    Process,
+    draw_arguments,
+    prepare_library,
+    start_bare,
+    start_ours,
+)
 from server_searches import measure_searches
 from server_speed import measure_speed
 from server_sql import measure_sql
@@ -30,7 +38,10 @@ from server_users import NEIGHBOURS, measure_limits, measure_users, users_of
 DEFAULT_WORK = Path(tempfile.gettempdir()) / "stackroom-bench" / "server"
 CALLS = {
     "ping": {"tool": "ping", "arguments": {}},
-    "cached search": {"tool": "search_anime", "arguments": {"query": "melancholy slice of life", "limit": 10}},
+    "cached search": {
+        "tool": "search_anime",
+        "arguments": {"query": "melancholy slice of life", "limit": 10},
+    },
 }
 
 
@@ -141,27 +152,49 @@ def main() -> None:
 async def _measure(options: argparse.Namespace) -> dict[int, Part]:
     library = await prepare_library(options.work, options.library, CALLS.values())
     bench = Bench(
-        library=library, requests=options.requests, seconds=options.seconds, against_bare=options.against == "bare"
+        library=library,
+        requests=options.requests,
+        seconds=options.seconds,
+        against_bare=options.against == "bare",
     )
     gc.freeze()
     parts = {}
     for number in options.part or PARTS:
         machine = Machine()
         part = await PARTS[number](bench)
-        parts[number] = replace(part, title=f"{part.title}; others used {machine.others():.2f} cores")
+        parts[number] = replace(
+            part, title=f"{part.title}; others used {machine.others():.2f} cores"
+        )
         if not options.json:
             print(parts[number].as_text(), flush=True)
     return parts
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", type=int, action="append", choices=list(PARTS), help="one part; may be repeated")
-    parser.add_argument("--requests", type=int, default=200, help="calls a round of part 1 (default 200)")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long the users of part 3 search (default 20)")
-    parser.add_argument("--library", type=Path, help="a library to copy; without, the samples without vectors")
-    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where the copy and the logs are")
-    parser.add_argument("--against", choices=["ours", "bare"], default="ours", help="bare: a control of the client")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--part", type=int, action="append", choices=list(PARTS), help="one part; may be repeated"
+    )
+    parser.add_argument(
+        "--requests", type=int, default=200, help="calls a round of part 1 (default 200)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="how long the users of part 3 search (default 20)",
+    )
+    parser.add_argument(
+        "--library", type=Path, help="a library to copy; without, the samples without vectors"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=DEFAULT_WORK, help="where the copy and the logs are"
+    )
+    parser.add_argument(
+        "--against", choices=["ours", "bare"], default="ours", help="bare: a control of the client"
+    )
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 

@@ -1,4 +1,6 @@
-"""Part 8: the CPU of a search over HTTP with its embedding, one at a time, and fifty different questions at once."""
+"""Part 8: the CPU of a search over HTTP with its embedding, one at a time, and fifty different
+questions at once.
+"""
 
 import asyncio
 import statistics
@@ -21,8 +23,12 @@ WAVES = 5
 MOST_WAVE_S = 1.0
 
 
-async def measure_searches(library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]) -> Part:
-    """Search over each transport in turn, each question asked once; then ask fifty at the same moment, in waves."""
+async def measure_searches(
+    library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]
+) -> Part:
+    """Search over each transport in turn, each question asked once; then ask fifty at the same
+    moment, in waves.
+    """
     questions = iter(arguments)
     target = Target(port=server.port, token=library.tokens["fast"])
     one_by_one = {name: [await TRANSPORTS[name](target)] for name in ONE_BY_ONE}
@@ -30,12 +36,16 @@ async def measure_searches(library: Library, server: Process, arguments: Sequenc
     alone: dict[str, list[float]] = {name: [] for name in ONE_BY_ONE}
     for _ in range(ROUNDS):
         for name, callers in one_by_one.items():
-            alone[name].append((await _measure(server, callers, [next(questions) for _ in range(ROUND)]))[0])
+            alone[name].append(
+                (await _measure(server, callers, [next(questions) for _ in range(ROUND)]))[0]
+            )
     waves: dict[str, list[tuple[float, float]]] = {name: [] for name in ONE_BY_ONE}
     for _ in range(WAVES):
         for name in ONE_BY_ONE:  # connections that send nothing for long are closed
             callers = [await TRANSPORTS[name](target) for _ in range(AT_ONCE)]
-            waves[name].append(await _measure(server, callers, [next(questions) for _ in range(AT_ONCE)]))
+            waves[name].append(
+                await _measure(server, callers, [next(questions) for _ in range(AT_ONCE)])
+            )
             await _close(callers)
     for callers in one_by_one.values():
         await _close(callers)
@@ -49,7 +59,10 @@ async def measure_searches(library: Library, server: Process, arguments: Sequenc
         for name in ONE_BY_ONE
     ]
     return Part(
-        title=f"8. Searches with vectors, all different: {ROUNDS} × {ROUND}, and {WAVES} × {AT_ONCE} at once (medians)",
+        title=(
+            f"8. Searches with vectors, all different: {ROUNDS} × {ROUND}, and {WAVES} × {AT_ONCE}"
+            " at once (medians)"
+        ),
         rows=rows,
         checks=[check for row in rows for check in _checks(row)],
     )
@@ -64,7 +77,10 @@ def _checks(row: Mapping[str, Any]) -> list[Check]:
             holds=max(alone, together) <= MOST_CPU_MS,
         ),
         Check(
-            promise=f"{row['transport']}: {AT_ONCE} different questions at once answered within {MOST_WAVE_S:.0f} s",
+            promise=(
+                f"{row['transport']}: {AT_ONCE} different questions at once answered within"
+                f" {MOST_WAVE_S:.0f} s"
+            ),
             measured=f"{last:.2f} s",
             holds=last <= MOST_WAVE_S,
         ),
@@ -85,7 +101,9 @@ async def _close(callers: Sequence[Caller]) -> None:
 
 
 async def _ask(callers: Sequence[Caller], questions: Sequence[Mapping[str, Any]]) -> None:
-    """Ask on all connections at once, on each one after the other; each question must be answered."""
+    """Ask on all connections at once, on each one after the other; each question must be
+    answered.
+    """
     left = iter(questions)
 
     async def work(caller: Caller) -> None:

@@ -1,4 +1,6 @@
-"""Part 1: calls a second and CPU a call of each transport, ours and a bare server in turn in the same minutes."""
+"""Part 1: calls a second and CPU a call of each transport, ours and a bare server in turn in the
+same minutes.
+"""
 
 import asyncio
 import statistics
@@ -17,7 +19,9 @@ WARM_UP = 30
 MOST = 1.3
 """How many times the bare server's CPU ours may take, for each call."""
 WITHOUT_PEER = "rest"
-"""REST is no part of the SDK: beside it stands a bare Starlette route, for scale and not as a bound."""
+"""REST is no part of the SDK: beside it stands a bare Starlette route, for scale and not as a
+bound.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,7 +34,9 @@ class Side:
     calls_s: list[float] = field(default_factory=list)
 
     async def run(self, tool: str, arguments: Mapping[str, Any], calls: int) -> None:
-        """Make calls on all connections at once, each as fast as it is answered, and note what they took."""
+        """Make calls on all connections at once, each as fast as it is answered, and note what they
+        took.
+        """
         cpu, start = cpu_of(self.pid), time.perf_counter()
         await self.call(tool, arguments, calls)
         took, spent = time.perf_counter() - start, cpu_of(self.pid) - cpu
@@ -59,7 +65,11 @@ Opener = Callable[[], Awaitable[tuple[Side, Side]]]
 
 
 async def measure_speed(
-    library: Library, ours: Process, bare: Process, calls: Mapping[str, Mapping[str, Any]], requests: int
+    library: Library,
+    ours: Process,
+    bare: Process,
+    calls: Mapping[str, Mapping[str, Any]],
+    requests: int,
 ) -> Part:
     """Measure every transport for every call; `calls` is name → tool and arguments."""
     rows = []
@@ -70,7 +80,10 @@ async def measure_speed(
         await our_side.close()
         await bare_side.close()
     return Part(
-        title=f"1. Speed: {CONNECTIONS} connections, {ROUNDS} × {requests} calls each side, in turn (medians)",
+        title=(
+            f"1. Speed: {CONNECTIONS} connections, {ROUNDS} × {requests} calls each side, in turn"
+            " (medians)"
+        ),
         rows=rows,
         checks=[_check(row, MOST) for row in rows if row["transport"] != WITHOUT_PEER],
     )
@@ -112,7 +125,9 @@ def _openers(library: Library, ours: Process, bare: Process) -> dict[str, Opener
     def by_port(name: str) -> Opener:
         async def both() -> tuple[Side, Side]:
             targets = (Target(port=ours.port, token=library.tokens["fast"]), Target(port=bare.port))
-            sides = [[await TRANSPORTS[name](target) for _ in range(CONNECTIONS)] for target in targets]
+            sides = [
+                [await TRANSPORTS[name](target) for _ in range(CONNECTIONS)] for target in targets
+            ]
             return Side(callers=sides[0], pid=ours.pid), Side(callers=sides[1], pid=bare.pid)
 
         return both

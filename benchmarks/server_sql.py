@@ -22,7 +22,9 @@ SEARCHES_ALONE = 150
 ANSWERED_MS = 1500.0
 
 
-async def measure_sql(library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]) -> Part:
+async def measure_sql(
+    library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]
+) -> Part:
     """Search alone, then beside the statements, and time both."""
     searcher = await RestCaller.open(Target(port=server.port, token=library.tokens["fast"]))
     target = Target(port=server.port, token=library.tokens["debugger"])

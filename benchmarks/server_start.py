@@ -1,4 +1,6 @@
-"""Part 9: from starting a process to its first answers over stdio, ours and a bare SDK server in turn."""
+"""Part 9: from starting a process to its first answers over stdio, ours and a bare SDK server in
+turn.
+"""
 
 import statistics
 import time
@@ -56,10 +58,14 @@ async def measure_start(library: Library, *, against_bare: bool = False) -> Part
 
 
 def _check(answer: str, starts: Mapping[str, Sequence[Start]], field: str) -> Check:
-    """Compare neighbours in time, by CPU seconds: on a busy machine the others say how long a start is."""
+    """Compare neighbours in time, by CPU seconds: on a busy machine the others say how long a start
+    is.
+    """
     later, later_cpu = (_later(starts, f"{field}_s"), _later(starts, f"{field}_cpu_s"))
     return Check(
-        promise=f"{answer} is answered at most {MOST_LATER_S} s (of CPU) later than by a bare server",
+        promise=(
+            f"{answer} is answered at most {MOST_LATER_S} s (of CPU) later than by a bare server"
+        ),
         measured=f"{later_cpu:+.2f} s of CPU, {later:+.2f} s",
         holds=later_cpu <= MOST_LATER_S,
     )

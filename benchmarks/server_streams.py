@@ -29,7 +29,13 @@ from load_server import Library, Process, settle
 from load_users import Plan, Tally, User, percentiles, run_elsewhere
 
 AT_ONCE = 50
-WAVES = (("sse", 50), ("websocket", 500), ("websocket", 2000), ("get stream", 500), ("get stream", 2000))
+WAVES = (
+    ("sse", 50),
+    ("websocket", 500),
+    ("websocket", 2000),
+    ("get stream", 500),
+    ("get stream", 2000),
+)
 COMPARED = 500
 """Up to how many streams the bare server is measured too."""
 MOST_GROWTH = 1.05
@@ -62,7 +68,9 @@ STREAMS: dict[str, Callable[[Target], Awaitable[Stream]]] = {
 
 
 async def measure_connections(library: Library, start: Starter, start_bare: Starter) -> Part:
-    """Open waves of streams on one process, twice each, and read its memory; a new process for each kind and number."""
+    """Open waves of streams on one process, twice each, and read its memory; a new process for each
+    kind and number.
+    """
     rows, checks = [], []
     for kind, count in WAVES:
         with start() as server:
@@ -71,12 +79,22 @@ async def measure_connections(library: Library, start: Starter, start_bare: Star
         rows += [{"wave": number, **wave} for number, wave in ((1, first), (2, second))]
         if count <= COMPARED:
             with start_bare() as bare:
-                rows.append({"wave": "bare", **await _wave(bare, Target(port=bare.port), kind, count)})
+                rows.append(
+                    {"wave": "bare", **await _wave(bare, Target(port=bare.port), kind, count)}
+                )
         refused, left = (first[name] + second[name] for name in ("refused", "left open"))
         growth = second["closed MB"] / first["closed MB"]
         checks += [
-            Check(promise=f"{count} × {kind}: none refused", measured=f"{refused} refused", holds=not refused),
-            Check(promise=f"{count} × {kind}: all let go of when closed", measured=f"{left} left", holds=not left),
+            Check(
+                promise=f"{count} × {kind}: none refused",
+                measured=f"{refused} refused",
+                holds=not refused,
+            ),
+            Check(
+                promise=f"{count} × {kind}: all let go of when closed",
+                measured=f"{left} left",
+                holds=not left,
+            ),
             Check(
                 promise=f"{count} × {kind}: memory after wave two less than 5 % above wave one",
                 measured=f"{(growth - 1) * 100:+.1f} %",
@@ -140,14 +158,24 @@ CALLS_EACH = 4
 EXIT_WITHIN_S = 10.0
 
 
-async def measure_shutdown(library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]) -> Part:
+async def measure_shutdown(
+    library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]
+) -> Part:
     """End the server while streams are open and calls are being answered."""
     target = Target(port=server.port, token=library.tokens["fast"])
-    streams = {kind: (await open_streams(kind, target, count))[0] for kind, count in SHUTDOWN_STREAMS.items()}
-    callers = [(name, await TRANSPORTS[name](target)) for name in IN_FLIGHT for _ in range(CALLS_EACH)]
+    streams = {
+        kind: (await open_streams(kind, target, count))[0]
+        for kind, count in SHUTDOWN_STREAMS.items()
+    }
+    callers = [
+        (name, await TRANSPORTS[name](target)) for name in IN_FLIGHT for _ in range(CALLS_EACH)
+    ]
     start = time.perf_counter()
     await asyncio.gather(
-        *(caller.call("search_anime", one) for (_, caller), one in zip(callers, arguments, strict=False))
+        *(
+            caller.call("search_anime", one)
+            for (_, caller), one in zip(callers, arguments, strict=False)
+        )
     )
     usual_s = time.perf_counter() - start
     signalled: list[float] = []
@@ -161,33 +189,71 @@ async def measure_shutdown(library: Library, server: Process, arguments: Sequenc
     while server.exit_code() is None and time.perf_counter() - signalled[0] < PATIENCE_S:
         await asyncio.sleep(0.01)
     took = time.perf_counter() - signalled[0]
-    await asyncio.wait([*calls, *(stream.reading for some in streams.values() for stream in some)], timeout=3)
+    await asyncio.wait(
+        [*calls, *(stream.reading for some in streams.values() for stream in some)], timeout=3
+    )
     answered = Counter((name, state) for name, state in (await _results(calls)))
-    ends = {kind: Counter(stream.end or "open" for stream in some) for kind, some in streams.items()}
-    for left in (*(stream for some in streams.values() for stream in some), *(caller for _, caller in callers)):
+    ends = {
+        kind: Counter(stream.end or "open" for stream in some) for kind, some in streams.items()
+    }
+    for left in (
+        *(stream for some in streams.values() for stream in some),
+        *(caller for _, caller in callers),
+    ):
         left.hang_up()
     return _shutdown_part(server, took, answered, ends)
 
 
 def _shutdown_part(
-    server: Process, took: float, answered: Counter[tuple[str, str]], ends: Mapping[str, Counter[str]]
+    server: Process,
+    took: float,
+    answered: Counter[tuple[str, str]],
+    ends: Mapping[str, Counter[str]],
 ) -> Part:
     lost = sum(count for (_, state), count in answered.items() if not state.startswith("answered"))
-    after = sum(count for (_, state), count in answered.items() if state == "answered after the signal")
-    rough = {end: count for some in ends.values() for end, count in some.items() if end not in ORDERLY_CLOSES}
-    rows = [{"what": f"call, {name}", "end": state, "count": count} for (name, state), count in answered.items()]
-    rows += [{"what": kind, "end": end, "count": count} for kind, some in ends.items() for end, count in some.items()]
+    after = sum(
+        count for (_, state), count in answered.items() if state == "answered after the signal"
+    )
+    rough = {
+        end: count
+        for some in ends.values()
+        for end, count in some.items()
+        if end not in ORDERLY_CLOSES
+    }
+    rows = [
+        {"what": f"call, {name}", "end": state, "count": count}
+        for (name, state), count in answered.items()
+    ]
+    rows += [
+        {"what": kind, "end": end, "count": count}
+        for kind, some in ends.items()
+        for end, count in some.items()
+    ]
     total = sum(answered.values())
     return Part(
-        title=f"5. SIGTERM with {sum(SHUTDOWN_STREAMS.values())} streams and {total} calls under way",
+        title=(
+            f"5. SIGTERM with {sum(SHUTDOWN_STREAMS.values())} streams and {total} calls under way"
+        ),
         rows=rows,
         checks=[
-            Check(promise="it ends within 10 s", measured=f"{took:.2f} s", holds=took < EXIT_WITHIN_S),
-            Check(promise="exit code 0", measured=str(server.exit_code()), holds=server.exit_code() == 0),
-            Check(promise="some calls were still under way", measured=f"{after} of {total}", holds=after > 0),
+            Check(
+                promise="it ends within 10 s", measured=f"{took:.2f} s", holds=took < EXIT_WITHIN_S
+            ),
+            Check(
+                promise="exit code 0",
+                measured=str(server.exit_code()),
+                holds=server.exit_code() == 0,
+            ),
+            Check(
+                promise="some calls were still under way",
+                measured=f"{after} of {total}",
+                holds=after > 0,
+            ),
             Check(promise="calls under way are answered", measured=f"{lost} lost", holds=not lost),
             Check(
-                promise="streams end in order (1001, 1012, end of body)", measured=str(rough or "all"), holds=not rough
+                promise="streams end in order (1001, 1012, end of body)",
+                measured=str(rough or "all"),
+                holds=not rough,
             ),
         ],
     )
@@ -230,14 +296,21 @@ async def measure_slow_readers(
 ) -> Part:
     """Measure other users alone and beside clients that never read, and when those are dropped."""
     plan = Plan(
-        port=server.port, users=users, rate=2.0, seconds=10, tool="search_anime", arguments=arguments[: len(users) * 20]
+        port=server.port,
+        users=users,
+        rate=2.0,
+        seconds=10,
+        tool="search_anime",
+        arguments=arguments[: len(users) * 20],
     )
     alone = await run_elsewhere(plan)
     big = {**arguments[-1], "limit": 50}
     target = Target(port=server.port, token=library.tokens["fast"], small_buffers=True)
     kinds = ("websocket", "sse", "rest", "http 2026-07-28")
     memory = await settle(server.rss_mb)
-    slow = [await _open_slow(kinds[number % len(kinds)], target, big) for number in range(SLOW_READERS)]
+    slow = [
+        await _open_slow(kinds[number % len(kinds)], target, big) for number in range(SLOW_READERS)
+    ]
     beside_task = asyncio.create_task(run_elsewhere(plan))
     asking = [asyncio.create_task(_ask_often(one)) for one in slow]
     gone, peak = await _watch_drops(server, slow)
@@ -250,29 +323,49 @@ async def measure_slow_readers(
 
 
 def _slow_part(
-    slow: Sequence[SlowReader], gone: Mapping[int, float], memory: tuple[float, float], alone: Tally, beside: Tally
+    slow: Sequence[SlowReader],
+    gone: Mapping[int, float],
+    memory: tuple[float, float],
+    alone: Tally,
+    beside: Tally,
 ) -> Part:
-    ports = {kind: [one.connection.local_port for one in slow if one.kind == kind] for kind in {s.kind for s in slow}}
+    ports = {
+        kind: [one.connection.local_port for one in slow if one.kind == kind]
+        for kind in {s.kind for s in slow}
+    }
     rows: list[dict[str, Any]] = []
     for kind, some in sorted(ports.items()):
         times = [gone[port] for port in some if port in gone]
         rows.append(
-            {"slow readers": kind, "count": len(some), "dropped": len(times), "last s": max(times, default=0.0)}
+            {
+                "slow readers": kind,
+                "count": len(some),
+                "dropped": len(times),
+                "last s": max(times, default=0.0),
+            }
         )
     calm = [percentiles(one.all_ms) for one in (alone, beside)]
-    rows += [{"other users": name, **one} for name, one in zip(("alone", "beside"), calm, strict=True)]
+    rows += [
+        {"other users": name, **one} for name, one in zip(("alone", "beside"), calm, strict=True)
+    ]
     late = len(slow) - sum(1 for after in gone.values() if after <= DROPPED_WITHIN_S)
     return Part(
         title=f"6. {len(slow)} clients that never read {SLOW_CALLS} big answers each",
         rows=rows,
         checks=[
-            Check(promise="all dropped within 30 s", measured=f"{late} held longer", holds=not late),
+            Check(
+                promise="all dropped within 30 s", measured=f"{late} held longer", holds=not late
+            ),
             Check(
                 promise="others' p95 at most twice that alone, or 50 ms",
                 measured=f"{calm[0]['p95']} → {calm[1]['p95']} ms",
                 holds=calm[1]["p95"] <= max(50.0, 2 * calm[0]["p95"]),
             ),
-            Check(promise="others see no error", measured=str(beside.outcomes), holds=not beside.errors),
+            Check(
+                promise="others see no error",
+                measured=str(beside.outcomes),
+                holds=not beside.errors,
+            ),
             Check(
                 promise="buffers bounded: less than 2 MB a slow reader",
                 measured=f"{memory[0]:.0f} → {memory[1]:.0f} MB",
@@ -289,7 +382,12 @@ async def _open_slow(kind: str, target: Target, arguments: Mapping[str, Any]) ->
     if kind == "websocket":
         websocket = await WebSocketCaller.open(target)
         frame = text_frame(body)
-        return _deaf(kind, websocket.connection, lambda: websocket.connection.writer.write(frame), websocket.hang_up)
+        return _deaf(
+            kind,
+            websocket.connection,
+            lambda: websocket.connection.writer.write(frame),
+            websocket.hang_up,
+        )
     if kind == "sse":
         return _deaf_sse(await SseCaller.open(target), body)
     connection = await HttpConnection.open(target)
@@ -298,7 +396,12 @@ async def _open_slow(kind: str, target: Target, arguments: Mapping[str, Any]) ->
         send = partial(connection.send, "POST", "/v1/tools/search_anime", body=payload)
         return _deaf(kind, connection, send, connection.hang_up)
     modern = orjson.dumps(
-        {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {**params, "_meta": MODERN_META}}
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {**params, "_meta": MODERN_META},
+        }
     )
     headers = b"%sMCP-Protocol-Version: %s\r\nMcp-Method: tools/call\r\nMcp-Name: search_anime\r\n"
     headers %= (ACCEPT_BOTH, MODERN.encode())
@@ -306,7 +409,9 @@ async def _open_slow(kind: str, target: Target, arguments: Mapping[str, Any]) ->
     return _deaf(kind, connection, send, connection.hang_up)
 
 
-def _deaf(kind: str, connection: HttpConnection, send: Callable[[], None], hang_up: Callable[[], None]) -> SlowReader:
+def _deaf(
+    kind: str, connection: HttpConnection, send: Callable[[], None], hang_up: Callable[[], None]
+) -> SlowReader:
     connection.writer.transport.pause_reading()
 
     async def ask() -> None:
@@ -335,8 +440,12 @@ async def _ask_often(slow: SlowReader) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _watch_drops(server: Process, slow: Sequence[SlowReader]) -> tuple[dict[int, float], float]:
-    """Return when the server let go of each connection, by our port, and its largest memory meanwhile."""
+async def _watch_drops(
+    server: Process, slow: Sequence[SlowReader]
+) -> tuple[dict[int, float], float]:
+    """Return when the server let go of each connection, by our port, and its largest memory
+    meanwhile.
+    """
     start, peak = time.perf_counter(), server.rss_mb()
     gone: dict[int, float] = {}
     ports = {one.connection.local_port for one in slow}

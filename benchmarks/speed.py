@@ -1,7 +1,9 @@
-"""Speed of a catalogue: each kind of query, warm, without a transport; start-up time and memory of a server.
+"""Speed of a catalogue: each kind of query, warm, without a transport; start-up time and memory of
+a server.
 
-Queries are made from the catalogue's own records, the same for the same seed: half of them titles, half words from the
-bodies. Times are wall and CPU, since wall times on a busy machine say little alone.
+Queries are made from the catalogue's own records, the same for the same seed: half of them titles,
+half words from the bodies. Times are wall and CPU, since wall times on a busy machine say little
+alone.
 """
 
 import random
@@ -40,7 +42,9 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchQuery:
-    """A query with everything that is computed beforehand, the misspelt title it was made from, and its number."""
+    """A query with everything that is computed beforehand, the misspelt title it was made from, and
+    its number.
+    """
 
     text: str
     query_vector: QueryVector
@@ -69,8 +73,12 @@ def bench(catalogue: OpenCatalogue, *, queries: int, seed: int = 0) -> dict[str,
         "text": lambda query: search(query, by_words),
         "vector": vector,
         "hybrid": lambda query: search(query, query.query_vector),
-        "hybrid with embedding": lambda query: catalogue.view().search(query.text, scope=WHOLE, limit=10),
-        "fuzzy title": lambda query: resolve_name(catalogue.shelf.reader(), spec, query.title, scope=WHOLE),
+        "hybrid with embedding": lambda query: catalogue.view().search(
+            query.text, scope=WHOLE, limit=10
+        ),
+        "fuzzy title": lambda query: resolve_name(
+            catalogue.shelf.reader(), spec, query.title, scope=WHOLE
+        ),
     }
     if spec.recommend:
         kinds["recommendation"] = _recommendations(catalogue, asked)
@@ -93,9 +101,15 @@ def time_calls(call: Callable[[BenchQuery], object], queries: Sequence[BenchQuer
 
 
 def time_start(
-    command: Sequence[str], tool: str, arguments: dict[str, object], *, timeout_s: float = START_TIMEOUT_S
+    command: Sequence[str],
+    tool: str,
+    arguments: dict[str, object],
+    *,
+    timeout_s: float = START_TIMEOUT_S,
 ) -> tuple[float, float]:
-    """Start a stdio server, call a tool, and return the seconds to its answer and its resident memory in MB."""
+    """Start a stdio server, call a tool, and return the seconds to its answer and its resident
+    memory in MB.
+    """
     start = time.perf_counter()
     with ChildProcess("the server", command, reads=True, writes=True) as server:
         watch = start_timer("time-out of the server", timeout_s, server.kill)
@@ -114,7 +128,11 @@ def serve_command(catalogue: str) -> list[str]:
     return [sys.executable, "-m", "stackroom", "serve", catalogue]
 
 
-_HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+_HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
 
 
 def _tell(server: ChildProcess, message: Mapping[str, object]) -> None:
@@ -138,7 +156,9 @@ def _memory_mb(process: int) -> float:
         return float("nan")
 
 
-def _recommendations(catalogue: OpenCatalogue, asked: Sequence[BenchQuery]) -> Callable[[BenchQuery], object]:
+def _recommendations(
+    catalogue: OpenCatalogue, asked: Sequence[BenchQuery]
+) -> Callable[[BenchQuery], object]:
     titles = [query.title for query in asked] * 2
 
     def recommend(query: BenchQuery) -> object:
@@ -153,7 +173,9 @@ def _build_queries(catalogue: OpenCatalogue, count: int, seed: int) -> list[Benc
     reader = catalogue.shelf.reader()
     keys: list[Key] = reader.scan(scope=WHOLE, limit=1_000_000)
     if not keys:
-        raise InputError(f"the catalogue '{catalogue.name}' is empty: there is nothing to ask it for")
+        raise InputError(
+            f"the catalogue '{catalogue.name}' is empty: there is nothing to ask it for"
+        )
     chosen = generator.sample(keys, min(count, len(keys)))
     records = reader.fetch(chosen, scope=WHOLE)
     queries = []
@@ -161,7 +183,11 @@ def _build_queries(catalogue: OpenCatalogue, count: int, seed: int) -> list[Benc
         title = catalogue.spec.title_of(records[key])
         text = title if index % 2 else _some_words(records[key], catalogue, generator) or title
         query_vector = embed_query(catalogue.searcher.embedder, reader, text)
-        queries.append(BenchQuery(text=text, query_vector=query_vector, title=_misspelt(title, generator), index=index))
+        queries.append(
+            BenchQuery(
+                text=text, query_vector=query_vector, title=_misspelt(title, generator), index=index
+            )
+        )
     return queries
 
 

@@ -1,8 +1,10 @@
-"""Memory of a server that is sent large bodies by strangers: 500 of 4 MiB, held before their end, and whole.
+"""Memory of a server that is sent large bodies by strangers: 500 of 4 MiB, held before their end,
+and whole.
 
     python benchmarks/stranger_memory.py --home LIBRARY [--count 500]
 
-The library is copied. On a server with accounts nobody sends a credential; on one without, everybody is the local user.
+The library is copied. On a server with accounts nobody sends a credential; on one without,
+everybody is the local user.
 """
 
 import argparse
@@ -23,7 +25,12 @@ from pathlib import Path
 
 BODY_BYTES = 4 * 1024 * 1024
 HELD_BACK = 100
-PATHS = ("/mcp", "/v1/tools/search_anime", "/v1/login", "/messages?session_id=0123456789abcdef0123456789abcdef")
+PATHS = (
+    "/mcp",
+    "/v1/tools/search_anime",
+    "/v1/login",
+    "/messages?session_id=0123456789abcdef0123456789abcdef",
+)
 STACKROOM = (sys.executable, "-m", "stackroom")
 
 
@@ -71,7 +78,10 @@ def serving(home: Path, *, accounts: bool) -> Iterator[Server]:
     }
     more = [] if accounts else ["--no-accounts"]
     process = subprocess.Popen(
-        [*STACKROOM, "serve", "--http", "--port", "0", *more], env=environment, stderr=subprocess.PIPE, text=True
+        [*STACKROOM, "serve", "--http", "--port", "0", *more],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr is not None
     lines: list[str] = []
@@ -83,10 +93,15 @@ def serving(home: Path, *, accounts: bool) -> Iterator[Server]:
     token = ""
     if accounts:
         subprocess.run(
-            [*STACKROOM, "user", "add", "good", "--one-time"], env=environment, check=False, capture_output=True
+            [*STACKROOM, "user", "add", "good", "--one-time"],
+            env=environment,
+            check=False,
+            capture_output=True,
         )
         made = [*STACKROOM, "token", "add", f"m{time.time()}", "--user", "good"]
-        token = subprocess.run(made, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+        token = subprocess.run(
+            made, env=environment, check=True, capture_output=True, text=True
+        ).stdout.strip()
     try:
         yield Server(process, int(port[1]), token)
     finally:
@@ -95,20 +110,29 @@ def serving(home: Path, *, accounts: bool) -> Iterator[Server]:
 
 
 def besiege(server: Server, path: str, *, count: int, is_whole: bool) -> dict[str, float]:
-    """Send the bodies, each on a connection of its own that stays open, and return what they did to the server."""
+    """Send the bodies, each on a connection of its own that stays open, and return what they did to
+    the server.
+    """
     before = server.resident_mib()
     highest, slowest = before, 0.0
     body = b"x" * (BODY_BYTES if is_whole else BODY_BYTES - HELD_BACK)
     with ExitStack() as stack:
         for number in range(count):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), timeout=30)
+            )
             with suppress(OSError):
                 connection.sendall(head(path, BODY_BYTES) + body)
             if number % 25 == 0:
                 slowest = max(slowest, server.call())
             highest = max(highest, server.resident_mib())
         highest = max(highest, server.resident_mib())
-    return {"before": before, "highest": highest, "after": server.resident_mib(), "slowest_call_s": slowest}
+    return {
+        "before": before,
+        "highest": highest,
+        "after": server.resident_mib(),
+        "slowest_call_s": slowest,
+    }
 
 
 def main() -> None:
@@ -116,7 +140,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--no-accounts", action="store_true", help="measure the server without accounts only")
+    parser.add_argument(
+        "--no-accounts", action="store_true", help="measure the server without accounts only"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "library"
@@ -130,9 +156,15 @@ def main() -> None:
                 for path in PATHS:
                     for is_whole in (False, True):
                         found = besiege(server, path, count=asked.count, is_whole=is_whole)
-                        figures = f"highest +{found['highest'] - idle:.0f}, after +{found['after'] - idle:.0f} MiB"
+                        figures = (
+                            f"highest +{found['highest'] - idle:.0f}, after"
+                            f" +{found['after'] - idle:.0f} MiB"
+                        )
                         way = "whole" if is_whole else "held"
-                        print(f"  {path.partition('?')[0]:24} {way:6} {figures}, call {found['slowest_call_s']:.2f} s")
+                        print(
+                            f"  {path.partition('?')[0]:24} {way:6} {figures}, call"
+                            f" {found['slowest_call_s']:.2f} s"
+                        )
 
 
 if __name__ == "__main__":

@@ -49,9 +49,13 @@ def _stackroom(anime: RealAnime) -> Search:
 
 
 def _fts5(anime: RealAnime, db: Any) -> Search:
-    """Index the very tokens of our own catch-all field, so that both engines look for the same terms."""
+    """Index the very tokens of our own catch-all field, so that both engines look for the same
+    terms.
+    """
     db.execute(TABLE)
-    rows = [(" ".join(text_tokens(record, anime.spec.searched_fields)),) for record in anime.records]
+    rows = [
+        (" ".join(text_tokens(record, anime.spec.searched_fields)),) for record in anime.records
+    ]
     db.executemany("INSERT INTO words (text) VALUES (?)", rows)
     db.execute("INSERT INTO words (words) VALUES ('optimize')")
     return lambda query: len(db.execute(SEARCH, (_match(query),)).fetchall())

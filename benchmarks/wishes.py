@@ -1,8 +1,9 @@
 """Wishes beside liked titles: how much more of what is recommended has what was asked for.
 
-Every wish of `sets/anime-wishes.jsonl` is put beside each of twelve titles, through `recommend_similar`. The gain is
-the share of the eight recommendations that have a wanted tag (or, where only something unwanted is named, that have no
-such tag), minus the same share without the wish. `share unwanted` is how many have an unwanted tag.
+Every wish of `sets/anime-wishes.jsonl` is put beside each of twelve titles, through
+`recommend_similar`. The gain is the share of the eight recommendations that have a wanted tag (or,
+where only something unwanted is named, that have no such tag), minus the same share without the
+wish. `share unwanted` is how many have an unwanted tag.
 """
 
 import argparse
@@ -20,8 +21,22 @@ from stackroom.model.principal import LOCAL_USER
 
 SET = Path(__file__).parent / "sets" / "anime-wishes.jsonl"
 TITLES = (
-    *("Cowboy Bebop", "Death Note", "Fullmetal Alchemist: Brotherhood", "Shingeki no Kyojin", "Spirited Away"),
-    *("Steins;Gate", "Mushishi", "K-ON!", "Haikyuu!!", "Neon Genesis Evangelion", "Berserk", "Toradora!"),
+    *(
+        "Cowboy Bebop",
+        "Death Note",
+        "Fullmetal Alchemist: Brotherhood",
+        "Shingeki no Kyojin",
+        "Spirited Away",
+    ),
+    *(
+        "Steins;Gate",
+        "Mushishi",
+        "K-ON!",
+        "Haikyuu!!",
+        "Neon Genesis Evangelion",
+        "Berserk",
+        "Toradora!",
+    ),
 )
 LIMIT = 8
 
@@ -30,7 +45,9 @@ Ask = Callable[[str, str], list[frozenset[str]]]
 
 
 def measure(home: Path) -> dict[str, Any]:
-    """Ask for every wish beside every title; return the figures over all of them, and the gain of each wish."""
+    """Ask for every wish beside every title; return the figures over all of them, and the gain of
+    each wish.
+    """
     app = open_library(home, "anime")
     gate = app.build_gate(("anime",))
 
@@ -40,11 +57,19 @@ def measure(home: Path) -> dict[str, Any]:
         answer = gate.call(LOCAL_USER, "recommend_similar", asked)
         if answer.is_error or answer.structured is None:
             raise RuntimeError(f"{asked}: {answer.text}")
-        return [frozenset(tag["value"] for tag in one["tags"]) for one in answer.structured["recommendations"]]
+        return [
+            frozenset(tag["value"] for tag in one["tags"])
+            for one in answer.structured["recommendations"]
+        ]
 
     rows = load_rows(SET)
     gains = {row["wish"]: [gain(ask, title, row) for title in TITLES] for row in rows}
-    unwanted = [share(ask(title, row["wish"]), row["unwanted"]) for row in rows if row["unwanted"] for title in TITLES]
+    unwanted = [
+        share(ask(title, row["wish"]), row["unwanted"])
+        for row in rows
+        if row["unwanted"]
+        for title in TITLES
+    ]
     app.close()
     return {
         "gain": build_figure([one for some in gains.values() for one in some]),
@@ -67,7 +92,9 @@ def share(found: Sequence[frozenset[str]], tags: Sequence[str]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries")
     for name, figure in flatten(measure(parser.parse_args().home)).items():
         print(f"{name:50} {figure}")

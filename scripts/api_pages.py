@@ -1,4 +1,6 @@
-"""The reference of the public Python names: of `stackroom`, and of `stackroom.api` and its parts for packages."""
+"""The reference of the public Python names: of `stackroom`, and of `stackroom.api` and its parts
+for packages.
+"""
 
 import ast
 import inspect
@@ -21,7 +23,9 @@ LITERALS = (str, int, float, bool, tuple, type(None))
 LEFT_OUT = "…"
 BREAK = "  \n"
 _SENTENCE_END = re.compile(r"(?<=[a-zA-Z0-9`)])(?:[.;:] |\.$)")
-_CLAUSE_END = re.compile(r", (?=and|or|where|with|so|but|which|as|by|in|if|unless|few|without|else|its|each|how|up)")
+_CLAUSE_END = re.compile(
+    r", (?=and|or|where|with|so|but|which|as|by|in|if|unless|few|without|else|its|each|how|up)"
+)
 _CLAUSE_START = re.compile(r"^(Return )?((an?|the) )?", re.IGNORECASE)
 
 
@@ -30,7 +34,9 @@ def python_parts() -> Iterator[str]:
     yield "What `import stackroom` offers; [Use it from Python](../python.md) shows it at work."
     public = {name: getattr(stackroom, name) for name in dir(stackroom) if name != "__version__"}
     functions = {name: item for name, item in public.items() if not _is_class(item)}
-    yield "\n".join(f"`stackroom.{name}{_arguments(item)}`: {_doc(item)}" for name, item in functions.items())
+    yield "\n".join(
+        f"`stackroom.{name}{_arguments(item)}`: {_doc(item)}" for name, item in functions.items()
+    )
     for name, item in public.items():
         if name not in functions:
             yield f"## `{name}`"
@@ -41,8 +47,8 @@ def python_parts() -> Iterator[str]:
 def package_parts() -> Iterator[str]:
     """Yield the parts of the page of the names for catalogue packages, module by module."""
     yield (
-        "Names for [catalogue packages](../write-a-catalogue.md), each with what it requires and the beginning of its "
-        "docstring. Other modules can change at any time."
+        "Names for [catalogue packages](../write-a-catalogue.md), each with what it requires and"
+        " the beginning of its docstring. Other modules can change at any time."
     )
     for module in MODULES:
         yield f"## `{module.__name__}`"
@@ -61,18 +67,28 @@ def attribute_docs(model: type) -> dict[str, str]:
     found = {}
     for statement, following in zip(body.body, body.body[1:], strict=False):
         match statement, following:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = text
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
+                value=ast.Constant(value=str(text))
+            ):
+                found[name] = folded(text)
     return found
 
 
 def _public_names(module: ModuleType) -> list[str]:
-    """Return the names that a module exports by `import X as X`, and those that it defines; or those that it lists."""
+    """Return the names that a module exports by `import X as X`, and those that it defines; or
+    those that it lists.
+    """
     if hasattr(module, "__all__"):
         return list(module.__all__)
-    imports = [one for one in ast.parse(inspect.getsource(module)).body if isinstance(one, ast.ImportFrom)]
+    imports = [
+        one for one in ast.parse(inspect.getsource(module)).body if isinstance(one, ast.ImportFrom)
+    ]
     exported = [alias.name for one in imports for alias in one.names if alias.asname == alias.name]
-    defined = [name for name, item in vars(module).items() if getattr(item, "__module__", None) == module.__name__]
+    defined = [
+        name
+        for name, item in vars(module).items()
+        if getattr(item, "__module__", None) == module.__name__
+    ]
     return exported + [name for name in defined if not name.startswith("_")]
 
 
@@ -89,7 +105,9 @@ def _kind_of(item: object) -> str:
 
 
 def _name_line(name: str, item: Any) -> str:
-    """Return a name with its arguments, if it is a function, and the beginning of what is said of it."""
+    """Return a name with its arguments, if it is a function, and the beginning of what is said of
+    it.
+    """
     if _kind_of(item) in LISTED:
         return f"`{name}`"
     arguments = _arguments(item, is_short=True) if inspect.isfunction(item) else ""
@@ -97,14 +115,18 @@ def _name_line(name: str, item: Any) -> str:
 
 
 def _clause(doc: str) -> str:
-    """Return the beginning of a docstring without an article: its first clause, unless that is a word or two."""
+    """Return the beginning of a docstring without an article: its first clause, unless that is a
+    word or two.
+    """
     sentence = _CLAUSE_START.sub("", _SENTENCE_END.split(doc)[0])
     clause = _CLAUSE_END.split(sentence)[0]
     return clause if " " in clause else sentence
 
 
 def _iter_members(item: type) -> Iterator[str]:
-    """Yield a line for each public attribute and method of a class; attributes that tell of themselves are in one."""
+    """Yield a line for each public attribute and method of a class; attributes that tell of
+    themselves are in one.
+    """
     meanings = attribute_docs(item)
     plain = [f"`{name}`" for name in inspect.get_annotations(item) if name not in meanings]
     if plain:
@@ -121,11 +143,18 @@ def _iter_members(item: type) -> Iterator[str]:
 
 def _doc(item: object) -> str:
     """Return the first paragraph of a docstring, on one line."""
-    return " ".join(inspect.cleandoc(item.__doc__ or "").split("\n\n")[0].split())
+    return folded(item.__doc__ or "").split("\n\n")[0]
+
+
+def folded(text: str) -> str:
+    """Return the paragraphs of a docstring, each on one line but for its lists."""
+    return re.sub(r"(?<!\n)\n(?![\n-])", " ", inspect.cleandoc(text))
 
 
 def _arguments(function: Callable[..., Any], *, is_short: bool = False) -> str:
-    """Return the arguments of a function without their types: all with their defaults, or those that are required."""
+    """Return the arguments of a function without their types: all with their defaults, or those
+    that are required.
+    """
     signature = inspect.signature(function)
     given = [_bare(one) for one in signature.parameters.values() if one.name != "self"]
     shown = [one for one in given if not is_short or one.default is inspect.Parameter.empty]
@@ -134,6 +163,8 @@ def _arguments(function: Callable[..., Any], *, is_short: bool = False) -> str:
 
 
 def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
-    is_shown = parameter.default is inspect.Parameter.empty or isinstance(parameter.default, LITERALS)
+    is_shown = parameter.default is inspect.Parameter.empty or isinstance(
+        parameter.default, LITERALS
+    )
     default = parameter.default if is_shown else LEFT_OUT
     return parameter.replace(annotation=inspect.Parameter.empty, default=default)

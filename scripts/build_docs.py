@@ -1,8 +1,10 @@
-"""Builds the documentation as static pages with search: `make docs` writes `build/docs/VERSION` beside other versions.
+"""Builds the documentation as static pages with search: `make docs` writes `build/docs/VERSION`
+beside other versions.
 
-The pages keep their places in the repository, and every file that they link to is copied, so that links lead where they
-lead there. Nothing is fetched: not while building, and not by the readers' browsers. A link that is broken in the
-result, or a script, style or picture from another server, fails the build.
+The pages keep their places in the repository, and every file that they link to is copied, so that
+links lead where they lead there. Nothing is fetched: not while building, and not by the readers'
+browsers. A link that is broken in the result, or a script, style or picture from another server,
+fails the build.
 """
 
 import argparse
@@ -22,7 +24,14 @@ from stackroom.serve.http.docs import list_pages, llms_text
 
 ROOT = Path(__file__).parent.parent
 INDEX = "docs/README.md"
-PROJECT = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "ROADMAP.md")
+PROJECT = (
+    "README.md",
+    "CHANGELOG.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "ROADMAP.md",
+)
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 LOADED = {"script": "src", "link": "href", "img": "src", "source": "srcset", "iframe": "src"}
@@ -60,8 +69,8 @@ slugify = {{ object = "pymdownx.slugs.slugify", kwds = {{ case = "lower" }} }}
 [project.markdown_extensions.pymdownx.highlight]
 """
 MOVED = (
-    '<!doctype html><meta charset="utf-8"><title>Stackroom</title><meta http-equiv="refresh" content="0; url={0}/">'
-    '<a href="{0}/">Stackroom {0}</a>\n'
+    '<!doctype html><meta charset="utf-8"><title>Stackroom</title><meta http-equiv="refresh"'
+    ' content="0; url={0}/"><a href="{0}/">Stackroom {0}</a>\n'
 )
 
 
@@ -69,12 +78,16 @@ def main() -> int:
     """Build the site of this version, and list all versions that are beside it."""
     parser = argparse.ArgumentParser(description="Build the documentation as static pages.")
     parser.add_argument("--generator", default="zensical", help="the command of Zensical")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "docs", help="the folder of all versions")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "build" / "docs", help="the folder of all versions"
+    )
     options = parser.parse_args()
     work = ROOT / "build" / "docs-pages"
     shutil.rmtree(work, ignore_errors=True)
     stage(ROOT, work / "pages")
-    nav = ",".join(f"\n    {{ {name} = {json.dumps(pages)} }}" for name, pages in build_nav(ROOT).items())
+    nav = ",".join(
+        f"\n    {{ {name} = {json.dumps(pages)} }}" for name, pages in build_nav(ROOT).items()
+    )
     (work / "zensical.toml").write_text(SETTINGS.format(nav=nav), encoding="utf-8")
     subprocess.run([options.generator, "build", "--clean", "--strict"], cwd=work, check=True)
     site = options.out / __version__
@@ -83,7 +96,10 @@ def main() -> int:
     write_for_models(work / "pages", site)
     list_versions(options.out)
     problems = list(check_site(site))
-    print("\n".join(problems) or f"{site}: {sum(1 for _ in site.rglob('*.html'))} pages, every link leads somewhere")
+    print(
+        "\n".join(problems)
+        or f"{site}: {sum(1 for _ in site.rglob('*.html'))} pages, every link leads somewhere"
+    )
     return 1 if problems else 0
 
 
@@ -109,14 +125,19 @@ def stage(root: Path, target: Path) -> None:
 
 
 def staged_name(root: Path, path: Path) -> Path:
-    """Return the place of a file among the pages; a folder is a page that lists its files, and nothing is hidden."""
+    """Return the place of a file among the pages; a folder is a page that lists its files, and
+    nothing is hidden.
+    """
     shown = Path(*(part.lstrip(".") for part in path.relative_to(root).parts))
     return shown / "README.md" if path.is_dir() else shown
 
 
 def folder_page(root: Path, folder: Path) -> str:
     """Return the page of a folder: the files and folders in it."""
-    lines = [f"- [{title_of(path)}]({relative(root, path, folder / 'README.md')})" for path in iter_shown(folder)]
+    lines = [
+        f"- [{title_of(path)}]({relative(root, path, folder / 'README.md')})"
+        for path in iter_shown(folder)
+    ]
     return f"# {folder.relative_to(root).as_posix()}\n\n" + "\n".join(lines) + "\n"
 
 
@@ -127,7 +148,11 @@ def iter_shown(folder: Path) -> list[Path]:
 
 def title_of(path: Path) -> str:
     """Return the title of a page, or the name of a file."""
-    return path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ") if path.suffix == ".md" else path.name
+    return (
+        path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
+        if path.suffix == ".md"
+        else path.name
+    )
 
 
 def relative(root: Path, path: Path, page: Path) -> str:
@@ -150,19 +175,29 @@ def staged_text(root: Path, page: Path) -> str:
     def changed(found: re.Match[str]) -> str:
         start, link, anchor, end = found.groups()
         path = linked.get(link)
-        is_moved = path is not None and (path.is_dir() or staged_name(root, path) != path.relative_to(root))
-        return f"{start}{relative(root, path, page) if path and is_moved else link}{anchor or ''}{end}"
+        is_moved = path is not None and (
+            path.is_dir() or staged_name(root, path) != path.relative_to(root)
+        )
+        return (
+            f"{start}{relative(root, path, page) if path and is_moved else link}{anchor or ''}{end}"
+        )
 
     return LINK.sub(changed, page.read_text(encoding="utf-8"))
 
 
 def build_nav(root: Path) -> dict[str, list[str]]:
-    """Return the order of the pages: that of the index, then decisions and the pages of the project."""
+    """Return the order of the pages: that of the index, then decisions and the pages of the
+    project.
+    """
     guides, reference = (root / INDEX).read_text(encoding="utf-8").split("## Reference")
     linked = [
-        [f"docs/{link}" for _, link, _, _ in LINK.findall(part) if link.endswith(".md")] for part in (guides, reference)
+        [f"docs/{link}" for _, link, _, _ in LINK.findall(part) if link.endswith(".md")]
+        for part in (guides, reference)
     ]
-    decisions = [path.relative_to(root).as_posix() for path in sorted((root / "docs" / "decisions").glob("*.md"))]
+    decisions = [
+        path.relative_to(root).as_posix()
+        for path in sorted((root / "docs" / "decisions").glob("*.md"))
+    ]
     sections = {
         "Guides": [INDEX, *linked[0]],
         "Reference": linked[1],
@@ -173,7 +208,9 @@ def build_nav(root: Path) -> dict[str, list[str]]:
 
 
 def write_for_models(pages: Path, site: Path) -> None:
-    """Write the Markdown of the pages beside them, an index of it, and all guides and references in one file."""
+    """Write the Markdown of the pages beside them, an index of it, and all guides and references in
+    one file.
+    """
     for page in pages.rglob("*.md"):
         shutil.copy(page, site / page.relative_to(pages))
     (site / "llms.txt").write_text(llms_text(), encoding="utf-8")
@@ -182,13 +219,22 @@ def write_for_models(pages: Path, site: Path) -> None:
 
 
 def list_versions(folder: Path) -> None:
-    """Write the list of versions, newest first, an address that leads to the newest, and its index for models."""
-    found = sorted((path.name for path in folder.iterdir() if path.is_dir()), key=_version_key, reverse=True)
-    versions = [{"version": name, "title": name, "aliases": ["latest"] if name == found[0] else []} for name in found]
+    """Write the list of versions, newest first, an address that leads to the newest, and its index
+    for models.
+    """
+    found = sorted(
+        (path.name for path in folder.iterdir() if path.is_dir()), key=_version_key, reverse=True
+    )
+    versions = [
+        {"version": name, "title": name, "aliases": ["latest"] if name == found[0] else []}
+        for name in found
+    ]
     (folder / "versions.json").write_text(json.dumps(versions, indent=1), encoding="utf-8")
     (folder / "index.html").write_text(MOVED.format(found[0]), encoding="utf-8")
     newest = (folder / found[0] / "llms.txt").read_text(encoding="utf-8")
-    (folder / "llms.txt").write_text(newest.replace("](docs/", f"]({found[0]}/docs/"), encoding="utf-8")
+    (folder / "llms.txt").write_text(
+        newest.replace("](docs/", f"]({found[0]}/docs/"), encoding="utf-8"
+    )
 
 
 def _version_key(name: str) -> list[int]:
@@ -226,7 +272,11 @@ def check_site(site: Path) -> Iterator[str]:
             target = _file_at(site if parts.path.startswith("/") else path.parent, parts.path, path)
             if not target.is_file():
                 yield f"{name}: {link} leads to nothing"
-            elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in parsed(target).anchors:
+            elif (
+                parts.fragment
+                and target.suffix == ".html"
+                and unquote(parts.fragment) not in parsed(target).anchors
+            ):
                 yield f"{name}: {link} leads to no heading"
 
 

@@ -1,8 +1,10 @@
-"""Writes `src/stackroom/embed/encoder-*.onnx`: the encoder's graph for each pooling, in 8 bits and in 32.
+"""Writes `src/stackroom/embed/encoder-*.onnx`: the encoder's graph for each pooling, in 8 bits and
+in 32.
 
 The weights of a graph are in `weights.bin` or `weights-32.bin` beside it.
 
-Run after changing `stackroom.embed.encoder_layout` (needs the `onnx` package, which Stackroom itself does not):
+Run after changing `stackroom.embed.encoder_layout` (needs the `onnx` package, which Stackroom
+itself does not):
 
     .venv/bin/python scripts/build_encoder_graphs.py
 """
@@ -13,7 +15,15 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from stackroom.embed.encoder_layout import BLOCK, FEED_FORWARD, HEADS, LAYERS, float_tensors, offsets, tensors
+from stackroom.embed.encoder_layout import (
+    BLOCK,
+    FEED_FORWARD,
+    HEADS,
+    LAYERS,
+    float_tensors,
+    offsets,
+    tensors,
+)
 from stackroom.embed.models import DIMENSION, Pooling
 
 FOLDER = Path(__file__).parent.parent / "src" / "stackroom" / "embed"
@@ -38,7 +48,11 @@ def build_graph(pooling: Pooling, bits: int = EIGHT_BITS) -> onnx.ModelProto:
     product = byte_product if bits == EIGHT_BITS else float_product
     nodes = [
         helper.make_node(
-            "LayerNormalization", ["rows", "norm_gain", "norm_bias"], ["state0"], axis=-1, epsilon=EPSILON
+            "LayerNormalization",
+            ["rows", "norm_gain", "norm_bias"],
+            ["state0"],
+            axis=-1,
+            epsilon=EPSILON,
         ),
         helper.make_node("Cast", ["mask"], ["mask_int"], to=TensorProto.INT32),
     ]
@@ -50,7 +64,9 @@ def build_graph(pooling: Pooling, bits: int = EIGHT_BITS) -> onnx.ModelProto:
         nodes,
         "encoder",
         [
-            helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["batch", "length", DIMENSION]),
+            helper.make_tensor_value_info(
+                "rows", TensorProto.FLOAT, ["batch", "length", DIMENSION]
+            ),
             helper.make_tensor_value_info("mask", TensorProto.INT64, ["batch", "length"]),
         ],
         [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", DIMENSION])],
@@ -61,7 +77,9 @@ def build_graph(pooling: Pooling, bits: int = EIGHT_BITS) -> onnx.ModelProto:
 
 
 def layer_nodes(layer: int, product: Product) -> list[onnx.NodeProto]:
-    """Return one transformer layer: attention, then a feed-forward, each added to its input and normalised."""
+    """Return one transformer layer: attention, then a feed-forward, each added to its input and
+    normalised.
+    """
     name = f"layer{layer}_"
     before, after = f"state{layer}", f"state{layer + 1}"
     parts = [f"{name}{part}" for part in ("query", "key", "value")]
@@ -90,7 +108,9 @@ def layer_nodes(layer: int, product: Product) -> list[onnx.NodeProto]:
             epsilon=EPSILON,
         ),
         product(f"{name}middle", f"{name}widen", f"{name}wide", DIMENSION, FEED_FORWARD),
-        helper.make_node("BiasGelu", [f"{name}wide", f"{name}widen_bias"], [f"{name}bent"], domain=FUSED),
+        helper.make_node(
+            "BiasGelu", [f"{name}wide", f"{name}widen_bias"], [f"{name}bent"], domain=FUSED
+        ),
         product(f"{name}bent", f"{name}narrow", f"{name}narrow", FEED_FORWARD, DIMENSION),
         helper.make_node(
             "SkipLayerNormalization",
@@ -108,13 +128,19 @@ def layer_nodes(layer: int, product: Product) -> list[onnx.NodeProto]:
     ]
 
 
-def float_product(state: str, name: str, target: str, _width_in: int, _width_out: int) -> onnx.NodeProto:
+def float_product(
+    state: str, name: str, target: str, _width_in: int, _width_out: int
+) -> onnx.NodeProto:
     """Return the product with a matrix of floats."""
     return helper.make_node("MatMul", [state, f"{name}_weight"], [target])
 
 
-def byte_product(state: str, name: str, target: str, width_in: int, width_out: int) -> onnx.NodeProto:
-    """Return the product with a matrix of bytes; the input is quantised by block, too (accuracy level 4)."""
+def byte_product(
+    state: str, name: str, target: str, width_in: int, width_out: int
+) -> onnx.NodeProto:
+    """Return the product with a matrix of bytes; the input is quantised by block, too (accuracy
+    level 4).
+    """
     return helper.make_node(
         "MatMulNBits",
         [state, f"{name}_weight", f"{name}_scale"],
@@ -162,7 +188,11 @@ def external_tensors(bits: int) -> list[onnx.TensorProto]:
         kind = TensorProto.UINT8 if tensor.is_quantised else TensorProto.FLOAT
         proto = TensorProto(name=tensor.name, dims=tensor.shape, data_type=kind)
         proto.data_location = TensorProto.EXTERNAL
-        entries = {"location": file, "offset": str(places[tensor.name]), "length": str(tensor.size_bytes)}
+        entries = {
+            "location": file,
+            "offset": str(places[tensor.name]),
+            "length": str(tensor.size_bytes),
+        }
         for key, value in entries.items():
             proto.external_data.add(key=key, value=value)
         references.append(proto)

@@ -1,7 +1,8 @@
 """Draws `docs/picture.svg`, a terminal with commands of `docs/start.md` and what they print.
 
-The tests run these commands and compare their output with the page, and this picture with the page: so it shows what
-the program prints today. `python scripts/build_picture.py` draws it again, `--check` only says whether it lags.
+The tests run these commands and compare their output with the page, and this picture with the page:
+so it shows what the program prints today. `python scripts/build_picture.py` draws it again,
+`--check` only says whether it lags.
 """
 
 import io
@@ -35,7 +36,9 @@ def iter_lines() -> list[str]:
 
 
 def styled(line: str) -> Text:
-    """Return a line in the colours of a terminal: commands bright, names of records bold, fields dim."""
+    """Return a line in the colours of a terminal: commands bright, names of records bold, fields
+    dim.
+    """
     if line.startswith("$ "):
         return Text("$ ", style="bold green") + Text(line[2:], style="bold white")
     if found := re.match(r"(\d+\. )(.*?)( \[.*)$", line):

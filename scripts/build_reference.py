@@ -1,4 +1,5 @@
-"""Writes `docs/reference/` from the code: tools, settings, errors, commands, keys of `catalogue.toml`, Python names.
+"""Writes `docs/reference/` from the code: tools, settings, errors, commands, keys of
+`catalogue.toml`, Python names.
 
 Run after changing any of them; with `--check` nothing is written, and pages that lag are named:
 
@@ -19,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any, cast, get_args, get_origin
 
 import click
-from api_pages import attribute_docs, package_parts, python_parts
+from api_pages import attribute_docs, folded, package_parts, python_parts
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -72,15 +73,21 @@ TABLE_TYPES = {"table", "NAME → table", "NAME → table, required"}
 PLAIN_METAVAR = r" (TEXT|PATH|INTEGER|INTEGER RANGE|FLOAT RANGE)$"
 NO_ARGUMENTS = {"[OPTIONS]", "COMMAND [ARGS]...", "[COMMAND] [ARGS]..."}
 CLI_NOTE = (
-    "Every command has `--help`, often with an example; each has `--json`, which prints JSON for programs, except {}."
+    "Every command has `--help`, often with an example; each has `--json`, which prints JSON for"
+    " programs, except {}."
 )
 TOOLS_NOTE = (
-    "An answer comes as structured content with the fields below, and as a short text of the same. `?` marks what may "
-    "be null, `[…]` a list; an object that is not spelled out is as in a tool above. What a field means is "
-    "[at the end](#fields-of-answers), where its name does not say it. Bounds of texts are in the tool list and in "
-    "`/openapi.json`. A tool needs `AccessCatalog`, counts as a read and changes nothing, unless it says otherwise."
+    "An answer comes as structured content with the fields below, and as a short text of the same."
+    " `?` marks what may be null, `[…]` a list; an object that is not spelled out is as in a tool"
+    " above. What a field means is [at the end](#fields-of-answers), where its name does not say"
+    " it. Bounds of texts are in the tool list and in `/openapi.json`. A tool needs"
+    " `AccessCatalog`, counts as a read and changes nothing, unless it says otherwise."
 )
-BOUNDS = (("minimum", "maximum", ""), ("minLength", "maxLength", " character"), ("minItems", "maxItems", " item"))
+BOUNDS = (
+    ("minimum", "maximum", ""),
+    ("minLength", "maxLength", " character"),
+    ("minItems", "maxItems", " item"),
+)
 OTHER_LIMITS = {"exclusiveMinimum": "more than {}", "pattern": "matches `{}`"}
 HTTP_CODES = {
     "no_host": (400, "A request has no `Host` header, or several."),
@@ -92,17 +99,24 @@ HTTP_CODES = {
     "misdirected": (421, "The `Host` header does not name this server."),
     "internal": (500, "The program has a bug; the server's log has the details."),
 }
-"""What the HTTP server answers with that is no error of a tool or command: code → status and meaning."""
+"""What the HTTP server answers with that is no error of a tool or command: code → status and
+meaning.
+"""
 
 
 def main() -> int:
     """Write the pages, or name those that lag."""
     parser = argparse.ArgumentParser(description="Write docs/reference from the code.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the pages that lag")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 and name the pages that lag"
+    )
     if parser.parse_args().check:
         lagging = lagging_pages(TARGET)
         for name in lagging:
-            print(f"docs/reference/{name} lags; run: python scripts/build_reference.py", file=sys.stderr)
+            print(
+                f"docs/reference/{name} lags; run: python scripts/build_reference.py",
+                file=sys.stderr,
+            )
         return 1 if lagging else 0
     TARGET.mkdir(parents=True, exist_ok=True)
     for name, build in PAGES.items():
@@ -116,14 +130,18 @@ def lagging_pages(folder: Path) -> list[str]:
 
 
 def tools_page() -> str:
-    """Return the page of every tool: those over every catalogue, of each built-in one, and of a shared server."""
+    """Return the page of every tool: those over every catalogue, of each built-in one, and of a
+    shared server.
+    """
     every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=PACKAGES.get("anime").spec))]
     groups = {"Every catalogue": generic_tools(every)}
     groups |= {f"Catalogue `{name}`": tools for name, tools in iter_catalogue_tools()}
     groups["Catalogues that can be edited"] = list_edit_tools()
     groups["A shared server"] = list_house_tools()
     rows = {
-        tool.name: list(_argument_rows(tool.params.model_json_schema())) for tools in groups.values() for tool in tools
+        tool.name: list(_argument_rows(tool.params.model_json_schema()))
+        for tools in groups.values()
+        for tool in tools
     }
     counts = Counter(row for listed in rows.values() for row in listed)
     shared = [row for row, count in counts.items() if count >= SHARED_BY]
@@ -133,7 +151,9 @@ def tools_page() -> str:
         parts.append(f"## {heading}")
         parts += [_tool_section(tool, rows[tool.name], shared, told) for tool in tools]
     names = {name for part in parts for name in re.findall(r"(\w+): ", part)}
-    common = [f"- `{name}`: {meaning}" for name, meaning in MEANINGS["results"].items() if name in names]
+    common = [
+        f"- `{name}`: {meaning}" for name, meaning in MEANINGS["results"].items() if name in names
+    ]
     return _page("Tools", [*parts, "## Fields of answers", "\n".join(common)])
 
 
@@ -150,22 +170,34 @@ def settings_page() -> str:
     for entry in sorted(one for one in declared if one.name not in sections):
         model = entry.load()
         is_key = entry.name in model.model_fields
-        variables |= {("" if is_key else entry.name, key): variable for variable, key in settings.iter_variables(model)}
+        variables |= {
+            ("" if is_key else entry.name, key): variable
+            for variable, key in settings.iter_variables(model)
+        }
         if is_key:
             field = model.model_fields[entry.name]
             rows.append(_setting_row("", entry.name, field, variables, attribute_docs(model)))
         else:
             sections[entry.name] = model
     parts = [
-        f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the environment, which wins. "
-        "A variable that is empty counts as not set. A key that is not known is refused.",
+        (
+            f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the"
+            " environment, which wins. A variable that is empty counts as not set. A key that is"
+            " not known is refused."
+        ),
         _listed(rows),
     ]
     for section, model in sections.items():
         meanings = attribute_docs(model)
-        rows = [_setting_row(section, key, field, variables, meanings) for key, field in model.model_fields.items()]
+        rows = [
+            _setting_row(section, key, field, variables, meanings)
+            for key, field in model.model_fields.items()
+        ]
         parts += [f"## `[{section}]`", _doc(model), _listed(rows)]
-    addresses = [(f"`{kind}`", f"`{url}`", f"`{path}`") for kind, (url, path) in settings.ENDPOINT_DEFAULTS.items()]
+    addresses = [
+        (f"`{kind}`", f"`{url}`", f"`{path}`")
+        for kind, (url, path) in settings.ENDPOINT_DEFAULTS.items()
+    ]
     parts += ["## Usual addresses", _table(("kind", "`url`", "`path`"), addresses)]
     return _page("Settings", parts)
 
@@ -179,20 +211,30 @@ def errors_page() -> str:
     return _page(
         "Errors",
         [
-            "A foreseen failure is one line on standard error, beginning with `stackroom:`, and an exit code. A tool's "
-            "answer has `isError` and a text that begins with the code. The exit code 0 means success.",
+            (
+                "A foreseen failure is one line on standard error, beginning with `stackroom:`, and"
+                " an exit code. A tool's answer has `isError` and a text that begins with the code."
+                " The exit code 0 means success."
+            ),
             _table(("code", "exit code", "HTTP status", "meaning"), rows),
             "The HTTP server also answers with these:",
             _table(("code", "HTTP status", "meaning"), _http_rows()),
-            "Besides these: 1 when `stackroom doctor` or `stackroom audit verify` finds something wrong, or when the "
-            "program has a bug, which shows as a traceback; 2 when a command line is not understood.",
+            (
+                "Besides these: 1 when `stackroom doctor` or `stackroom audit verify` finds"
+                " something wrong, or when the program has a bug, which shows as a traceback; 2"
+                " when a command line is not understood."
+            ),
         ],
     )
 
 
 def cli_page() -> str:
-    """Return every command: its usage, help and options; options of several commands are told once."""
-    root = click.Context(cli, info_name="stackroom", terminal_width=HELP_WIDTH, **cli.context_settings)
+    """Return every command: its usage, help and options; options of several commands are told
+    once.
+    """
+    root = click.Context(
+        cli, info_name="stackroom", terminal_width=HELP_WIDTH, **cli.context_settings
+    )
     contexts = list(iter_contexts(root))
     options = {context.command_path: list(_iter_options(context)) for context in contexts}
     counts = Counter(row for rows in options.values() for row in rows)
@@ -200,10 +242,15 @@ def cli_page() -> str:
     without = [
         f"`{context.command_path}`"
         for context in contexts
-        if "--json" not in dict(options[context.command_path]) and not isinstance(context.command, click.Group)
+        if "--json" not in dict(options[context.command_path])
+        and not isinstance(context.command, click.Group)
     ]
-    told = "Shared options:\n\n" + "\n".join(f"- `{name}`: {meaning.removesuffix('.')}" for name, meaning in shared)
-    sections = [_help_section(context, options[context.command_path], shared) for context in contexts]
+    told = "Shared options:\n\n" + "\n".join(
+        f"- `{name}`: {meaning.removesuffix('.')}" for name, meaning in shared
+    )
+    sections = [
+        _help_section(context, options[context.command_path], shared) for context in contexts
+    ]
     return _page("Commands", [CLI_NOTE.format(", ".join(without)), told, *sections])
 
 
@@ -211,17 +258,21 @@ def catalogue_page() -> str:
     """Return the page of every table and key of a `catalogue.toml`."""
     schema = declaration.Declaration.model_json_schema()
     parts = [
-        "What a catalogue's declaration may have. NAME stands for a name of your own. A key that is not known is "
-        "refused. [How to write one](../add-a-catalogue.md) has an example."
+        "What a catalogue's declaration may have. NAME stands for a name of your own. A key that is"
+        " not known is refused. [How to write one](../add-a-catalogue.md) has an example."
     ]
     titles: dict[str, str] = {}
     for path, model_name in iter_tables(schema):
         model = getattr(declaration, model_name, None) or getattr(spec, model_name)
         body = schema if model_name == schema["title"] else schema["$defs"][model_name]
         meanings = attribute_docs(model)
-        tables = {key for key, node in body["properties"].items() if _model_of(node, schema["$defs"])[0]}
+        tables = {
+            key for key, node in body["properties"].items() if _model_of(node, schema["$defs"])[0]
+        }
         titles |= {f"{path}.{key}".lstrip("."): meanings[key] for key in tables}
-        rows = [row for row in _key_rows(body, schema["$defs"], meanings) if row[1] not in TABLE_TYPES]
+        rows = [
+            row for row in _key_rows(body, schema["$defs"], meanings) if row[1] not in TABLE_TYPES
+        ]
         heading = f"## `[{path}]`" if path else "## At the top"
         parts += [heading, titles.get(path.removesuffix(".NAME"), ""), _listed(rows)]
     return _page("`catalogue.toml`", parts)
@@ -251,7 +302,9 @@ def list_edit_tools() -> list[ToolSpec]:
     """Return the tools that change records, as they are where several catalogues can be edited."""
     spec = PACKAGES.get("music").spec
     wordless = SimpleNamespace(embedder=None)
-    catalogues = [SimpleNamespace(name=name, spec=spec, shelf=None, searcher=wordless) for name in "ab"]
+    catalogues = [
+        SimpleNamespace(name=name, spec=spec, shelf=None, searcher=wordless) for name in "ab"
+    ]
     return edit_tools([cast(OpenCatalogue, one) for one in catalogues])
 
 
@@ -259,7 +312,9 @@ def list_house_tools() -> list[ToolSpec]:
     """Return the tools that run a shared server; nothing is opened."""
     nothing = cast(Any, None)
     board = cast(Any, SimpleNamespace(specs={job.name: job for job in list_builtin_jobs(nothing)}))
-    tool = ServerTool(settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list)
+    tool = ServerTool(
+        settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list
+    )
     return [
         *users_tools(nothing),
         *analytics_tools(nothing, list),
@@ -288,7 +343,9 @@ def iter_contexts(context: click.Context) -> Iterator[click.Context]:
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None:
-                yield from iter_contexts(click.Context(inner, info_name=name, parent=context, **inner.context_settings))
+                yield from iter_contexts(
+                    click.Context(inner, info_name=name, parent=context, **inner.context_settings)
+                )
 
 
 def iter_tables(schema: Schema) -> Iterator[tuple[str, str]]:
@@ -305,8 +362,12 @@ def iter_tables(schema: Schema) -> Iterator[tuple[str, str]]:
         waiting = below + waiting
 
 
-def iter_properties(body: Schema, definitions: Schema, prefix: str = "") -> Iterator[tuple[str, Schema, bool]]:
-    """Yield every property of an object and of the objects in it: its path, its schema, whether it is required."""
+def iter_properties(
+    body: Schema, definitions: Schema, prefix: str = ""
+) -> Iterator[tuple[str, Schema, bool]]:
+    """Yield every property of an object and of the objects in it: its path, its schema, whether it
+    is required.
+    """
     for name, node in body.get("properties", {}).items():
         path = prefix + name
         yield path, node, name in body.get("required", ())
@@ -335,7 +396,11 @@ def type_of(node: Schema, definitions: Schema, *, with_null: bool = True) -> str
 
 def limits_of(node: Schema) -> list[str]:
     """Say what bounds a schema sets."""
-    found = [_bound(node.get(low), node.get(high), unit) for low, high, unit in BOUNDS if low in node or high in node]
+    found = [
+        _bound(node.get(low), node.get(high), unit)
+        for low, high, unit in BOUNDS
+        if low in node or high in node
+    ]
     found += [form.format(node[key]) for key, form in OTHER_LIMITS.items() if key in node]
     for option in node.get("anyOf", ()):
         found += limits_of(option)
@@ -345,7 +410,9 @@ def limits_of(node: Schema) -> list[str]:
 
 
 def result_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of an answer, with what the tool list does not spell out: objects, and what fields mean."""
+    """Return the schema of an answer, with what the tool list does not spell out: objects, and what
+    fields mean.
+    """
     schema = model.model_json_schema(mode="serialization")
     meanings = attribute_docs(model)
     for name, field in model.model_fields.items():
@@ -378,7 +445,9 @@ def _http_rows() -> Iterator[Row]:
         yield f"`{code}`", str(status), meaning
 
 
-def _tool_section(tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], told: dict[str, str]) -> str:
+def _tool_section(
+    tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], told: dict[str, str]
+) -> str:
     own = [row for row in rows if row not in shared]
     also = ", ".join(row[0] for row in rows if row in shared)
     cost = "SQL" if tool.cost is Cost.SQL else f"a {tool.cost}"
@@ -396,7 +465,9 @@ def _tool_section(tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], to
 
 
 def _answer(schema: Schema, told: dict[str, str]) -> str:
-    """Return the fields of an answer and of each object in it that no answer above has, and what they mean."""
+    """Return the fields of an answer and of each object in it that no answer above has, and what
+    they mean.
+    """
     definitions = schema.get("$defs", {})
     lines, meanings = [], []
     for name, body in _iter_objects(schema, definitions, "answer"):
@@ -406,8 +477,15 @@ def _answer(schema: Schema, told: dict[str, str]) -> str:
             continue
         told[name] = text
         lines.append(f"{name} {{{text}}}")
-        meanings += [f"`{key}`: {node['description']}" for key, node in fields.items() if _is_own(key, node)]
-    return _joined(["```\n" + "\n".join(lines) + "\n```", "; ".join(text.strip().rstrip(".") for text in meanings)])
+        meanings += [
+            f"`{key}`: {node['description']}" for key, node in fields.items() if _is_own(key, node)
+        ]
+    return _joined(
+        [
+            "```\n" + "\n".join(lines) + "\n```",
+            "; ".join(text.strip().rstrip(".") for text in meanings),
+        ]
+    )
 
 
 def _is_own(key: str, node: Schema) -> bool:
@@ -443,7 +521,9 @@ def short_type(node: Schema, definitions: Schema) -> str:
     if isinstance(node.get("additionalProperties"), dict):
         return f"{{NAME: {short_type(node['additionalProperties'], definitions)}}}"
     kinds = node.get("type", "any")
-    return "|".join(SHORT_TYPES.get(kind, kind) for kind in (kinds if isinstance(kinds, list) else [kinds]))
+    return "|".join(
+        SHORT_TYPES.get(kind, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])
+    )
 
 
 def _argument_rows(schema: Schema) -> Iterator[Row]:
@@ -459,13 +539,19 @@ def _key_rows(body: Schema, definitions: Schema, meanings: Mapping[str, str]) ->
     for key, node in body["properties"].items():
         kind = type_of(node, definitions, with_null=False).replace("object", "table")
         notes = _notes(node, is_required=key in body.get("required", ()))
-        yield f"`{key}`", ", ".join([kind, *limits_of(node), *notes]), " ".join(meanings[key].split())
+        yield (
+            f"`{key}`",
+            ", ".join([kind, *limits_of(node), *notes]),
+            " ".join(meanings[key].split()),
+        )
 
 
 def _notes(node: Schema, *, is_required: bool) -> list[str]:
     """Say that a value is required, or what it is by default if that is not empty."""
     default = _shown(node.get("default"))
-    return ["required"] if is_required else [] if default in EMPTY_DEFAULTS else [f"default {default}"]
+    return (
+        ["required"] if is_required else [] if default in EMPTY_DEFAULTS else [f"default {default}"]
+    )
 
 
 def _setting_row(
@@ -477,7 +563,9 @@ def _setting_row(
 ) -> Row:
     variable = variables.get((section, key))
     default = NONE if field.default in (PydanticUndefined, {}) else _shown(field.default)
-    notes = ([f"`{variable}`"] if variable else []) + ([] if default in EMPTY_DEFAULTS else [f"default {default}"])
+    notes = ([f"`{variable}`"] if variable else []) + (
+        [] if default in EMPTY_DEFAULTS else [f"default {default}"]
+    )
     if key == "home":  # the file is in the library's folder, so it cannot say where that is
         return notes[0], "", meanings[key]
     return f"`{key}`", ", ".join(notes), meanings[key]
@@ -489,9 +577,15 @@ def _help_section(context: click.Context, options: Sequence[Row], shared: Sequen
         for name, meaning in options
         if (name, meaning) not in shared and name != "--json"
     ]
-    also = ", ".join(f"`{name.split()[0].strip(',')}`" for name, meaning in options if (name, meaning) in shared)
-    pieces = [piece for piece in context.command.collect_usage_pieces(context) if piece not in NO_ARGUMENTS]
-    paragraphs = inspect.cleandoc(context.command.help or "").replace("\b\n", "").split("\n\n")
+    also = ", ".join(
+        f"`{name.split()[0].strip(',')}`" for name, meaning in options if (name, meaning) in shared
+    )
+    pieces = [
+        piece
+        for piece in context.command.collect_usage_pieces(context)
+        if piece not in NO_ARGUMENTS
+    ]
+    paragraphs = folded((context.command.help or "").replace("\b\n", "")).split("\n\n")
     told = [text for text in paragraphs if not text.startswith("Example:")]
     if isinstance(context.command, click.Group) and len(told) == 1 and not own:
         return ""
@@ -507,7 +601,9 @@ def _iter_options(context: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def _model_of(node: Schema, definitions: Schema) -> tuple[str | None, str]:
-    """Return the model of a property that is a table, and `.NAME` where it is a table of such tables."""
+    """Return the model of a property that is a table, and `.NAME` where it is a table of such
+    tables.
+    """
     if isinstance(node.get("additionalProperties"), dict):
         return _model_of(node["additionalProperties"], definitions)[0], ".NAME"
     for option in (node, *node.get("anyOf", ())):
@@ -552,11 +648,15 @@ def _bound(low: float | None, high: float | None, unit: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return NONE if value is None or isinstance(value, dict) else f"`{json.dumps(value, ensure_ascii=False)}`"
+    return (
+        NONE
+        if value is None or isinstance(value, dict)
+        else f"`{json.dumps(value, ensure_ascii=False)}`"
+    )
 
 
 def _doc(item: type) -> str:
-    return inspect.cleandoc(item.__doc__ or "")
+    return folded(item.__doc__ or "")
 
 
 def _page(title: str, parts: Iterable[str]) -> str:
@@ -569,8 +669,14 @@ def _joined(parts: Iterable[str]) -> str:
 
 def _listed(rows: Iterable[Row]) -> str:
     """Return a line for each name with its type and what it means."""
-    lines = [(name, f" ({kind})" if kind else "", " ".join(meaning.split())) for name, kind, meaning in rows]
-    return "\n".join(f"- {name}{kind}: {meaning}" if meaning else f"- {name}{kind}" for name, kind, meaning in lines)
+    lines = [
+        (name, f" ({kind})" if kind else "", " ".join(meaning.split()))
+        for name, kind, meaning in rows
+    ]
+    return "\n".join(
+        f"- {name}{kind}: {meaning}" if meaning else f"- {name}{kind}"
+        for name, kind, meaning in lines
+    )
 
 
 def _table(headings: Row, rows: Iterable[Row]) -> str:

@@ -1,7 +1,8 @@
-"""Takes the pictures of the page for README and docs (`make screenshots`): each view on desk and phone, light and dark.
+"""Takes the pictures of the page for README and docs (`make screenshots`): each view on desk and
+phone, light and dark.
 
-A library with the samples and a catalogue of drawn flowers is made in build/screenshots, unless `--library FOLDER`
-names one; it is not changed. `--only NAME` takes the pictures of one view.
+A library with the samples and a catalogue of drawn flowers is made in build/screenshots, unless
+`--library FOLDER` names one; it is not changed. `--only NAME` takes the pictures of one view.
 """
 
 import argparse
@@ -78,7 +79,10 @@ def talk(page: Page) -> None:
 
 def add_table(page: Page) -> None:
     """Build a catalogue of a small table; show the one that there is, if it was built before."""
-    table = "title,author,year\nThe Tempest,Shakespeare,1611\nVolpone,Jonson,1606\nMacbeth,Shakespeare,1606\n"
+    table = (
+        "title,author,year\nThe"
+        " Tempest,Shakespeare,1611\nVolpone,Jonson,1606\nMacbeth,Shakespeare,1606\n"
+    )
     choose = page.get_by_text("Drop a table here")
     expect(choose).to_be_visible()
     if page.get_by_role("link", name="plays.csv").count():
@@ -110,10 +114,20 @@ VIEWS = {
     "manage": View(path="/manage/flowers"),
 }
 ANSWER = (
-    Reply(calls=(Call(name="search", args={"query": "calm work in space", "catalogue": "anime", "limit": 4}),)),
     Reply(
-        text="**Planetes** and **Royal Space Force** come closest. Both are about people at work, and take their time: "
-        "one collects debris in orbit, the other builds a first rocket with too little money."
+        calls=(
+            Call(
+                name="search",
+                args={"query": "calm work in space", "catalogue": "anime", "limit": 4},
+            ),
+        )
+    ),
+    Reply(
+        text=(
+            "**Planetes** and **Royal Space Force** come closest. Both are about people at work,"
+            " and take their time: one collects debris in orbit, the other builds a first rocket"
+            " with too little money."
+        )
     ),
 )
 
@@ -155,16 +169,40 @@ def add_flowers(home: Path) -> None:
     chance, text = random.Random(7), io.StringIO()
     table = csv.writer(text)
     table.writerow(
-        ["name", "habitat", "flowering_season", "author_names", "publish_year", "height_cm", "notes", "image"]
+        [
+            "name",
+            "habitat",
+            "flowering_season",
+            "author_names",
+            "publish_year",
+            "height_cm",
+            "notes",
+            "image",
+        ]
     )
     for name in NAMES:
         picture = f"{name.lower()}.png" if chance.random() > 0.15 else ""
         if picture:
             draw_flower(chance).save(folder / picture)
-        habitat, season, botanist = chance.choice(HABITATS), chance.choice(SEASONS), chance.choice(BOTANISTS)
-        note = f"{name} grows in the {habitat} and flowers in {season}. {botanist} described it first."
+        habitat, season, botanist = (
+            chance.choice(HABITATS),
+            chance.choice(SEASONS),
+            chance.choice(BOTANISTS),
+        )
+        note = (
+            f"{name} grows in the {habitat} and flowers in {season}. {botanist} described it first."
+        )
         table.writerow(
-            [name, habitat, season, botanist, chance.randint(1753, 1830), chance.randint(8, 180), note, picture]
+            [
+                name,
+                habitat,
+                season,
+                botanist,
+                chance.randint(1753, 1830),
+                chance.randint(8, 180),
+                note,
+                picture,
+            ]
         )
     (folder / "flowers.csv").write_text(text.getvalue(), encoding="utf-8")
     run(home, "add", str(folder / "flowers.csv"), "--yes")
@@ -175,7 +213,10 @@ def draw_flower(chance: random.Random) -> Image.Image:
     picture = Image.new("RGB", (400, 540), (170, 195, 205))
     pen = ImageDraw.Draw(picture)
     for line in range(300):
-        pen.line([(0, 240 + line), (400, 240 + line)], fill=(150 - line // 4, 185 - line // 6, 140 - line // 4))
+        pen.line(
+            [(0, 240 + line), (400, 240 + line)],
+            fill=(150 - line // 4, 185 - line // 6, 140 - line // 4),
+        )
     petal = tuple(chance.randint(110, 240) for _ in range(3))
     for _ in range(chance.randint(3, 6)):
         x, y, radius = chance.randint(60, 340), chance.randint(90, 330), chance.randint(22, 44)
@@ -200,8 +241,12 @@ def build_library(folder: Path) -> None:
         run(folder, "init")
 
 
-def open_context(browser: Browser, model: ScriptedModel, size: tuple[int, int], scheme: str) -> BrowserContext:
-    """Return a browser that knows the scripted model; the chat is open only where its view is taken."""
+def open_context(
+    browser: Browser, model: ScriptedModel, size: tuple[int, int], scheme: str
+) -> BrowserContext:
+    """Return a browser that knows the scripted model; the chat is open only where its view is
+    taken.
+    """
     width, height = size
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -210,7 +255,12 @@ def open_context(browser: Browser, model: ScriptedModel, size: tuple[int, int], 
         locale="en-GB",
     )
     context.set_default_timeout(LONGEST_WAIT_MS)
-    own = {"key": KEY, "model": "claude", "address": model.address_of("anthropic"), "protocol": "responses"}
+    own = {
+        "key": KEY,
+        "model": "claude",
+        "address": model.address_of("anthropic"),
+        "protocol": "responses",
+    }
     kept = json.dumps(json.dumps({"provider": "anthropic", "providers": {"anthropic": own}}))
     context.add_init_script(f"localStorage.setItem('ai_chat_config', {kept});")
     return context
@@ -254,9 +304,15 @@ def save_all(browser: Browser, server: ServerProcess, names: list[str], folder: 
 
 def main() -> None:
     """Take the pictures, and say how large each is."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", type=Path, default=None, help="a library with the samples and their vectors")
-    parser.add_argument("--only", choices=[*VIEWS], action="append", help="take this view; may be repeated")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--library", type=Path, default=None, help="a library with the samples and their vectors"
+    )
+    parser.add_argument(
+        "--only", choices=[*VIEWS], action="append", help="take this view; may be repeated"
+    )
     parser.add_argument("--into", type=Path, default=TARGET, help="the folder of the pictures")
     asked = parser.parse_args()
     expect.set_options(timeout=LONGEST_WAIT_MS)
@@ -267,7 +323,9 @@ def main() -> None:
         home = Path(folder) / "library"
         shutil.copytree(asked.library or LIBRARY, home, symlinks=True)
         add_flowers(home)
-        server = ServerProcess(home, "--no-accounts", environment={"STACKROOM_WEB_CONNECT": "http://127.0.0.1:*"})
+        server = ServerProcess(
+            home, "--no-accounts", environment={"STACKROOM_WEB_CONNECT": "http://127.0.0.1:*"}
+        )
         browser = launch(playwright, has_webgl=True)
         try:
             missing = save_all(browser, server, asked.only or [*VIEWS], asked.into)

@@ -1,7 +1,9 @@
-"""Install the wheel into empty environments of every Python that is here, by pip, pipx and uv, and search in each.
+"""Install the wheel into empty environments of every Python that is here, by pip, pipx and uv, and
+search in each.
 
-`make install-matrix` runs all of it. `--python 3.12` names versions, `--no-tools` leaves out pipx and uv, `--wheel`
-takes a wheel that exists. Exits with 1 when one of them fails; a Python that is not here is named and no failure.
+`make install-matrix` runs all of it. `--python 3.12` names versions, `--no-tools` leaves out pipx
+and uv, `--wheel` takes a wheel that exists. Exits with 1 when one of them fails; a Python that is
+not here is named and no failure.
 """
 
 import argparse
@@ -23,7 +25,10 @@ REFUSED = "3.10"
 OLDER = "0.0.1"
 """The version of the wheel that is upgraded from: this checkout under another number."""
 BUILT_FROM = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE")
-FILMS = "title,year,story\nHeat,1995,A thief and a detective.\nAlien,1979,Something is aboard the ship.\n"
+FILMS = (
+    "title,year,story\nHeat,1995,A thief and a detective.\nAlien,1979,Something is aboard the"
+    " ship.\n"
+)
 TIMEOUT_S = 900
 
 
@@ -55,8 +60,14 @@ class Outcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the matrix, print it, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", action="append", help="a version to try, such as 3.12; may be given several times")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--python",
+        action="append",
+        help="a version to try, such as 3.12; may be given several times",
+    )
     parser.add_argument("--no-tools", action="store_true", help="leave out pipx and uv")
     parser.add_argument("--wheel", type=Path, help="a wheel that exists; otherwise one is built")
     options = parser.parse_args(arguments)
@@ -64,14 +75,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(name)
         wheel = options.wheel.resolve() if options.wheel else build(ROOT, folder)
         wheels = Wheels(older=build_older(folder / "older"), newest=wheel)
-        outcomes = [try_python(version, wheels, folder) for version in options.python or (*SUPPORTED, REFUSED)]
+        outcomes = [
+            try_python(version, wheels, folder)
+            for version in options.python or (*SUPPORTED, REFUSED)
+        ]
         outcomes += [] if options.no_tools else try_tools(wheels, folder)
     return 1 if any(one.is_failure for one in outcomes) else 0
 
 
 def build(checkout: Path, folder: Path) -> Path:
     """Build the wheel of a checkout."""
-    command = [sys.executable, "-c", f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"]
+    command = [
+        sys.executable,
+        "-c",
+        f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))",
+    ]
     return folder / run(command, cwd=checkout).strip().splitlines()[-1]
 
 
@@ -82,14 +100,19 @@ def build_older(folder: Path) -> Path:
         shutil.copy(ROOT / name, folder / name)
     version_file = folder / "src/stackroom/__init__.py"
     text = re.sub(
-        r'^__version__ = ".*"$', f'__version__ = "{OLDER}"', version_file.read_text("utf-8"), flags=re.MULTILINE
+        r'^__version__ = ".*"$',
+        f'__version__ = "{OLDER}"',
+        version_file.read_text("utf-8"),
+        flags=re.MULTILINE,
     )
     version_file.write_text(text, encoding="utf-8")
     return build(folder, folder)
 
 
 def try_python(version: str, wheels: Wheels, folder: Path) -> Outcome:
-    """Install the wheel with pip into an empty environment of a Python, and search; an old one must refuse it."""
+    """Install the wheel with pip into an empty environment of a Python, and search; an old one must
+    refuse it.
+    """
     python = find_python(version)
     if python is None:
         return told(Outcome(name=f"Python {version}", result="not here"))
@@ -100,7 +123,10 @@ def try_python(version: str, wheels: Wheels, folder: Path) -> Outcome:
 def find_python(version: str) -> str | None:
     """Return a Python of this version: on the path, or of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = [f"python{version}", *(str(one / "bin/python") for one in sorted(pyenv.glob(f"{version}.*")))]
+    found = [
+        f"python{version}",
+        *(str(one / "bin/python") for one in sorted(pyenv.glob(f"{version}.*"))),
+    ]
     return next((one for one in found if shutil.which(one) and answers(one, version)), None)
 
 
@@ -127,12 +153,25 @@ def install_and_search(python: str, wheels: Wheels, folder: Path) -> str:
 
 
 def refuse_old(python: str, wheels: Wheels, folder: Path) -> str:
-    """See that pip, asked for the package by name, refuses it and names the Python that it requires."""
+    """See that pip, asked for the package by name, refuses it and names the Python that it
+    requires.
+    """
     run([python, "-m", "venv", str(folder)])
     index = write_index([wheels.newest], folder / "index")
-    command = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--index-url", index.as_uri(), "stackroom"]
+    command = [
+        str(folder / "bin/python"),
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--index-url",
+        index.as_uri(),
+        "stackroom",
+    ]
     environment = clean_environment(folder) | {"PIP_CONFIG_FILE": os.devnull}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+    )
     said = next((line for line in done.stderr.splitlines() if "Requires-Python >=3.11" in line), "")
     if done.returncode == 0 or not said:
         raise StepFailedError(f"an old Python was not refused: {done.stderr[-300:]}")
@@ -159,7 +198,9 @@ def search(stackroom: Sequence[str], folder: Path) -> None:
     if "stackroom init" not in greeting:
         raise StepFailedError(f"the greeting does not offer a library: {greeting}")
     run([*stackroom, "add", str(table), "--yes", "--no-embed"], cwd=home, environment=environment)
-    found = json.loads(run([*stackroom, "search", "films", "ship", "--json"], cwd=home, environment=environment))
+    found = json.loads(
+        run([*stackroom, "search", "films", "ship", "--json"], cwd=home, environment=environment)
+    )
     if [one["title"] for one in found["results"]][:1] != ["Alien"]:
         raise StepFailedError(f"the search found {found['results']}")
 
@@ -181,9 +222,14 @@ def try_tools(wheels: Wheels, folder: Path) -> list[Outcome]:
 def try_pipx(pipx: Path, wheels: Wheels, folder: Path, python: str) -> str:
     """Install, upgrade, search and uninstall with pipx."""
     index = write_index([wheels.older], folder / "index")
-    environment = clean_environment(folder) | {"PIPX_HOME": str(folder / "home"), "PIPX_BIN_DIR": str(folder / "bin")}
+    environment = clean_environment(folder) | {
+        "PIPX_HOME": str(folder / "home"),
+        "PIPX_BIN_DIR": str(folder / "bin"),
+    }
     from_index = f"--pip-args=--extra-index-url {index.as_uri()}"
-    run([str(pipx), "install", "--python", python, from_index, "stackroom"], environment=environment)
+    run(
+        [str(pipx), "install", "--python", python, from_index, "stackroom"], environment=environment
+    )
     write_index([wheels.older, wheels.newest], index)
     run([str(pipx), "upgrade", "stackroom"], environment=environment)
     require_version(folder / "bin/stackroom", wheels.newest)
@@ -205,7 +251,10 @@ def try_uv_tool(uv: Path, wheels: Wheels, folder: Path, python: str) -> str:
     places = {"UV_TOOL_DIR": str(folder / "home"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
     environment = clean_environment(folder) | places
     from_index = ["--index", index.as_uri()]
-    run([str(uv), "tool", "install", "-q", "--python", python, *from_index, "stackroom"], environment=environment)
+    run(
+        [str(uv), "tool", "install", "-q", "--python", python, *from_index, "stackroom"],
+        environment=environment,
+    )
     write_index([wheels.older, wheels.newest], index)
     run([str(uv), "tool", "upgrade", "-q", "stackroom"], environment=environment)
     require_version(folder / "bin/stackroom", wheels.newest)
@@ -230,10 +279,19 @@ def require_gone(command: Path) -> str:
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """Return the environment of somebody who has no checkout: an empty home, and no settings of Python or Stackroom."""
+    """Return the environment of somebody who has no checkout: an empty home, and no settings of
+    Python or Stackroom.
+    """
     home.mkdir(parents=True, exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("STACKROOM_", "PYTHON"))}
-    return kept | {"STACKROOM_HOME": str(home / "library"), "STACKROOM_MODELS": str(home / "models")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STACKROOM_", "PYTHON"))
+    }
+    return kept | {
+        "STACKROOM_HOME": str(home / "library"),
+        "STACKROOM_MODELS": str(home / "models"),
+    }
 
 
 def timed(name: str, attempt: Callable[[], str]) -> Outcome:
@@ -252,7 +310,9 @@ def told(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(command: Sequence[str], *, cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
+def run(
+    command: Sequence[str], *, cwd: Path | None = None, environment: dict[str, str] | None = None
+) -> str:
     """Run a command and return its output; one that fails ends the attempt."""
     done = subprocess.run(
         command,
@@ -265,7 +325,9 @@ def run(command: Sequence[str], *, cwd: Path | None = None, environment: dict[st
         stdin=subprocess.DEVNULL,
     )
     if done.returncode != 0:
-        raise StepFailedError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()[-400:]}")
+        raise StepFailedError(
+            f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()[-400:]}"
+        )
     return done.stdout
 
 

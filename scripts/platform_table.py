@@ -1,6 +1,8 @@
-"""Ask the package index which platforms and Pythons have wheels of everything that Stackroom needs; write the table.
+"""Ask the package index which platforms and Pythons have wheels of everything that Stackroom needs;
+write the table.
 
-`make platform-table` runs it; it needs uv. The table is put between its two marks in docs/install.md.
+`make platform-table` runs it; it needs uv. The table is put between its two marks in
+docs/install.md.
 """
 
 import os
@@ -27,7 +29,9 @@ PLATFORMS = {
 }
 MACOS = {"aarch64-apple-darwin": "14.0", "x86_64-apple-darwin": "13.0"}
 """The oldest system that wheels are looked up for; uv takes it from MACOSX_DEPLOYMENT_TARGET."""
-LACKS_WHEEL = re.compile(r"Wheels are (?:required|available) for `([\w.-]+)`|only found wheels for `([\w.-]+)`")
+LACKS_WHEEL = re.compile(
+    r"Wheels are (?:required|available) for `([\w.-]+)`|only found wheels for `([\w.-]+)`"
+)
 MOST_LACKING = 8
 
 
@@ -47,7 +51,10 @@ def main() -> int:
 
 def build_table() -> str:
     """Return the table in Markdown."""
-    rows = [f"| | {' | '.join(f'Python {one}' for one in PYTHONS)} |", "|---" * (len(PYTHONS) + 1) + "|"]
+    rows = [
+        f"| | {' | '.join(f'Python {one}' for one in PYTHONS)} |",
+        "|---" * (len(PYTHONS) + 1) + "|",
+    ]
     for name, platform in PLATFORMS.items():
         cells = [describe(find_lacking(platform, version)) for version in PYTHONS]
         rows.append(f"| {name} | {' | '.join(cells)} |")
@@ -77,11 +84,33 @@ def resolve(platform: str, version: str, left_out: Sequence[str]) -> str:
     """Resolve the dependencies by wheels alone; return why that is impossible, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
         overrides = Path(folder) / "overrides.txt"
-        overrides.write_text("".join(f"{name} ; sys_platform == 'never'\n" for name in left_out), encoding="utf-8")
-        command = ["uv", "pip", "compile", "-q", "--no-header", "--only-binary", ":all:", "--override", str(overrides)]
-        command += ["--python-platform", platform, "--python-version", version, str(ROOT / "pyproject.toml")]
-        environment = os.environ | ({"MACOSX_DEPLOYMENT_TARGET": MACOS[platform]} if platform in MACOS else {})
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        overrides.write_text(
+            "".join(f"{name} ; sys_platform == 'never'\n" for name in left_out), encoding="utf-8"
+        )
+        command = [
+            "uv",
+            "pip",
+            "compile",
+            "-q",
+            "--no-header",
+            "--only-binary",
+            ":all:",
+            "--override",
+            str(overrides),
+        ]
+        command += [
+            "--python-platform",
+            platform,
+            "--python-version",
+            version,
+            str(ROOT / "pyproject.toml"),
+        ]
+        environment = os.environ | (
+            {"MACOSX_DEPLOYMENT_TARGET": MACOS[platform]} if platform in MACOS else {}
+        )
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
     return "" if done.returncode == 0 else done.stderr or "uv failed without a reason"
 
 

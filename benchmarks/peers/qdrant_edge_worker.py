@@ -1,4 +1,6 @@
-"""qdrant-edge: HNSW over cosine, BM25 as sparse vectors with idf, its own reciprocal rank fusion and filters."""
+"""qdrant-edge: HNSW over cosine, BM25 as sparse vectors with idf, its own reciprocal rank fusion
+and filters.
+"""
 
 import time
 
@@ -16,7 +18,9 @@ BATCH = 1_000
 
 
 class QdrantEdgeEngine:
-    """Implements `Engine`. A higher `ef` than its default buys recall with time; 0 is the default."""
+    """Implements `Engine`. A higher `ef` than its default buys recall with time; 0 is the
+    default.
+    """
 
     def __init__(self, *, ef: int) -> None:
         self._params = q.SearchParams(hnsw_ef=ef) if ef else None
@@ -24,14 +28,21 @@ class QdrantEdgeEngine:
 
     def build(self, rows: list[Row], vectors: np.ndarray, folder: Path) -> None:
         config = q.EdgeConfig(
-            vectors={"dense": q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Cosine)},
+            vectors={
+                "dense": q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Cosine)
+            },
             sparse_vectors={"words": q.EdgeSparseVectorParams(modifier=q.Modifier.Idf)},
             optimizers=q.EdgeOptimizersConfig(indexing_threshold=1_000, default_segment_number=1),
         )
         shard = q.EdgeShard.create(str(folder), config)
         shard.update(q.UpdateOperation.create_field_index("type", q.PayloadSchemaType.Keyword))
         for start in range(0, len(rows), BATCH):
-            batch = zip(range(start, start + BATCH), rows[start : start + BATCH], vectors[start:], strict=False)
+            batch = zip(
+                range(start, start + BATCH),
+                rows[start : start + BATCH],
+                vectors[start:],
+                strict=False,
+            )
             points = [self._point(number, row, vector) for number, row, vector in batch]
             shard.update(q.UpdateOperation.upsert_points(points))
         shard.optimize()

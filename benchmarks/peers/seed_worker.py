@@ -1,4 +1,6 @@
-"""The seed's design: SQLite FTS5 for words, a float32 matrix for meaning, reciprocal rank fusion."""
+"""The seed's design: SQLite FTS5 for words, a float32 matrix for meaning, reciprocal rank
+fusion.
+"""
 
 import time
 
@@ -16,7 +18,10 @@ CREATE TABLE anime (key INTEGER PRIMARY KEY, id, title, type, year, synopsis);
 CREATE INDEX anime_type ON anime (type);
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61');
 """
-STOP_WORDS = "a an and are as at be by for from has he her his in is it its of on or she that the their they this to"
+STOP_WORDS = (
+    "a an and are as at be by for from has he her his in is it its of on or she that the their they"
+    " this to"
+)
 
 
 class SeedEngine:
@@ -27,9 +32,15 @@ class SeedEngine:
         db.executescript(SCHEMA)
         db.executemany(
             "INSERT INTO anime VALUES (?, ?, ?, ?, ?, ?)",
-            ((key, r["id"], r["title"], r["type"], r["year"], r["synopsis"]) for key, r in enumerate(rows)),
+            (
+                (key, r["id"], r["title"], r["type"], r["year"], r["synopsis"])
+                for key, r in enumerate(rows)
+            ),
         )
-        db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", ((k, r["text"]) for k, r in enumerate(rows)))
+        db.executemany(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            ((k, r["text"]) for k, r in enumerate(rows)),
+        )
         db.execute("INSERT INTO words (words) VALUES ('optimize')")
         db.commit()
         np.save(folder / "vectors.npy", vectors)
@@ -51,7 +62,9 @@ class SeedEngine:
         query = """SELECT words.rowid FROM words JOIN anime ON anime.key = words.rowid
                    WHERE words MATCH ? AND type = ? ORDER BY bm25(words) LIMIT ?"""
         words = [key for (key,) in self._db.execute(query, (_match(text), kind, DEPTH))]
-        kept = np.array([key for (key,) in self._db.execute("SELECT key FROM anime WHERE type = ?", (kind,))])
+        kept = np.array(
+            [key for (key,) in self._db.execute("SELECT key FROM anime WHERE type = ?", (kind,))]
+        )
         near = kept[_top(self._vectors[kept] @ vector, DEPTH)].tolist()
         return self._fetch(fuse(words, near))
 
@@ -66,13 +79,18 @@ class SeedEngine:
         marks = ",".join("?" * len(keys))
         query = f"SELECT key, id, title, type, year, synopsis FROM anime WHERE key IN ({marks})"
         names = ("id", "title", "type", "year", "synopsis")
-        found = {key: dict(zip(names, values, strict=True)) for key, *values in self._db.execute(query, keys)}
+        found = {
+            key: dict(zip(names, values, strict=True))
+            for key, *values in self._db.execute(query, keys)
+        }
         return [found[key] for key in keys]
 
 
 def _match(text: str) -> str:
     words = re.findall(r"\w+", text)
-    telling = [word for word in words if word.lower() not in STOP_WORDS.split()] or words or ["nothing"]
+    telling = (
+        [word for word in words if word.lower() not in STOP_WORDS.split()] or words or ["nothing"]
+    )
     return " OR ".join(f'"{word}"' for word in telling)
 
 

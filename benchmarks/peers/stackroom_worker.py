@@ -54,12 +54,16 @@ class StackroomEngine:
 
     def _search(self, text: str, vector: np.ndarray | None, scope: Scope) -> Hits:
         meaning = QueryVector(vector=vector)
-        page = self._searcher.search(self._shelf.reader(), text, scope=scope, limit=TOP, query_vector=meaning)
+        page = self._searcher.search(
+            self._shelf.reader(), text, scope=scope, limit=TOP, query_vector=meaning
+        )
         return _hits(hit.record for hit in page.hits)
 
 
 def _hits(records: Iterable[Record]) -> Hits:
-    return [{"id": record.id} | {name: record.get(name) for name in FIELDS[1:]} for record in records]
+    return [
+        {"id": record.id} | {name: record.get(name) for name in FIELDS[1:]} for record in records
+    ]
 
 
 def _put(row: Row, vector: np.ndarray) -> Put:

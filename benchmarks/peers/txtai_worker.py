@@ -1,4 +1,6 @@
-"""txtai: faiss for meaning (vectors from outside), its BM25 for words, SQLite for content, filters in its SQL."""
+"""txtai: faiss for meaning (vectors from outside), its BM25 for words, SQLite for content, filters
+in its SQL.
+"""
 
 import time
 
@@ -23,7 +25,11 @@ class TxtaiEngine:
     def build(self, rows: list[Row], vectors: np.ndarray, folder: Path) -> None:
         self._vectors = {row["text"]: vector for row, vector in zip(rows, vectors, strict=True)}
         embeddings = Embeddings(
-            method="external", transform=self._transform(), content=True, hybrid=True, columns={"text": "text"}
+            method="external",
+            transform=self._transform(),
+            content=True,
+            hybrid=True,
+            columns={"text": "text"},
         )
         embeddings.index((row["id"], row, None) for row in rows)
         embeddings.save(str(folder / "index"))
@@ -44,10 +50,14 @@ class TxtaiEngine:
     def filtered(self, text: str, vector: np.ndarray, kind: str) -> Hits:
         return self._search(text, vector, weights=0.5, condition=f"AND type = '{kind}'")
 
-    def _search(self, text: str, vector: np.ndarray | None, *, weights: float, condition: str = "") -> Hits:
+    def _search(
+        self, text: str, vector: np.ndarray | None, *, weights: float, condition: str = ""
+    ) -> Hits:
         if vector is not None:
             self._vectors = {text: vector}
-        query = f"SELECT {COLUMNS} FROM txtai WHERE similar(:text, {weights}) {condition} LIMIT {TOP}"
+        query = (
+            f"SELECT {COLUMNS} FROM txtai WHERE similar(:text, {weights}) {condition} LIMIT {TOP}"
+        )
         hits: Hits = self._embeddings.search(query, TOP, parameters={"text": text})
         return hits
 
@@ -56,7 +66,9 @@ class TxtaiEngine:
 
         def look_up(texts: Any) -> np.ndarray:
             nothing = np.full(384, 384**-0.5, dtype=np.float32)
-            return np.array([self._vectors.get(_text(text), nothing) for text in texts], dtype=np.float32)
+            return np.array(
+                [self._vectors.get(_text(text), nothing) for text in texts], dtype=np.float32
+            )
 
         return look_up
 

@@ -1,4 +1,5 @@
-"""The worker's side: JSON lines in, JSON lines out, one engine a process. Needs nothing but numpy and the engine.
+"""The worker's side: JSON lines in, JSON lines out, one engine a process. Needs nothing but numpy
+and the engine.
 
 Requests: {"op": "build", "rows", "vectors", "folder"}, {"op": "open", "folder"}, and {"op": "text" | "vector" |
 "hybrid" | "filtered", "text", "vector"}; the answer to the latter has the ids and what it took, measured here.
@@ -37,7 +38,9 @@ class Engine(Protocol):
 
 
 def serve(engine: Engine, started: float) -> None:
-    """Answer requests until the input ends. `started` is when the process began importing its engine."""
+    """Answer requests until the input ends. `started` is when the process began importing its
+    engine.
+    """
     answers = sys.stdout
     sys.stdout = sys.stderr  # whatever an engine prints is no answer
     for line in sys.stdin:
@@ -53,7 +56,10 @@ def serve(engine: Engine, started: float) -> None:
 def _answer(engine: Engine, request: dict[str, Any], started: float) -> dict[str, Any]:
     op = request["op"]
     if op == "build":
-        rows = [json.loads(line) for line in Path(request["rows"]).read_text(encoding="utf-8").splitlines()]
+        rows = [
+            json.loads(line)
+            for line in Path(request["rows"]).read_text(encoding="utf-8").splitlines()
+        ]
         engine.build(rows, np.load(request["vectors"]), Path(request["folder"]))
         return {"build_s": time.perf_counter() - started}
     if op == "open":

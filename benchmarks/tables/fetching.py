@@ -1,7 +1,8 @@
 """Tables of public packages and repositories, brought to a folder and checked by their digest.
 
-A source is `npm:NAME@VERSION`, `pypi:NAME==VERSION` or `github:OWNER/NAME@COMMIT`. Packages are downloaded by npm and
-pip; a repository is read from a git directory below the folder of mirrors, at `OWNER/NAME` or `OWNER+NAME/repo`.
+A source is `npm:NAME@VERSION`, `pypi:NAME==VERSION` or `github:OWNER/NAME@COMMIT`. Packages are
+downloaded by npm and pip; a repository is read from a git directory below the folder of mirrors, at
+`OWNER/NAME` or `OWNER+NAME/repo`.
 """
 
 import hashlib
@@ -25,7 +26,9 @@ class TableStore:
     mirror: Path | None = None
 
     def fetch(self, name: str, *, source: str, file: str, sha256: str) -> Path:
-        """Return the file of a table; raise UnreachableError where it cannot be had, or is another one."""
+        """Return the file of a table; raise UnreachableError where it cannot be had, or is another
+        one.
+        """
         path = self.cache / "files" / name / Path(file).name
         content = path.read_bytes() if path.is_file() else self._fetch_content(source, file)
         digest = hashlib.sha256(content).hexdigest()
@@ -56,7 +59,9 @@ class TableStore:
     def _read_repository(self, wanted: str, file: str) -> bytes:
         name, _, commit = wanted.partition("@")
         if self.mirror is None:
-            raise UnreachableError(f"github:{name}: a repository; give a folder of git mirrors by --mirror")
+            raise UnreachableError(
+                f"github:{name}: a repository; give a folder of git mirrors by --mirror"
+            )
         places = [self.mirror / name, self.mirror / name.replace("/", "+") / "repo"]
         found = next((place for place in places if place.is_dir()), None)
         if found is None:
@@ -65,7 +70,9 @@ class TableStore:
 
 
 def _run(command: list[str], *, folder: Path) -> bytes:
-    """Run a command in a folder and return its output; raise UnreachableError with its last line where it fails."""
+    """Run a command in a folder and return its output; raise UnreachableError with its last line
+    where it fails.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
@@ -73,4 +80,6 @@ def _run(command: list[str], *, folder: Path) -> bytes:
         raise UnreachableError(f"{command[0]} is not installed") from None
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode(errors="replace").strip().splitlines()
-        raise UnreachableError(f"{' '.join(command[:3])}: {lines[-1] if lines else 'failed'}") from None
+        raise UnreachableError(
+            f"{' '.join(command[:3])}: {lines[-1] if lines else 'failed'}"
+        ) from None

@@ -1,7 +1,8 @@
-"""The truth about a table as somebody wrote it down, and the mark of a catalogue that was inferred from it.
+"""The truth about a table as somebody wrote it down, and the mark of a catalogue that was inferred
+from it.
 
-Truth and questions name the columns of the file; which field has a column is read from the catalogue's spec. README.md
-has the points. Nothing here reads files or asks questions.
+Truth and questions name the columns of the file; which field has a column is read from the
+catalogue's spec. README.md has the points. Nothing here reads files or asks questions.
 """
 
 import re
@@ -33,7 +34,9 @@ MOST_WITH_LOST_ROWS = 4.0
 
 
 class Question(BaseModel):
-    """A question with one right answer: a count, a figure of a number, or the record that comes first."""
+    """A question with one right answer: a count, a figure of a number, or the record that comes
+    first.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,7 +63,8 @@ class Question(BaseModel):
 class TableTruth(BaseModel):
     """A table: where it is, and what somebody who knows it says of it.
 
-    Of the columns for id, title, time and popularity each is right; an empty one means that none is right too.
+    Of the columns for id, title, time and popularity each is right; an empty one means that none is
+    right too.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,7 +76,9 @@ class TableTruth(BaseModel):
     """The encoding that the file is written in before it is added; empty: as it is."""
     rows: int
     id: list[str] = Field(default=[])
-    """The columns that identify a row; no list: none does, and ids may be made in any way that keeps all rows."""
+    """The columns that identify a row; no list: none does, and ids may be made in any way that
+    keeps all rows.
+    """
     title: list[str]
     time: list[str] = Field(default=[])
     popularity: list[str] = Field(default=[])
@@ -92,19 +98,37 @@ class Mark:
 
 
 def fields_of(spec: CatalogueSpec, column: str) -> list[FieldSpec]:
-    """Return the fields that have a column, nearest first: by its path, by the last step of a path, by its name."""
-    fields = [field for field in spec.fields.values() if field.role is not FieldRole.TITLE or not field.template]
+    """Return the fields that have a column, nearest first: by its path, by the last step of a path,
+    by its name.
+    """
+    fields = [
+        field
+        for field in spec.fields.values()
+        if field.role is not FieldRole.TITLE or not field.template
+    ]
     found = [
-        *(field for field in fields if not field.template and (field.source_path or field.name) == column),
+        *(
+            field
+            for field in fields
+            if not field.template and (field.source_path or field.name) == column
+        ),
         *(field for field in fields if column in field.source_paths),
-        *(field for field in fields if any(path.rpartition(".")[2] == column for path in field.source_paths)),
+        *(
+            field
+            for field in fields
+            if any(path.rpartition(".")[2] == column for path in field.source_paths)
+        ),
         *(field for field in fields if _letters(field.name) == _letters(column)),
     ]
     return list({field.name: field for field in found}.values())
 
 
-def mark_table(truth: TableTruth, spec: CatalogueSpec, *, records: int, wrong_answers: Sequence[str]) -> Mark:
-    """Return the mark of a catalogue with so many records, that answered some of the questions wrongly."""
+def mark_table(
+    truth: TableTruth, spec: CatalogueSpec, *, records: int, wrong_answers: Sequence[str]
+) -> Mark:
+    """Return the mark of a catalogue with so many records, that answered some of the questions
+    wrongly.
+    """
     lost = truth.rows - records
     right_rows = 1.0 if not lost else 0.5 if abs(lost) <= LOST_ROWS_SHARE * truth.rows else 0.0
     parts = [
@@ -119,7 +143,9 @@ def mark_table(truth: TableTruth, spec: CatalogueSpec, *, records: int, wrong_an
     ]
     points = sum(weight * share for weight, share, _ in parts)
     wrong = tuple(problem for _, _, problems in parts for problem in problems)
-    return Mark(points=round(points if right_rows else min(points, MOST_WITH_LOST_ROWS), 1), wrong=wrong)
+    return Mark(
+        points=round(points if right_rows else min(points, MOST_WITH_LOST_ROWS), 1), wrong=wrong
+    )
 
 
 def _shared(problems: Iterable[str], total: int) -> tuple[float, list[str]]:

@@ -1,9 +1,11 @@
-"""Adds public tables as a user would, without a word about their columns, and marks what was inferred from 0 to 10.
+"""Adds public tables as a user would, without a word about their columns, and marks what was
+inferred from 0 to 10.
 
     .venv/bin/python benchmarks/tables/run.py [--only NAME …] [--cache FOLDER] [--mirror FOLDER] [--json]
 
-Each table is added by `stackroom add --yes --no-embed` to a library of its own and asked five questions through the
-tools. Tables that cannot be reached from here are named and left out. README.md describes the points.
+Each table is added by `stackroom add --yes --no-embed` to a library of its own and asked five
+questions through the tools. Tables that cannot be reached from here are named and left out.
+README.md describes the points.
 """
 
 import argparse
@@ -58,14 +60,22 @@ def mark_file(truth: TableTruth, path: Path) -> Mark:
         arguments = ["add", str(path), "--name", NAME, "--yes", "--no-embed", "--json"]
         environment = {**os.environ, "STACKROOM_HOME": folder}
         command = [sys.executable, "-m", "stackroom", *arguments]
-        added = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
+        added = subprocess.run(
+            command, check=False, env=environment, capture_output=True, text=True
+        )
         if added.returncode:
             lines = (added.stderr or added.stdout).strip().splitlines()
-            return Mark(points=0.0, wrong=(f"not added: {lines[-1] if lines else added.returncode}",))
+            return Mark(
+                points=0.0, wrong=(f"not added: {lines[-1] if lines else added.returncode}",)
+            )
         with closing(App(Settings(home=home))) as app:
             asked = AskedCatalogue(app)
-            wrong_answers = [problem for question in truth.questions if (problem := asked.check(question))]
-            return mark_table(truth, asked.spec, records=asked.count_records(), wrong_answers=wrong_answers)
+            wrong_answers = [
+                problem for question in truth.questions if (problem := asked.check(question))
+            ]
+            return mark_table(
+                truth, asked.spec, records=asked.count_records(), wrong_answers=wrong_answers
+            )
 
 
 def _recoded(path: Path, folder: Path, encoding: str) -> Path:
@@ -76,7 +86,9 @@ def _recoded(path: Path, folder: Path, encoding: str) -> Path:
 
 
 class AskedCatalogue:
-    """A catalogue that is asked through the tools, as an assistant would, by the columns of its file."""
+    """A catalogue that is asked through the tools, as an assistant would, by the columns of its
+    file.
+    """
 
     def __init__(self, app: App) -> None:
         catalogue = app.open_catalogue(NAME)
@@ -94,14 +106,22 @@ class AskedCatalogue:
             problem = self._find_problem(question)
         except (ExpectedError, LookupError, ValueError) as error:
             problem = str(error).splitlines()[0]
-        return f"question {json.dumps(stated, ensure_ascii=False, default=str)}: {problem}" if problem else ""
+        return (
+            f"question {json.dumps(stated, ensure_ascii=False, default=str)}: {problem}"
+            if problem
+            else ""
+        )
 
     def _find_problem(self, question: Question) -> str:
         filters = dict(self._condition(column, value) for column, value in question.where.items())
         if question.words:
             return self._first_problem(question, filters)
         answered = self._figures(question, filters)
-        wrong = [name for name, right in question.figures.items() if not _is_same(answered.get(name), right)]
+        wrong = [
+            name
+            for name, right in question.figures.items()
+            if not _is_same(answered.get(name), right)
+        ]
         return "; ".join(f"{name} is {answered.get(name)}" for name in wrong)
 
     def _first_problem(self, question: Question, filters: Mapping[str, Any]) -> str:
@@ -109,7 +129,9 @@ class AskedCatalogue:
         if not results:
             return "nothing found"
         record = self._tools.fetch(LOCAL_USER, FetchParams(id=results[0].id))
-        is_right = question.first.casefold() in f"{record.id}\n{record.title}\n{record.text}".casefold()
+        is_right = (
+            question.first.casefold() in f"{record.id}\n{record.title}\n{record.text}".casefold()
+        )
         return "" if is_right else f"the first is {record.title}"
 
     def _figures(self, question: Question, filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +143,9 @@ class AskedCatalogue:
         (browsed,) = self._tools.browse(LOCAL_USER, asked).catalogues
         if not by:
             return browsed.overall.model_dump() if browsed.overall else {}
-        right = (group for group in browsed.groups or () if _is_same(group.values[by[0]], question.group))
+        right = (
+            group for group in browsed.groups or () if _is_same(group.values[by[0]], question.group)
+        )
         return next((group.model_dump() for group in right), {})
 
     def _condition(self, column: str, value: Any) -> tuple[str, Any]:
@@ -143,11 +167,15 @@ class AskedCatalogue:
         raise LookupError(f"no {'number' if is_number else 'filter by'} {column}")
 
     def _search(self, query: str, filters: Mapping[str, Any]) -> SearchResult:
-        return self._tools.search(LOCAL_USER, SearchParams(query=query, filters=dict(filters), limit=1))
+        return self._tools.search(
+            LOCAL_USER, SearchParams(query=query, filters=dict(filters), limit=1)
+        )
 
 
 def _as_filter(field: FieldSpec, column: str, value: Any) -> str:
-    """Return a value as a filter names it: where several columns of yes and no are one list, a tag says yes."""
+    """Return a value as a filter names it: where several columns of yes and no are one list, a tag
+    says yes.
+    """
     if value is True and field.marked:
         return dict(field.marked)[column]
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
@@ -162,10 +190,14 @@ def _is_same(answer: Any, right: Any) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="+", default=(), help="the names of some tables")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the downloads")
-    parser.add_argument("--mirror", type=Path, help="folder of git directories of the repositories, by OWNER/NAME")
+    parser.add_argument(
+        "--mirror", type=Path, help="folder of git directories of the repositories, by OWNER/NAME"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     store = TableStore(cache=options.cache.resolve(), mirror=options.mirror)
@@ -189,7 +221,11 @@ def main() -> None:
         "not reached": len(truths) - len(marks),
     }
     if options.json:
-        print(json.dumps({**summary, "marks": {name: asdict(mark) for name, mark in marks.items()}}, indent=1))
+        print(
+            json.dumps(
+                {**summary, "marks": {name: asdict(mark) for name, mark in marks.items()}}, indent=1
+            )
+        )
     else:
         print(" · ".join(f"{name} {value}" for name, value in summary.items()))
 

@@ -1,1 +1,3 @@
-"""Builds what a release has: wheel, source archive, bundle, registry entry, skill and checksums (`make dist`)."""
+"""Builds what a release has: wheel, source archive, bundle, registry entry, skill and checksums
+(`make dist`).
+"""

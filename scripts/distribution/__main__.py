@@ -1,7 +1,8 @@
-"""`make dist REPOSITORY=https://github.com/OWNER/NAME`: build the files of a release into `dist/`, and validate them.
+"""`make dist REPOSITORY=https://github.com/OWNER/NAME`: build the files of a release into `dist/`,
+and validate them.
 
-Ends with 0 if all is well, with 1 if a validator refuses something, and with 2 without an address. Without Node the
-validators from npm are left out, which is said.
+Ends with 0 if all is well, with 1 if a validator refuses something, and with 2 without an address.
+Without Node the validators from npm are left out, which is said.
 """
 
 import argparse
@@ -18,17 +19,27 @@ from distribution.validators import InvalidError, validate
 def main() -> int:
     """Build, validate, and say what there is."""
     parser = argparse.ArgumentParser(prog="distribution", description=__doc__)
-    parser.add_argument("--into", type=Path, default=REPO / "dist", help="the folder, which is emptied first")
+    parser.add_argument(
+        "--into", type=Path, default=REPO / "dist", help="the folder, which is emptied first"
+    )
     folder = parser.parse_args().into
     repository = os.environ.get("REPOSITORY")
     if not repository:
-        print("say where the project lives: make dist REPOSITORY=https://github.com/OWNER/NAME", file=sys.stderr)
+        print(
+            "say where the project lives: make dist REPOSITORY=https://github.com/OWNER/NAME",
+            file=sys.stderr,
+        )
         return 2
     release = build_release(folder, repository=repository, time_s=find_time())
     for path in [*release.files, release.skill, folder / SUMS]:
-        print(f"{path.relative_to(folder)}{'/' if path.is_dir() else f'  {path.stat().st_size:,} bytes'}")
+        print(
+            f"{path.relative_to(folder)}{'/' if path.is_dir() else f'  {path.stat().st_size:,} bytes'}"
+        )
     try:
-        print(f"passed: {', '.join(validate(release.bundle, release.skill))}, and the schema of server.json")
+        print(
+            f"passed: {', '.join(validate(release.bundle, release.skill))}, and the schema of"
+            " server.json"
+        )
     except CannotRunError as error:
         print(f"not validated by their own tools, only by schemas: {error}", file=sys.stderr)
     except InvalidError as error:

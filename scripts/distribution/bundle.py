@@ -1,7 +1,7 @@
 """The bundle (`.mcpb`, type `uv`): a zip that desktop clients install, with the wheel in it.
 
-The host brings uv, which installs the wheel and its dependencies at the first start. So nothing needs to be published
-for a bundle to work, and what it starts is what was built with it.
+The host brings uv, which installs the wheel and its dependencies at the first start. So nothing
+needs to be published for a bundle to work, and what it starts is what was built with it.
 """
 
 import json
@@ -20,10 +20,16 @@ from stackroom.tools.toolbox import Toolbox
 SOURCES = Path(__file__).parent / "bundle"
 ENTRY_POINT = "src/server.py"
 LOCK = REPO / "requirements-server.lock"
-LIBRARY, CATALOGUES, SAMPLES = "STACKROOM_HOME", "STACKROOM_BUNDLE_CATALOGUES", "STACKROOM_BUNDLE_SAMPLES"
+LIBRARY, CATALOGUES, SAMPLES = (
+    "STACKROOM_HOME",
+    "STACKROOM_BUNDLE_CATALOGUES",
+    "STACKROOM_BUNDLE_SAMPLES",
+)
 """Environment variables by which the host tells the entry point what the user chose."""
 PYTHON = ">=3.11,<3.14"
-"""The Pythons for which every dependency has wheels on every platform; uv gets one where it is missing."""
+"""The Pythons for which every dependency has wheels on every platform; uv gets one where it is
+missing.
+"""
 INTEL_MAC = "sys_platform == 'darwin' and platform_machine == 'x86_64'"
 NOT_INTEL_MAC = "sys_platform != 'darwin' or platform_machine != 'x86_64'"
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\;]+)(?: ;([^\\]*))?", re.MULTILINE)
@@ -38,7 +44,9 @@ def bundle_files(project: Project, wheel: Path) -> Mapping[str, bytes]:
     }
     licence = {"LICENSE": (REPO / "LICENSE").read_bytes(), "icon.png": draw_icon()}
     return (
-        {name: text.encode() for name, text in texts.items()} | licence | {f"wheels/{wheel.name}": wheel.read_bytes()}
+        {name: text.encode() for name, text in texts.items()}
+        | licence
+        | {f"wheels/{wheel.name}": wheel.read_bytes()}
     )
 
 
@@ -65,7 +73,10 @@ def manifest(project: Project) -> dict[str, Any]:
         "keywords": list(project.keywords),
         "license": project.licence,
         "privacy_policies": [project.page("docs/privacy.md")],
-        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": PYTHON}},
+        "compatibility": {
+            "platforms": ["darwin", "linux", "win32"],
+            "runtimes": {"python": PYTHON},
+        },
         "user_config": USER_CONFIG,
     }
 
@@ -82,21 +93,27 @@ USER_CONFIG: dict[str, dict[str, Any]] = {
     "library": {
         "type": "directory",
         "title": "Library folder",
-        "description": "Where the catalogues are kept. Leave it empty for the usual folder of this system.",
+        "description": (
+            "Where the catalogues are kept. Leave it empty for the usual folder of this system."
+        ),
         "required": False,
         "default": "",
     },
     "catalogues": {
         "type": "string",
         "title": "Catalogues",
-        "description": "Names of the catalogues to serve, separated by commas. Leave it empty for all.",
+        "description": (
+            "Names of the catalogues to serve, separated by commas. Leave it empty for all."
+        ),
         "required": False,
         "default": "",
     },
     "samples": {
         "type": "boolean",
         "title": "Sample catalogues",
-        "description": "Fill an empty library with the sample catalogues, and fetch the embedding model.",
+        "description": (
+            "Fill an empty library with the sample catalogues, and fetch the embedding model."
+        ),
         "required": False,
         "default": True,
     },
@@ -104,7 +121,8 @@ USER_CONFIG: dict[str, dict[str, Any]] = {
 
 
 def _mcp_config() -> dict[str, Any]:
-    # Options go through the environment: as an argument, one without a value would stay a placeholder.
+    # Options go through the environment: as an argument, one without a value would stay a
+    # placeholder.
     return {
         "command": "uv",
         "args": ["run", "--no-dev", "--directory", "${__dirname}", ENTRY_POINT],
@@ -117,11 +135,15 @@ def _mcp_config() -> dict[str, Any]:
 
 
 def bundle_project(project: Project, wheel: str) -> str:
-    """Return the `pyproject.toml` of the bundle: the wheel beside it, and the versions that were tested with it.
+    """Return the `pyproject.toml` of the bundle: the wheel beside it, and the versions that were
+    tested with it.
 
-    Intel Macs have no wheels of the newest versions: there uv chooses, among those that need no compiler.
+    Intel Macs have no wheels of the newest versions: there uv chooses, among those that need no
+    compiler.
     """
-    pins = "".join(f"    {json.dumps(pin)},\n" for pin in pinned_versions(LOCK.read_text(encoding="utf-8")))
+    pins = "".join(
+        f"    {json.dumps(pin)},\n" for pin in pinned_versions(LOCK.read_text(encoding="utf-8"))
+    )
     return f"""# Made by `make dist`: what uv installs when a desktop client starts the bundle.
 [project]
 name = "{project.name}-bundle"
@@ -142,8 +164,13 @@ constraint-dependencies = [
 
 
 def pinned_versions(lock: str) -> Sequence[str]:
-    """Return the versions of a lock file as requirements, without checksums; they do not bind Intel Macs."""
-    return [f"{name}=={version} ; {_and_not_intel_mac(marker)}" for name, version, marker in PINNED.findall(lock)]
+    """Return the versions of a lock file as requirements, without checksums; they do not bind Intel
+    Macs.
+    """
+    return [
+        f"{name}=={version} ; {_and_not_intel_mac(marker)}"
+        for name, version, marker in PINNED.findall(lock)
+    ]
 
 
 def _and_not_intel_mac(marker: str) -> str:

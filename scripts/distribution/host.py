@@ -1,9 +1,10 @@
-"""Starts a bundle as a desktop client does, and asks it: unpacked, configured by the format's own code, run with uv.
+"""Starts a bundle as a desktop client does, and asks it: unpacked, configured by the format's own
+code, run with uv.
 
     PYTHONPATH=scripts:tests .venv/bin/python -m distribution.host dist/stackroom-0.2.0.mcpb
 
-Installs the bundle's dependencies from the package index, into the unpacked bundle. Without --library the library is a
-new folder, which the bundle fills with the sample catalogues.
+Installs the bundle's dependencies from the package index, into the unpacked bundle. Without
+--library the library is a new folder, which the bundle fills with the sample catalogues.
 """
 
 import argparse
@@ -39,7 +40,9 @@ ERAS = ("legacy", "2026-07-28")
 
 
 def configure(folder: Path, chosen: dict[str, Any]) -> StdioServerParameters:
-    """Return the command of an unpacked bundle, with what the user chose filled in by the format's own code."""
+    """Return the command of an unpacked bundle, with what the user chose filled in by the format's
+    own code.
+    """
     node = find_node()
     install_validators(node)
     arguments = [str(folder / "manifest.json"), str(folder), json.dumps(chosen)]
@@ -52,7 +55,11 @@ def configure(folder: Path, chosen: dict[str, Any]) -> StdioServerParameters:
     uv = shutil.which(found["command"])
     if uv is None:
         raise CannotRunError("uv is not on the path; run: pip install uv")
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(("STACKROOM_", "PYTHON", "VIRTUAL"))}
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith(("STACKROOM_", "PYTHON", "VIRTUAL"))
+    }
     return StdioServerParameters(command=uv, args=found["args"], env={**kept, **found["env"]})
 
 

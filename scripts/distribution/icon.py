@@ -24,7 +24,10 @@ def draw_icon(size: int = 512) -> bytes:
     unit = size / GRID
     tile = _cover(_outside_tile(x, y), unit)
     line = np.max([_cover(_outside_line(x, y, *one), unit) for one in LINES], axis=0)
-    colour = [np.round(green * (1 - line) + white * line) for green, white in zip(GREEN, WHITE, strict=True)]
+    colour = [
+        np.round(green * (1 - line) + white * line)
+        for green, white in zip(GREEN, WHITE, strict=True)
+    ]
     return _png(np.stack([*colour, np.round(255 * tile)], axis=-1).astype(np.uint8))
 
 

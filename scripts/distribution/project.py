@@ -1,4 +1,6 @@
-"""What the project says of itself in `pyproject.toml`, and what follows from it for bundle and registry."""
+"""What the project says of itself in `pyproject.toml`, and what follows from it for bundle and
+registry.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,7 +13,9 @@ from hatch_build import project_urls, registry_name, require_repository
 from stackroom import __version__
 
 REPO = Path(__file__).resolve().parents[2]
-SUMMARY = "Search, browse and get recommendations from your own tables and documents, on your machine."
+SUMMARY = (
+    "Search, browse and get recommendations from your own tables and documents, on your machine."
+)
 """One sentence for lists of servers; the registry takes 100 letters."""
 
 
@@ -56,7 +60,9 @@ class Project:
 
 def load_project(repository: str, folder: Path = REPO) -> Project:
     """Read the facts."""
-    declared: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared: dict[str, Any] = tomllib.loads(
+        (folder / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     return Project(
         name=declared["name"],
         version=__version__,

@@ -79,7 +79,18 @@ def write_sums(folder: Path, files: list[Path]) -> None:
 
 
 def _build_package(folder: Path, project: Project, time_s: int) -> tuple[Path, Path]:
-    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder), "-t", "wheel", "-t", "sdist"]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-d",
+        str(folder),
+        "-t",
+        "wheel",
+        "-t",
+        "sdist",
+    ]
     environment = {**os.environ, "REPOSITORY": project.repository, "SOURCE_DATE_EPOCH": str(time_s)}
     subprocess.run(command, cwd=REPO, env=environment, check=True, stdout=subprocess.DEVNULL)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
@@ -88,7 +99,10 @@ def _build_package(folder: Path, project: Project, time_s: int) -> tuple[Path, P
 
 def skill_files() -> dict[str, bytes]:
     """Return the files of the agent skill by their paths, with its folder."""
-    return {path.relative_to(SKILL).as_posix(): path.read_bytes() for path in sorted(SKILL.rglob("*.md"))}
+    return {
+        path.relative_to(SKILL).as_posix(): path.read_bytes()
+        for path in sorted(SKILL.rglob("*.md"))
+    }
 
 
 def _write_skill(folder: Path, project: Project, time_s: int) -> tuple[Path, Path]:

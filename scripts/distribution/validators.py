@@ -1,4 +1,6 @@
-"""The formats' own validators, from npm: exact versions and checksums are in `validators/package-lock.json`."""
+"""The formats' own validators, from npm: exact versions and checksums are in
+`validators/package-lock.json`.
+"""
 
 import shutil
 import tempfile
@@ -19,7 +21,8 @@ class InvalidError(Exception):
 
 
 def validate(bundle: Path, skill: Path) -> list[str]:
-    """Run the validators of the bundle and of the skill's folder, and return what they were; raise InvalidError.
+    """Run the validators of the bundle and of the skill's folder, and return what they were; raise
+    InvalidError.
 
     Raises CannotRunError where there is no Node, or npm cannot install them.
     """
@@ -42,7 +45,15 @@ def install_validators(node: Node) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(LOCKED / name, FOLDER / name)
     # No scripts: no package needs one to be run, and none should run code here unasked.
-    command = [*node.npm, "ci", "--prefix", str(FOLDER), "--no-audit", "--no-fund", "--ignore-scripts"]
+    command = [
+        *node.npm,
+        "ci",
+        "--prefix",
+        str(FOLDER),
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+    ]
     finished = run_bounded(command, environment=node.environment(), timeout_s=INSTALL_TIMEOUT_S)
     if finished.code != 0:
         raise CannotRunError(f"npm could not install the validators:\n{finished.errors[-2_000:]}")
@@ -54,4 +65,6 @@ def _run(node: Node, script: str, *arguments: str) -> None:
     command: Sequence[str] = [str(node.program), str(FOLDER / "node_modules" / script), *arguments]
     finished = run_bounded(command, environment=node.environment(), timeout_s=TIMEOUT_S)
     if finished.code != 0:
-        raise InvalidError(f"{script} {arguments[0]}: {finished.output[-2_000:]}{finished.errors[-2_000:]}")
+        raise InvalidError(
+            f"{script} {arguments[0]}: {finished.output[-2_000:]}{finished.errors[-2_000:]}"
+        )

@@ -1,7 +1,9 @@
-"""Write the music sample, `library.jsonl`, from the two lists beside this file, `artists.txt` and `albums.txt`.
+"""Write the music sample, `library.jsonl`, from the two lists beside this file, `artists.txt` and
+`albums.txt`.
 
-The lists hold each fact once. What follows from them is derived here: ids, positions, an album's length, the names of
-artists and albums on tracks, the tags a track has from its album, and the file of those that can be played.
+The lists hold each fact once. What follows from them is derived here: ids, positions, an album's
+length, the names of artists and albums on tracks, the tags a track has from its album, and the file
+of those that can be played.
 """
 
 import json
@@ -164,7 +166,9 @@ def album_row(album: Album, names: dict[str, str]) -> Row:
         "artists": [names[slug] for slug in album.artists],
         "genres": tag_rows(album.tags),
         **year_entry(album.year),
-        "seconds": round(sum(length_of(album, position) for position in range(1, len(album.tracks) + 1)), 1),
+        "seconds": round(
+            sum(length_of(album, position) for position in range(1, len(album.tracks) + 1)), 1
+        ),
         "about": album.about,
     }
 
@@ -175,7 +179,9 @@ def id_of(album: Album, position: int) -> str:
 
 
 def length_of(album: Album, position: int) -> float:
-    """Return the seconds of a track: those of its file where it can be played, else those of the whole work."""
+    """Return the seconds of a track: those of its file where it can be played, else those of the
+    whole work.
+    """
     return PLAYED.get(id_of(album, position), album.tracks[position - 1].seconds)
 
 

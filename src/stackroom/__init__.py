@@ -1,7 +1,7 @@
 """Stackroom: catalogue servers for AI assistants.
 
-`stackroom.open()` opens a library to use it from Python. What it needs is loaded at the first use: importing the
-package has no side effects.
+`stackroom.open()` opens a library to use it from Python. What it needs is loaded at the first use:
+importing the package has no side effects.
 """
 
 from pkgutil import resolve_name
@@ -10,7 +10,9 @@ from typing import Any
 __version__ = "0.2.0"
 
 LAYOUTS = {"records": 2, "accounts": 10}
-"""The numbers of the layouts that this version writes, in each catalogue and in the control database."""
+"""The numbers of the layouts that this version writes, in each catalogue and in the control
+database.
+"""
 
 _PUBLIC = {
     "Catalogue": "stackroom.python.catalogue:Catalogue",

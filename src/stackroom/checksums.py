@@ -1,9 +1,9 @@
 """Checksums of files: measured when a file is written, compared when it is checked.
 
-A *manifest* is a JSON file with the size and the SHA-256 (its first half) of other files, and a checksum of itself. A
-file that changes in place has its manifest removed before the change and written after it (`Seal`), so that a kill in
-between leaves a file without a checksum, and never one with a wrong one. JSON files of our own carry their checksum
-inside (`dump_checked`).
+A *manifest* is a JSON file with the size and the SHA-256 (its first half) of other files, and a
+checksum of itself. A file that changes in place has its manifest removed before the change and
+written after it (`Seal`), so that a kill in between leaves a file without a checksum, and never one
+with a wrong one. JSON files of our own carry their checksum inside (`dump_checked`).
 """
 
 import hashlib
@@ -20,7 +20,8 @@ BLOCK_BYTES = 1 << 20
 KEY = "checksum"
 SEAL_ENDING = ".checksum"
 
-Pace = Callable[[], None]  # a function called after each block that was read; it may wait, or raise to end the reading
+# a function called after each block that was read; it may wait, or raise to end the reading
+Pace = Callable[[], None]
 
 
 def keep_going() -> None:
@@ -38,7 +39,9 @@ Sums = Mapping[str, FileSum]  # checksums by the names of files, relative to one
 
 
 class DamagedChecksumsError(ValueError):
-    """A manifest, or the content of a file that carries its checksum, does not have the checksum that it names."""
+    """A manifest, or the content of a file that carries its checksum, does not have the checksum
+    that it names.
+    """
 
 
 def sum_of(content: bytes) -> str:
@@ -58,7 +61,9 @@ def measure_file(path: Path, *, pace: Pace = keep_going) -> FileSum:
 
 
 class SummedFile:
-    """A new file whose content is measured while it is written; it is synced to disk when it is closed."""
+    """A new file whose content is measured while it is written; it is synced to disk when it is
+    closed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
@@ -84,7 +89,9 @@ class SummedFile:
         return FileSum(self._size_bytes, self._digest.hexdigest()[:32])
 
 
-def measure_files(folder: Path, names: Iterable[str], *, known: Sums | None = None) -> dict[str, FileSum]:
+def measure_files(
+    folder: Path, names: Iterable[str], *, known: Sums | None = None
+) -> dict[str, FileSum]:
     """Return the checksums of files in a folder; those that are known are not read."""
     known = known or {}
     return {name: known.get(name) or measure_file(folder / name) for name in sorted(names)}
@@ -92,7 +99,8 @@ def measure_files(folder: Path, names: Iterable[str], *, known: Sums | None = No
 
 def sync_file(path: Path) -> None:
     """Flush a file's content to disk."""
-    with path.open("r+b" if os.name == "nt" else "rb") as file:  # Windows syncs only files that are open for writing
+    # Windows syncs only files that are open for writing
+    with path.open("r+b" if os.name == "nt" else "rb") as file:
         os.fsync(file.fileno())
 
 
@@ -108,19 +116,29 @@ def sync_folder(folder: Path) -> None:
 
 
 def save_sums(path: Path, sums: Sums, *, is_checked: bool = False, is_synced: bool = True) -> None:
-    """Write a manifest in place of an earlier one, synced to disk; `is_checked`: the files were found whole before."""
+    """Write a manifest in place of an earlier one, synced to disk; `is_checked`: the files were
+    found whole before.
+    """
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(dump_checked({"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}))
+    fresh.write_bytes(
+        dump_checked(
+            {"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}
+        )
+    )
     if is_synced:
         sync_file(fresh)
     os.replace(fresh, path)
 
 
 def find_sums(path: Path) -> dict[str, FileSum] | None:
-    """Return the checksums of a manifest, None where there is none; raise DamagedChecksumsError where it is damaged."""
+    """Return the checksums of a manifest, None where there is none; raise DamagedChecksumsError
+    where it is damaged.
+    """
     try:
         known = _load_manifest(path)["files"]
-        return {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in known.items()}
+        return {
+            str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in known.items()
+        }
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -132,18 +150,24 @@ def _load_manifest(path: Path) -> dict[str, Any]:
 
 
 def find_changed(folder: Path, sums: Sums, *, pace: Pace = keep_going) -> list[str]:
-    """Return the names of the files that are missing, or have another content than their checksums say."""
+    """Return the names of the files that are missing, or have another content than their checksums
+    say.
+    """
 
     def is_whole(path: Path, known: FileSum) -> bool:
         with suppress(OSError):
-            return path.stat().st_size == known.size_bytes and measure_file(path, pace=pace) == known
+            return (
+                path.stat().st_size == known.size_bytes and measure_file(path, pace=pace) == known
+            )
         return False
 
     return [name for name, known in sums.items() if not is_whole(folder / name, known)]
 
 
 def find_damaged(manifest: Path) -> list[str]:
-    """Return the files beside a manifest that are not as it says, or its own name; none where there is no manifest."""
+    """Return the files beside a manifest that are not as it says, or its own name; none where there
+    is no manifest.
+    """
     try:
         return find_changed(manifest.parent, find_sums(manifest) or {})
     except DamagedChecksumsError:
@@ -155,10 +179,14 @@ def dump_checked(value: Mapping[str, Any], *, option: int = 0) -> bytes:
     return orjson.dumps({**value, KEY: _sum_of_members(value)}, option=option)
 
 
-def load_checked(content: bytes, known: Iterable[str] | None, *, is_required: bool = False) -> dict[str, Any]:
-    """Return the members of a JSON object without its checksum, which has to be right where there is one.
+def load_checked(
+    content: bytes, known: Iterable[str] | None, *, is_required: bool = False
+) -> dict[str, Any]:
+    """Return the members of a JSON object without its checksum, which has to be right where there
+    is one.
 
-    `known` has the members that it may have, None where any may be: a damaged name is no member that can be ignored.
+    `known` has the members that it may have, None where any may be: a damaged name is no member
+    that can be ignored.
     """
     members = orjson.loads(content)
     if not isinstance(members, dict):
@@ -182,11 +210,14 @@ class SealState(StrEnum):
     UNSEALED = "unsealed"  # it was written to since, or never sealed
     WHOLE = "whole"
     CHECKED = "checked"  # whole, and its content was checked when it was sealed
-    CHANGED = "changed"  # it has another content than when it was sealed, although nothing of ours wrote to it
+    # it has another content than when it was sealed, although nothing of ours wrote to it
+    CHANGED = "changed"
 
 
 class Seal:
-    """The checksum of one file that changes in place. Whoever writes the file breaks the seal first."""
+    """The checksum of one file that changes in place. Whoever writes the file breaks the seal
+    first.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -198,7 +229,9 @@ class Seal:
             os.unlink(self.manifest)
 
     def save(self, measured: FileSum, *, is_checked: bool = False) -> None:
-        """Keep the checksum of a file that nothing has written to since it was measured; not on a full disk."""
+        """Keep the checksum of a file that nothing has written to since it was measured; not on a
+        full disk.
+        """
         with suppress(OSError):
             save_sums(self.manifest, {self.path.name: measured}, is_checked=is_checked)
 
@@ -209,9 +242,14 @@ class Seal:
             if sums is None:
                 return SealState.UNSEALED
             if self.path.name in sums and not find_changed(self.path.parent, sums, pace=pace):
-                return SealState.CHECKED if _load_manifest(self.manifest)["checked"] else SealState.WHOLE
+                return (
+                    SealState.CHECKED
+                    if _load_manifest(self.manifest)["checked"]
+                    else SealState.WHOLE
+                )
         except FileNotFoundError:
             return SealState.UNSEALED
         except DamagedChecksumsError:
             return SealState.CHANGED
-        return SealState.CHANGED if self.manifest.exists() else SealState.UNSEALED  # a writer may have broken it
+        # a writer may have broken it
+        return SealState.CHANGED if self.manifest.exists() else SealState.UNSEALED

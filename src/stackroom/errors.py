@@ -1,29 +1,28 @@
 """Every failure a caller can see, in one tree.
 
-ExpectedError
-├── InputError          the caller's arguments or file are wrong; the message says what would be right
-│   ├── SpecError       a catalogue.toml is wrong
-│   ├── TooLargeError   a message is larger than the limit
-│   ├── UnsupportedMediaTypeError, SlowBodyError    a body has another type, or does not come in time
-│   └── InvalidUrlError a URL is malformed, or must not be fetched
-├── NotFoundError       a named catalogue, record, tool or model does not exist here
-│   └── UnknownToolError, UnknownResourceError      none such, or none that this caller may use
-├── UnauthenticatedError, ForbiddenError            no valid credential, or a permission lacks
-├── ConflictError       the change contradicts the present state
-│   └── RegressionError an update answers worse than before, and was undone
-├── RateLimitedError, OverloadedError               too many calls of this caller, or in all; say when to retry
-├── StorageError        a shelf or pack cannot be read or written
-│   └── BusyError       another process holds the library's lock
-├── ModelError          the embedding model is missing, broken or of another kind
-├── UnavailableError    an outside service (embedder, network) did not answer
-└── InterruptedByUser   Ctrl-C; everything was left consistent
+ExpectedError ├── InputError          the caller's arguments or file are wrong; the message says
+what would be right │   ├── SpecError       a catalogue.toml is wrong │   ├── TooLargeError   a
+message is larger than the limit │   ├── UnsupportedMediaTypeError, SlowBodyError    a body has
+another type, or does not come in time │   └── InvalidUrlError a URL is malformed, or must not be
+fetched ├── NotFoundError       a named catalogue, record, tool or model does not exist here │   └──
+UnknownToolError, UnknownResourceError      none such, or none that this caller may use ├──
+UnauthenticatedError, ForbiddenError            no valid credential, or a permission lacks ├──
+ConflictError       the change contradicts the present state │   └── RegressionError an update
+answers worse than before, and was undone ├── RateLimitedError, OverloadedError               too
+many calls of this caller, or in all; say when to retry ├── StorageError        a shelf or pack
+cannot be read or written │   └── BusyError       another process holds the library's lock ├──
+ModelError          the embedding model is missing, broken or of another kind ├── UnavailableError
+an outside service (embedder, network) did not answer └── InterruptedByUser   Ctrl-C; everything was
+left consistent
 """
 
 import difflib
 
 
 class ExpectedError(Exception):
-    """A failure that was foreseen: a stable code, a message for people, and the exit and HTTP status it maps to."""
+    """A failure that was foreseen: a stable code, a message for people, and the exit and HTTP
+    status it maps to.
+    """
 
     code = "error"
     http_status = 500
@@ -32,7 +31,9 @@ class ExpectedError(Exception):
     """In how many seconds to retry, if known."""
 
     def __init__(self, message: str, *, detail: str = "") -> None:
-        """`detail` is for the operator's terminal and the log, and is never sent: an address, a path."""
+        """`detail` is for the operator's terminal and the log, and is never sent: an address, a
+        path.
+        """
         super().__init__(message)
         self.message = message
         self.detail = detail

@@ -1,7 +1,8 @@
-"""Catalogue packages: everything one catalogue brings, as one frozen value, and the registry that finds them.
+"""Catalogue packages: everything one catalogue brings, as one frozen value, and the registry that
+finds them.
 
-An installed distribution offers it by an entry point of the group `stackroom.catalogues`, whose name is the
-catalogue's:
+An installed distribution offers it by an entry point of the group `stackroom.catalogues`, whose
+name is the catalogue's:
 
     [project.entry-points."stackroom.catalogues"]
     games = "games:PACKAGE"
@@ -49,7 +50,9 @@ load_target = pkgutil.resolve_name
 
 
 def deferred(target: str) -> Callable[..., Any]:
-    """Return a function that imports `module:function` when it is first called, so that loading a package is quick."""
+    """Return a function that imports `module:function` when it is first called, so that loading a
+    package is quick.
+    """
 
     def call(*arguments: Any) -> Any:
         return load_target(target)(*arguments)
@@ -59,7 +62,9 @@ def deferred(target: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Sample data that ships with a package, and the name of the catalogue that `stackroom init` makes of it."""
+    """Sample data that ships with a package, and the name of the catalogue that `stackroom init`
+    makes of it.
+    """
 
     name: str
     files: Traversable
@@ -70,7 +75,9 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class CataloguePackage:
-    """A catalogue's declaration, and optionally its rows, samples, tools, media and server parts."""
+    """A catalogue's declaration, and optionally its rows, samples, tools, media and server
+    parts.
+    """
 
     declaration: Traversable
     """The `catalogue.toml`, as `importlib.resources.files(__package__) / "catalogue.toml"`."""
@@ -88,26 +95,39 @@ class CataloguePackage:
     tools: Callable[[Catalogues], Sequence[ToolSpec]] = lambda _catalogues: ()
     """The tools over the catalogues that follow the package."""
     replaces_generic_tools: bool = False
-    """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
+    """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the
+    tools cover them.
+    """
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = lambda _catalogues: ()
     own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = lambda _catalogues: ()
     """Kinds that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = lambda _catalogues: ()
     endpoints: Callable[[], Sequence[Endpoint]] = tuple
-    """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""
+    """HTTP endpoints. On a server with accounts, those of `server` with the same method and path
+    replace them.
+    """
     server: str = ""
-    """`module:function` that gives the package's parts of a shared server; loaded when one starts."""
+    """`module:function` that gives the package's parts of a shared server; loaded when one
+    starts.
+    """
 
     @cached_property
     def loaded(self) -> LoadedSpec:
         """The declaration's text, and the spec compiled from it."""
-        return LoadedSpec.of(self.declaration.read_text(encoding="utf-8"), origin=str(self.declaration))
+        return LoadedSpec.of(
+            self.declaration.read_text(encoding="utf-8"), origin=str(self.declaration)
+        )
 
     def is_sample(self, location: str) -> bool:
-        """Tell whether a location is sample data of the package, of this installation, another one or a former one."""
-        if any(location == str(sample.files) for sample in self.samples) or self.is_former_sample(location):
+        """Tell whether a location is sample data of the package, of this installation, another one
+        or a former one.
+        """
+        if any(location == str(sample.files) for sample in self.samples) or self.is_former_sample(
+            location
+        ):
             return True
-        name = Path(str(self.declaration)).name  # in another installation, it is beside the same declaration
+        # in another installation, it is beside the same declaration
+        name = Path(str(self.declaration)).name
         return any((folder / name).is_file() for folder in self._folders_around(location))
 
     def is_former_sample(self, location: str) -> bool:
@@ -115,12 +135,18 @@ class CataloguePackage:
         return bool(self._folders_around(location)) and not Path(location).exists()
 
     def _folders_around(self, location: str) -> list[Path]:
-        """Return the folders around a location that are named like the package's, and have its sample data in it."""
+        """Return the folders around a location that are named like the package's, and have its
+        sample data in it.
+        """
         own = Path(str(self.declaration)).parent
         paths = [Path(str(sample.files)) for sample in self.samples]
         tops = {path.relative_to(own).parts[0] for path in paths if own in path.parents}
         around = (Path(location), *Path(location).parents)
-        return [folder for inside, folder in pairwise(around) if folder.name == own.name and inside.name in tops]
+        return [
+            folder
+            for inside, folder in pairwise(around)
+            if folder.name == own.name and inside.name in tops
+        ]
 
     @property
     def spec(self) -> CatalogueSpec:
@@ -134,9 +160,13 @@ class CataloguePackage:
 
 
 class PackageRegistry:
-    """Finds packages by name. One that cannot be loaded is reported and skipped; the others stay usable."""
+    """Finds packages by name. One that cannot be loaded is reported and skipped; the others stay
+    usable.
+    """
 
-    def __init__(self, find_entry_points: Callable[[], EntryPoints] = lambda: entry_points(group=GROUP)) -> None:
+    def __init__(
+        self, find_entry_points: Callable[[], EntryPoints] = lambda: entry_points(group=GROUP)
+    ) -> None:
         self._find_entry_points = find_entry_points
         self._loaded: dict[str, CataloguePackage] = {}
         self._problems: dict[str, str] = {}
@@ -155,7 +185,9 @@ class PackageRegistry:
         return list(self._entries)
 
     def get(self, name: str) -> CataloguePackage:
-        """Load a package, once; refuse an unknown name, a name that two have, and a package that fails to load."""
+        """Load a package, once; refuse an unknown name, a name that two have, and a package that
+        fails to load.
+        """
         if name not in self._entries:
             known, hint = ", ".join(self.names) or "none", did_you_mean(name, self.names)
             raise NotFoundError(f"no catalogue package '{name}'{hint}; installed packages: {known}")
@@ -164,7 +196,9 @@ class PackageRegistry:
         return self._loaded[name]
 
     def find_origin(self, name: str) -> str:
-        """Return the distribution that brings a package, with its version; empty where it is not known."""
+        """Return the distribution that brings a package, with its version; empty where it is not
+        known.
+        """
         found = self._entries[name][0].dist
         return f"{found.name} {found.version}" if found else ""
 
@@ -186,7 +220,9 @@ class PackageRegistry:
         """Return the provider of locations that begin with a prefix and a colon."""
         if not prefix.isalnum():
             return None  # a path, for which no package need be loaded
-        return next((one.providers[prefix] for one in self.iter_packages() if prefix in one.providers), None)
+        return next(
+            (one.providers[prefix] for one in self.iter_packages() if prefix in one.providers), None
+        )
 
     def find_folder_reader(self) -> CataloguePackage | None:
         """Return the package that takes a folder given without --as."""
@@ -196,7 +232,9 @@ class PackageRegistry:
         entries = self._entries[name]
         if len(entries) > 1:
             offered = " and ".join(f"{_distribution(entry)} ({entry.value})" for entry in entries)
-            raise StorageError(f"two packages offer the catalogue '{name}': {offered}; uninstall one of them")
+            raise StorageError(
+                f"two packages offer the catalogue '{name}': {offered}; uninstall one of them"
+            )
         (entry,) = entries
         origin = f"catalogue package '{name}' ({entry.value} of {_distribution(entry)})"
         if name in self._problems:
@@ -204,11 +242,14 @@ class PackageRegistry:
         try:
             package = entry.load()
             if not isinstance(package, CataloguePackage):
-                raise TypeError(f"a stackroom.api.CataloguePackage is expected, not {type(package).__name__}")
+                raise TypeError(
+                    f"a stackroom.api.CataloguePackage is expected, not {type(package).__name__}"
+                )
             if package.name != name:
                 told = "the entry point must have the same name"
                 raise ValueError(f"its catalogue.toml is called '{package.name}'; {told}")
-        except Exception as error:  # foreign code: whatever it raises, the other packages must go on
+        # foreign code: whatever it raises, the other packages must go on
+        except Exception as error:
             self._problems[name] = f"{origin} cannot be loaded: {type(error).__name__}: {error}"
             raise StorageError(self._problems[name]) from error
         return package

@@ -1,11 +1,12 @@
-"""Settings from the configuration file and the environment, which nothing else reads, as frozen values.
+"""Settings from the configuration file and the environment, which nothing else reads, as frozen
+values.
 
 Order, later wins: defaults, `STACKROOM_HOME/stackroom.toml`, environment variables, flags. Names:
 `docs/reference/settings.md`.
 
-A catalogue package may have a section of its own: it declares a `SettingsSection`, names it in the entry point group
-`stackroom.settings` (name of the section, or of a key outside any section = the class) and reads it with
-`read_section`.
+A catalogue package may have a section of its own: it declares a `SettingsSection`, names it in the
+entry point group `stackroom.settings` (name of the section, or of a key outside any section = the
+class) and reads it with `read_section`.
 """
 
 import os
@@ -16,7 +17,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, ValidationError
 
 from stackroom.errors import InputError, did_you_mean
@@ -35,7 +44,9 @@ ENDPOINT_DEFAULTS = {
 }
 
 
-def setting(default: Any, variable: str, *, ge: float | None = None, le: float | None = None) -> Any:
+def setting(
+    default: Any, variable: str, *, ge: float | None = None, le: float | None = None
+) -> Any:
     """Declare a setting with its default, its environment variable and its bounds."""
     return Field(default, json_schema_extra={"variable": variable}, ge=ge, le=le)
 
@@ -62,8 +73,12 @@ def require_http(address: str) -> str:
 
 
 def require_origin(address: str) -> str:
-    """Refuse anything but the scheme, host and port (`*`: any) of a web server: it becomes part of a header."""
-    if not re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:([0-9]{1,5}|\*))?/?", address):
+    """Refuse anything but the scheme, host and port (`*`: any) of a web server: it becomes part of
+    a header.
+    """
+    if not re.fullmatch(
+        r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:([0-9]{1,5}|\*))?/?", address
+    ):
         raise ValueError("is not a scheme, a host and a port, such as https://models.example.org")
     return address.rstrip("/")
 
@@ -83,12 +98,16 @@ LocalPath = Annotated[str, AfterValidator(refuse_address)]
 
 
 class SettingsSection(BaseModel):
-    """A section of the settings: fields with defaults, each with its environment variable; unknown keys are refused."""
+    """A section of the settings: fields with defaults, each with its environment variable; unknown
+    keys are refused.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())
+]
 ToolNames = Literal["dotted", "plain"]
 WebOrigin = Annotated[str, AfterValidator(require_origin)]
 PublicUrl = Annotated[str, AfterValidator(lambda url: require_http(url).rstrip("/") if url else "")]
@@ -100,12 +119,16 @@ SectionT = TypeVar("SectionT", bound=SettingsSection)
 class EmbeddingSettings(SettingsSection):
     """The embedder. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
 
-    kind: Literal["local", "infinity", "ollama", "tei", "openai"] = setting("local", "STACKROOM_EMBED_KIND")
+    kind: Literal["local", "infinity", "ollama", "tei", "openai"] = setting(
+        "local", "STACKROOM_EMBED_KIND"
+    )
     """`local`, `infinity`, `ollama`, `tei` or `openai`."""
     url: str = setting("", "STACKROOM_EMBED_URL")
     """The address of the server; empty: the usual one of its kind. Not used by `local`."""
     model: str = setting("all-MiniLM-L6-v2", "STACKROOM_EMBED_MODEL")
-    """The server's name of the model; with `local`, the name of the local model, unless a catalogue has another."""
+    """The server's name of the model; with `local`, the name of the local model, unless a catalogue
+    has another.
+    """
     dimension: Whole = setting(384, "STACKROOM_EMBED_DIMENSION", ge=1)
     """The dimension of the model's vectors. Not used by `local`."""
     api_key: str = setting("", "STACKROOM_EMBED_API_KEY")
@@ -117,19 +140,29 @@ class EmbeddingSettings(SettingsSection):
     lower_case: bool = setting(True, "STACKROOM_EMBED_LOWER_CASE")
     """Whether stored texts and queries are sent in lower case. Not used by `local`."""
     timeout_s: Number = setting(2.0, "STACKROOM_EMBED_TIMEOUT_S", ge=0)
-    """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by `local`."""
+    """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by
+    `local`.
+    """
     batch_size: Whole = setting(32, "STACKROOM_EMBED_BATCH_SIZE", ge=1)
     """How many texts one request embeds. Not used by `local`."""
     requests: Whole = setting(4, "STACKROOM_EMBED_REQUESTS", ge=1)
     """How many requests for stored texts are sent at the same time. Not used by `local`."""
     threads: Whole = setting(0, "STACKROOM_EMBED_THREADS", ge=0)
-    """How many cores embed stored texts; 0: all, the second and further ones as far as they are idle. `local` only."""
+    """How many cores embed stored texts; 0: all, the second and further ones as far as they are
+    idle. `local` only.
+    """
     device: Literal["auto", "cpu", "cuda", "coreml"] = setting("auto", "STACKROOM_EMBED_DEVICE")
-    """Where stored texts are embedded; `auto`: on an NVIDIA GPU if onnxruntime can use one. `local` only."""
+    """Where stored texts are embedded; `auto`: on an NVIDIA GPU if onnxruntime can use one. `local`
+    only.
+    """
     models: LocalPath = setting("", "STACKROOM_MODELS")
-    """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
+    """The folder of the local models; empty: `models` in the library. Several libraries can share
+    it.
+    """
     hub_url: Address = setting(HUB_URL, "STACKROOM_HUB_URL")
-    """Where weights are fetched if the package index does not have them; a mirror that is set here is asked first."""
+    """Where weights are fetched if the package index does not have them; a mirror that is set here
+    is asked first.
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -169,7 +202,9 @@ class ServerSettings(SettingsSection):
     public_url: PublicUrl = setting("", "STACKROOM_PUBLIC_URL")
     """The URL that clients use behind a proxy, such as `https://catalogue.example.org`."""
     allowed_hosts: Texts = setting((), "STACKROOM_ALLOWED_HOSTS")
-    """Further accepted values of the `Host` header, besides loopback, `host` and that of `public_url`."""
+    """Further accepted values of the `Host` header, besides loopback, `host` and that of
+    `public_url`.
+    """
     allowed_origins: Texts = setting((), "STACKROOM_ALLOWED_ORIGINS")
     """Further accepted values of the `Origin` header, besides those of the allowed hosts."""
     trusted_proxies: Texts = setting((), "STACKROOM_TRUSTED_PROXIES")
@@ -196,7 +231,9 @@ class ControlSettings(SettingsSection):
     """The database of accounts, tokens and the audit."""
 
     url: str = setting("", "STACKROOM_CONTROL_URL")
-    """`postgresql://USER:PASSWORD@HOST/NAME` (or HOST,HOST), or `sqlite:///PATH`; empty: the library's own."""
+    """`postgresql://USER:PASSWORD@HOST/NAME` (or HOST,HOST), or `sqlite:///PATH`; empty: the
+    library's own.
+    """
 
 
 class McpSettings(SettingsSection):
@@ -205,7 +242,9 @@ class McpSettings(SettingsSection):
     enabled: bool = setting(True, "STACKROOM_MCP_ENABLED")
     """Whether `/mcp`, `/sse` and `/v1/mcp` are served over the network; if not, only REST is."""
     tool_names: ToolNames = setting("dotted", "STACKROOM_TOOL_NAMES")
-    """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls may use either."""
+    """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls
+    may use either.
+    """
 
 
 class WebSettings(SettingsSection):
@@ -215,8 +254,12 @@ class WebSettings(SettingsSection):
     """Whether there is a page; if not, browsers get JSON as programs do."""
     chat: bool = setting(True, "STACKROOM_WEB_CHAT")
     """Whether the page has a chat; if not, its browser may connect to nothing but this server."""
-    connect: Annotated[tuple[WebOrigin, ...], BeforeValidator(split_list)] = setting((), "STACKROOM_WEB_CONNECT")
-    """Further servers of models that the chat may call, such as `https://models.example.org`; a port `*` means any."""
+    connect: Annotated[tuple[WebOrigin, ...], BeforeValidator(split_list)] = setting(
+        (), "STACKROOM_WEB_CONNECT"
+    )
+    """Further servers of models that the chat may call, such as `https://models.example.org`; a
+    port `*` means any.
+    """
 
 
 class RateLimitSettings(SettingsSection):
@@ -244,10 +287,14 @@ class SourcesSettings(SettingsSection):
 
 
 class UpdatesSettings(SettingsSection):
-    """Newer releases of catalogues that were installed from a place; other catalogues are never asked about."""
+    """Newer releases of catalogues that were installed from a place; other catalogues are never
+    asked about.
+    """
 
     check: bool = setting(True, "STACKROOM_UPDATES_CHECK")
-    """Whether a server asks, beside serving, if the places of its catalogues have newer releases."""
+    """Whether a server asks, beside serving, if the places of its catalogues have newer
+    releases.
+    """
     every_h: Number = setting(24.0, "STACKROOM_UPDATES_EVERY_H", ge=0.01)
     """How many hours after a look the next follows, over all servers of a library."""
 
@@ -267,7 +314,9 @@ def is_remote(place: str) -> bool:
 
 
 def find_place_problem(place: str) -> str | None:
-    """Return why no database can be at this place, as the end of a sentence that begins with it; None if it can."""
+    """Return why no database can be at this place, as the end of a sentence that begins with it;
+    None if it can.
+    """
     if not place.strip():
         return f"is empty; {RIGHT}"
     address = ADDRESS.fullmatch(place)
@@ -276,24 +325,32 @@ def find_place_problem(place: str) -> str | None:
     scheme, bucket, _path = address.groups()
     if scheme in ("http", "https"):
         return (
-            "is the address of a server; the database is s3://BUCKET/PATH, and the server of it is named by "
-            "AWS_ENDPOINT_URL"
+            "is the address of a server; the database is s3://BUCKET/PATH, and the server of it is"
+            " named by AWS_ENDPOINT_URL"
         )
     if scheme not in SCHEMES:
         return f"has the scheme '{scheme}', which is not supported; {RIGHT}"
     if "@" in bucket or ":" in bucket:
-        return f"has more than a bucket before its path; credentials go into environment variables; {RIGHT}"
+        return (
+            "has more than a bucket before its path; credentials go into environment variables;"
+            f" {RIGHT}"
+        )
     return None if bucket else f"names no bucket; {RIGHT}"
 
 
 class CollectionSettings(SettingsSection):
-    """Collections in a LanceDB database, one table `NAME_documents` each, which servers sync into the library."""
+    """Collections in a LanceDB database, one table `NAME_documents` each, which servers sync into
+    the library.
+    """
 
     base_db_path: str = setting(DEFAULT_FOLDER, "base_db_path")
-    """The database: a folder, or `gs://BUCKET/PATH`, `s3://BUCKET/PATH`, `az://CONTAINER/PATH`. The default is used
-    if there is such a folder where the server starts."""
+    """The database: a folder, or `gs://BUCKET/PATH`, `s3://BUCKET/PATH`, `az://CONTAINER/PATH`. The
+    default is used if there is such a folder where the server starts.
+    """
     gcs_bucket_name: str = setting("", "GCS_BUCKET_NAME")
-    """A bucket of Google Cloud Storage, instead of `base_db_path`: the database is `gs://BUCKET/lancedb`."""
+    """A bucket of Google Cloud Storage, instead of `base_db_path`: the database is
+    `gs://BUCKET/lancedb`.
+    """
     gcp_project_id: str = setting("", "GCP_PROJECT_ID")
     """The project of that bucket; accepted and not used, since reading and writing need none."""
     names: Texts = setting((), "STACKROOM_COLLECTIONS")
@@ -301,7 +358,9 @@ class CollectionSettings(SettingsSection):
     model: str = setting("", "STACKROOM_COLLECTIONS_MODEL")
     """The model of the vectors in tables that do not say which it is."""
     refresh_s: Number = setting(300.0, "STACKROOM_COLLECTIONS_REFRESH_S", ge=0)
-    """How many seconds after a look at the versions of the tables the next follows; 0: only one, at the start."""
+    """How many seconds after a look at the versions of the tables the next follows; 0: only one, at
+    the start.
+    """
 
     @field_validator("base_db_path")
     @classmethod
@@ -314,7 +373,9 @@ class CollectionSettings(SettingsSection):
     @classmethod
     def _require_bucket(cls, bucket: str) -> str:
         if bucket and not BUCKET.fullmatch(bucket):
-            raise ValueError("is not the name of a bucket; write it alone, without gs:// and without a path")
+            raise ValueError(
+                "is not the name of a bucket; write it alone, without gs:// and without a path"
+            )
         return bucket
 
     @model_validator(mode="after")
@@ -323,7 +384,8 @@ class CollectionSettings(SettingsSection):
         is_same = address is None or (address[1], address[2]) == ("gs", self.gcs_bucket_name)
         if self.gcs_bucket_name and not is_same:
             raise ValueError(
-                f"base_db_path is {self.base_db_path}, but GCS_BUCKET_NAME is {self.gcs_bucket_name}; set one of them"
+                f"base_db_path is {self.base_db_path}, but GCS_BUCKET_NAME is"
+                f" {self.gcs_bucket_name}; set one of them"
             )
         return self
 
@@ -341,7 +403,9 @@ class CollectionSettings(SettingsSection):
 
 
 class BackupSettings(SettingsSection):
-    """Back-ups: those of the job `backup`, and of `stackroom backup` and `restore` where they name no place."""
+    """Back-ups: those of the job `backup`, and of `stackroom backup` and `restore` where they name
+    no place.
+    """
 
     to: str = setting("", "STACKROOM_BACKUP_TO")
     """A folder, or `s3://BUCKET/PATH`; empty: `backups` in the library."""
@@ -378,9 +442,13 @@ class Settings(SettingsSection):
     """The log level of `stackroom serve`: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
 
     sections: Mapping[str, Any] = {}
-    """Sections and keys of catalogue packages, as the file has them; `read_section` validates them."""
+    """Sections and keys of catalogue packages, as the file has them; `read_section` validates
+    them.
+    """
     environment: Mapping[str, str] = Field(default={}, repr=False, exclude=True)
-    """Environment variables that are not settings of the engine: those of packages are among them."""
+    """Environment variables that are not settings of the engine: those of packages are among
+    them.
+    """
 
     @property
     def catalogues_folder(self) -> Path:
@@ -390,7 +458,11 @@ class Settings(SettingsSection):
     @property
     def models_folder(self) -> Path:
         """The folder of embedding models."""
-        return Path(self.embedding.models).expanduser() if self.embedding.models else self.home / "models"
+        return (
+            Path(self.embedding.models).expanduser()
+            if self.embedding.models
+            else self.home / "models"
+        )
 
 
 NESTED = {"rate_limit": "mcp.rate_limit"}
@@ -411,7 +483,11 @@ def iter_variables(model: type[SettingsSection]) -> Iterator[tuple[str, str]]:
 
 
 ENVIRONMENT = {
-    **{variable: (section, key) for section, model in SECTIONS.items() for variable, key in iter_variables(model)},
+    **{
+        variable: (section, key)
+        for section, model in SECTIONS.items()
+        for variable, key in iter_variables(model)
+    },
     **{variable: ("", key) for variable, key in iter_variables(Settings)},
 }
 """Environment variable → section and key; the same names work in the file."""
@@ -433,7 +509,9 @@ PROBLEMS = {
 
 
 def find_package_sections() -> Collection[str]:
-    """Return the names of sections and keys that installed packages declare; no package is imported."""
+    """Return the names of sections and keys that installed packages declare; no package is
+    imported.
+    """
     return entry_points(group=PACKAGE_SECTIONS).names
 
 
@@ -445,8 +523,8 @@ def load_settings(
 ) -> Settings:
     """Read the settings of this process.
 
-    `flags` are those that its command line gave, by section and key; `find_sections` is only called when the file has
-    a section or key that the engine does not know.
+    `flags` are those that its command line gave, by section and key; `find_sections` is only called
+    when the file has a section or key that the engine does not know.
     """
     env = os.environ if environment is None else environment
     home = _home_of(env)
@@ -458,9 +536,18 @@ def load_settings(
     given = {place: env[variable] for variable, place in ENVIRONMENT.items() if env.get(variable)}
     for (section, key), value in {**given, **(flags or {})}.items():
         own[section] = {**_require_table(section, own[section]), key: value}
-    sections = {name.rpartition(".")[2]: _validate(model, name, own[name]) for name, model in SECTIONS.items()}
-    left = {name: value for name, value in env.items() if name not in ENVIRONMENT and name != "STACKROOM_HOME"}
-    return _validate(Settings, "", {"home": home, **sections, **own[""], "sections": values, "environment": left})
+    sections = {
+        name.rpartition(".")[2]: _validate(model, name, own[name])
+        for name, model in SECTIONS.items()
+    }
+    left = {
+        name: value
+        for name, value in env.items()
+        if name not in ENVIRONMENT and name != "STACKROOM_HOME"
+    }
+    return _validate(
+        Settings, "", {"home": home, **sections, **own[""], "sections": values, "environment": left}
+    )
 
 
 def _home_of(env: Mapping[str, str]) -> Path:
@@ -468,38 +555,52 @@ def _home_of(env: Mapping[str, str]) -> Path:
     home = env.get("STACKROOM_HOME") or platformdirs.user_data_dir("stackroom")
     if "://" in home:
         raise InputError(
-            f"STACKROOM_HOME: {home} is an address, but the library is a folder of this machine. To share a catalogue "
-            f"there, run: stackroom publish NAME {home}; to serve the collections that are there, set "
-            f"base_db_path={home}, or run: stackroom sync {home}"
+            f"STACKROOM_HOME: {home} is an address, but the library is a folder of this machine. To"
+            f" share a catalogue there, run: stackroom publish NAME {home}; to serve the"
+            f" collections that are there, set base_db_path={home}, or run: stackroom sync {home}"
         )
     return Path(home).expanduser().absolute()
 
 
 def read_section(settings: Settings, name: str, model: type[SectionT]) -> SectionT:
     """Return a package's section; an empty name stands for its keys outside any section."""
-    outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
+    outside = {
+        key: settings.sections[key] for key in model.model_fields if key in settings.sections
+    }
     values = dict(_require_table(name, settings.sections.get(name, {})) if name else outside)
-    values |= {key: given for variable, key in iter_variables(model) if (given := settings.environment.get(variable))}
+    values |= {
+        key: given
+        for variable, key in iter_variables(model)
+        if (given := settings.environment.get(variable))
+    }
     return _validate(model, name, values)
 
 
 def read_package_sections(settings: Settings) -> dict[str, SettingsSection]:
-    """Return the sections of all installed packages by name; keys outside any section are under their own name."""
+    """Return the sections of all installed packages by name; keys outside any section are under
+    their own name.
+    """
     found = {}
     for entry in entry_points(group=PACKAGE_SECTIONS):
         model: type[SettingsSection] = entry.load()
-        found[entry.name] = read_section(settings, "" if entry.name in model.model_fields else entry.name, model)
+        found[entry.name] = read_section(
+            settings, "" if entry.name in model.model_fields else entry.name, model
+        )
     return found
 
 
 def _load_file(path: Path) -> dict[str, Any]:
-    """Return the file's tables and keys; a table such as `[mcp.rate_limit]` is under its whole name."""
+    """Return the file's tables and keys; a table such as `[mcp.rate_limit]` is under its whole
+    name.
+    """
     try:
         document = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except NotADirectoryError as error:
-        raise InputError(f"STACKROOM_HOME: {path.parent} is not a folder; the library must be one") from error
+        raise InputError(
+            f"STACKROOM_HOME: {path.parent} is not a folder; the library must be one"
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except TomlError as error:
@@ -512,11 +613,20 @@ def _load_file(path: Path) -> dict[str, Any]:
     return document
 
 
-def _require_known(path: Path, names: Collection[str], find_sections: Callable[[], Collection[str]]) -> None:
-    known = [*(name for name in SECTIONS if "." not in name), *TOP_KEYS, *(find_sections() if names else ())]
+def _require_known(
+    path: Path, names: Collection[str], find_sections: Callable[[], Collection[str]]
+) -> None:
+    known = [
+        *(name for name in SECTIONS if "." not in name),
+        *TOP_KEYS,
+        *(find_sections() if names else ()),
+    ]
     for name in names:
         if name not in known:
-            raise InputError(f"{path}: unknown key '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}")
+            raise InputError(
+                f"{path}: unknown key '{name}'{did_you_mean(name, known)}; known:"
+                f" {', '.join(known)}"
+            )
 
 
 def _require_table(name: str, value: Any) -> Mapping[str, Any]:
@@ -543,7 +653,10 @@ def _explain(model: type[SettingsSection], section: str, error: ErrorDetails) ->
         return f"unknown setting '{name}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
     if kind == "literal_error":
         known = re.findall(r"'([^']+)'", context["expected"])
-        return f"setting '{name}': no '{value}'{did_you_mean(str(value), known)}; known: {', '.join(known)}"
+        return (
+            f"setting '{name}': no '{value}'{did_you_mean(str(value), known)}; known:"
+            f" {', '.join(known)}"
+        )
     if kind == "value_error" and isinstance(value, Mapping):
         return f"setting '{name}': {context['error']}"
     problem = PROBLEMS.get(kind) or PROBLEMS.get(kind.partition("_")[0]) or "{error}"

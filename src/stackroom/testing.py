@@ -1,4 +1,6 @@
-"""For the tests of catalogue packages: a library with the sample data of one, to be called as assistants call it."""
+"""For the tests of catalogue packages: a library with the sample data of one, to be called as
+assistants call it.
+"""
 
 from pathlib import Path
 
@@ -10,11 +12,16 @@ from stackroom.settings import Settings
 
 
 def open_sample(name: str, home: Path) -> Library:
-    """Return a library in an empty folder with the sample data of this name, found by words; refuse rejected rows."""
+    """Return a library in an empty folder with the sample data of this name, found by words; refuse
+    rejected rows.
+    """
     app = App(Settings(home=home))
     report = add_sample(app, name, progress=lambda _report: None, embed=False)
     if report.rejected or report.dangling:
         app.close()
-        problem = f"'{name}': {report.rejected} rows rejected, {report.dangling} ids of no record{report.first_reason}"
+        problem = (
+            f"'{name}': {report.rejected} rows rejected, {report.dangling} ids of no"
+            f" record{report.first_reason}"
+        )
         raise InputError(problem)
     return Library(app)

@@ -1,4 +1,6 @@
-"""The actors of a chaos run: each calls the servers in a thread of its own, and remembers what was acknowledged."""
+"""The actors of a chaos run: each calls the servers in a thread of its own, and remembers what was
+acknowledged.
+"""
 
 import random
 import threading
@@ -12,7 +14,14 @@ from chaos.record import Record
 
 State = str | None
 """The text of a record, or None where there is no such record."""
-JOBS = ("backup", "verify_indexes", "rebuild_indexes", "integrity_check", "refresh_sources", "recalibrate_labels")
+JOBS = (
+    "backup",
+    "verify_indexes",
+    "rebuild_indexes",
+    "integrity_check",
+    "refresh_sources",
+    "recalibrate_labels",
+)
 GONE = ("not_found",)
 NO_ANSWER = ("Nothing here answers this", "No record has all these words")
 """The note of an answer that is right, and has nothing but what is nearest."""
@@ -54,8 +63,11 @@ class Actor(ABC):
         while not self._stopping.wait(self.pause_s * self.chance.random() * 2):
             try:
                 self.act()
-            except Exception as error:  # an actor that dies would make the run look better than it is
-                self.record.blame(f"{self.caller.actor}: an answer in an unexpected form: {error!r}")
+            # an actor that dies would make the run look better than it is
+            except Exception as error:
+                self.record.blame(
+                    f"{self.caller.actor}: an answer in an unexpected form: {error!r}"
+                )
 
 
 @dataclass
@@ -66,11 +78,15 @@ class Entry:
     call_id: str | None = None
     before: State = None
     shown: set[State] = field(default_factory=set)
-    """Former states that may still be shown: the last change was acknowledged as not indexed yet."""
+    """Former states that may still be shown: the last change was acknowledged as not indexed
+    yet.
+    """
 
 
 class Editor(Actor):
-    """Creates, changes, deletes and undoes records of its own, and reads each back from any server."""
+    """Creates, changes, deletes and undoes records of its own, and reads each back from any
+    server.
+    """
 
     pause_s = 0.1
 
@@ -87,9 +103,9 @@ class Editor(Actor):
         if len(sure) < 5 or self.chance.random() < 0.1:
             self._create()
         else:
-            self.chance.choice((self._update, self._update, self._update, self._delete, self._undo))(
-                self.chance.choice(sure)
-            )
+            self.chance.choice(
+                (self._update, self._update, self._update, self._delete, self._undo)
+            )(self.chance.choice(sure))
         if self.entries:
             self._read_back(self.chance.choice(list(self.entries)))
 
@@ -101,12 +117,16 @@ class Editor(Actor):
         answer = self.caller.call("catalog.mutate", action="create", kind="artist", fields=fields)
         if answer.is_ok:
             record_id = str(answer.value["changes"][0]["id"])
-            self.entries[record_id] = Entry({about}, shown={None} if _is_unindexed(answer) else set())
+            self.entries[record_id] = Entry(
+                {about}, shown={None} if _is_unindexed(answer) else set()
+            )
             self._acknowledge(self.entries[record_id], answer, before=None)
 
     def _update(self, record_id: str) -> None:
         entry, about = self.entries[record_id], self._new_text()
-        answer = self.caller.call("catalog.mutate", action="update", id=record_id, fields={"about": about})
+        answer = self.caller.call(
+            "catalog.mutate", action="update", id=record_id, fields={"about": about}
+        )
         self._settle(entry, answer, about)
 
     def _delete(self, record_id: str) -> None:
@@ -120,7 +140,9 @@ class Editor(Actor):
             self._settle(entry, answer, entry.before)
 
     def _settle(self, entry: Entry, answer: Answer, after: State) -> None:
-        """Note the states that a record may have after a call: a refused call has changed nothing."""
+        """Note the states that a record may have after a call: a refused call has changed
+        nothing.
+        """
         if answer.is_ok:
             before = next(iter(entry.states)) if len(entry.states) == 1 else None
             is_sure = len(entry.states) == 1
@@ -194,7 +216,9 @@ class Searcher(Actor):
         """Ask one question, and compare."""
         catalogue, query = self.chance.choice(list(self._expected))
         if self.chance.random() < NEW_QUESTIONS:  # one that no cache knows
-            self.caller.call("search", catalogue=catalogue, query=f"{query} {self.chance.getrandbits(32):08x}")
+            self.caller.call(
+                "search", catalogue=catalogue, query=f"{query} {self.chance.getrandbits(32):08x}"
+            )
             return
         was_damaged = catalogue in self._damage.catalogues
         answer = self.caller.call("search", catalogue=catalogue, query=query)
@@ -208,13 +232,16 @@ class Searcher(Actor):
         elif found != self._expected[catalogue, query]:
             self._complain(catalogue, query, found, was_damaged=was_damaged)
 
-    def _complain(self, catalogue: str, query: str, found: Sequence[str], *, was_damaged: bool) -> None:
+    def _complain(
+        self, catalogue: str, query: str, found: Sequence[str], *, was_damaged: bool
+    ) -> None:
         if was_damaged or catalogue in self._damage.catalogues:
             self.record.before_check[catalogue] += 1
             return
         expected = self._expected[catalogue, query]
         self.record.blame(
-            f"search {query!r} in {catalogue}: {found[:4]}… and not {list(expected[:4])}…, without a note"
+            f"search {query!r} in {catalogue}: {found[:4]}… and not {list(expected[:4])}…, without"
+            " a note"
         )
 
 

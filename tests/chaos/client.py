@@ -1,4 +1,6 @@
-"""A caller of one of the servers, whichever is up: every answer is a success, a typed refusal, unknown, or wrong."""
+"""A caller of one of the servers, whichever is up: every answer is a success, a typed refusal,
+unknown, or wrong.
+"""
 
 import time
 from collections.abc import Callable
@@ -11,7 +13,9 @@ from chaos.record import Record
 
 CALL_TIMEOUT_S = 30
 TYPED_STATUS = (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
-"""Statuses of refusals that a server may give under a fault; 401 comes where the control database is away."""
+"""Statuses of refusals that a server may give under a fault; 401 comes where the control database
+is away.
+"""
 UNKNOWN = "unknown"
 """The outcome of a call whose answer never came: it may have been carried out or not."""
 
@@ -32,13 +36,17 @@ class Answer:
 class Caller:
     """Calls tools over REST in the name of one user."""
 
-    def __init__(self, actor: str, token: str, find_url: Callable[[], str], record: Record, secret_text: str) -> None:
+    def __init__(
+        self, actor: str, token: str, find_url: Callable[[], str], record: Record, secret_text: str
+    ) -> None:
         self.actor = actor
         self._find_url = find_url
         self._record = record
         self._secret_text = secret_text
         """Text that no answer may contain: the path of the library."""
-        self._client = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=CALL_TIMEOUT_S)
+        self._client = httpx.Client(
+            headers={"Authorization": f"Bearer {token}"}, timeout=CALL_TIMEOUT_S
+        )
 
     def call(self, tool: str, **arguments: Any) -> Answer:
         """Call a tool."""
@@ -50,7 +58,9 @@ class Caller:
         try:
             reply = self._client.request(method, f"{self._find_url()}{path}", **options)
         except httpx.TimeoutException:
-            self._record.blame(f"{self.actor}: {method} {path}: no answer within {CALL_TIMEOUT_S} s")
+            self._record.blame(
+                f"{self.actor}: {method} {path}: no answer within {CALL_TIMEOUT_S} s"
+            )
             self._record.count(self.actor, UNKNOWN, CALL_TIMEOUT_S)
             return Answer(UNKNOWN)
         except httpx.TransportError:
@@ -66,17 +76,26 @@ class Caller:
 
     def _read(self, request: str, reply: httpx.Response) -> Answer:
         if self._secret_text in reply.text:
-            self._record.blame(f"{self.actor}: {request}: the answer shows a path of the server: {reply.text[:300]}")
+            self._record.blame(
+                f"{self.actor}: {request}: the answer shows a path of the server:"
+                f" {reply.text[:300]}"
+            )
         try:
             value = reply.json() if "json" in reply.headers.get("content-type", "") else reply.text
         except ValueError:
-            self._record.blame(f"{self.actor}: {request}: {reply.status_code}, not JSON: {reply.text[:200]}")
+            self._record.blame(
+                f"{self.actor}: {request}: {reply.status_code}, not JSON: {reply.text[:200]}"
+            )
             return Answer("not JSON")
         if reply.is_success:
             return Answer("ok", value)
-        code = str(value.get("error", {}).get("code")) if isinstance(value, dict) else "not an error"
+        code = (
+            str(value.get("error", {}).get("code")) if isinstance(value, dict) else "not an error"
+        )
         if reply.status_code not in TYPED_STATUS or code in ("internal", "None", "not an error"):
             self._record.blame(f"{self.actor}: {request}: {reply.status_code} {reply.text[:300]}")
         if reply.status_code == 503 and "retry-after" not in reply.headers:
-            self._record.blame(f"{self.actor}: {request}: 503 without Retry-After: {reply.text[:200]}")
+            self._record.blame(
+                f"{self.actor}: {request}: 503 without Retry-After: {reply.text[:200]}"
+            )
         return Answer(code, value)

@@ -76,7 +76,11 @@ class Conductor:
         """Kill both servers at once."""
         for place in self.world.places:
             place.end(signal.SIGKILL)
-        self._told(entry, "their ports are closed", lambda: all(one.health() is None for one in self.world.places))
+        self._told(
+            entry,
+            "their ports are closed",
+            lambda: all(one.health() is None for one in self.world.places),
+        )
         for place in self.world.places:
             place.start()
         self._wait_well(entry)
@@ -151,13 +155,16 @@ class Conductor:
         """Cut an index file off, with the servers stopped, and let the integrity job run."""
         name = self.chance.choice(UNEDITED)
         path = self.chance.choice(_index_files(self.world.catalogue(name)))
-        with self._stopped():  # a mapped file that shrinks ends a process: no disk does that to a running one
+        # a mapped file that shrinks ends a process: no disk does that to a running one
+        with self._stopped():
             self.damage.catalogues.add(name)
             os.truncate(path, self.chance.randrange(path.stat().st_size))
         self._check(entry, name, path)
 
     def flip_records(self, entry: FaultEntry) -> None:
-        """Flip one bit of the records, let the job run, and put the catalogue back from a copy as an operator would."""
+        """Flip one bit of the records, let the job run, and put the catalogue back from a copy as
+        an operator would.
+        """
         name = self.chance.choice(UNEDITED)
         path = self.world.catalogue(name) / "records.sqlite"
         self._damage(entry, name, path, lambda: _flip(path, self.chance))
@@ -174,10 +181,15 @@ class Conductor:
     def _check(self, entry: FaultEntry, name: str, path: Path) -> None:
         """Run the integrity job; from then on answers must be right, or refused, or with a note."""
         entry.name = f"{entry.name} ({path.name})"
-        entry.needs_telling = False  # a bit that nothing reads may flip unnoticed: the answers are compared
+        # a bit that nothing reads may flip unnoticed: the answers are compared
+        entry.needs_telling = False
         self._run_job("integrity_check")
         self.damage.catalogues.discard(name)
-        found = [line for line in self._job_output("integrity_check") if name in line and not line.endswith(": whole")]
+        found = [
+            line
+            for line in self._job_output("integrity_check")
+            if name in line and not line.endswith(": whole")
+        ]
         noted = self._log_lines(f"'{name}' is rebuilt")
         if found or noted:
             told_by = "the integrity job" if found else "the log, with the rebuilding"
@@ -197,18 +209,30 @@ class Conductor:
         while time.monotonic() < ends_at:
             answer = self.admin.call("jobs.query", query_type="history", job_id=job)
             runs = answer.value["runs"] if answer.is_ok else []
-            if any(one["run_id"] == asked and one["state"] not in ("queued", "running") for one in runs):
+            if any(
+                one["run_id"] == asked and one["state"] not in ("queued", "running") for one in runs
+            ):
                 return
             time.sleep(0.3)
         self.record.blame(f"the job {job} did not end within {JOB_TIMEOUT_S} s")
 
     def _job_output(self, job: str) -> list[str]:
-        answer = self.admin.send("GET", "/v1/resources/read", params={"uri": f"jobs://{job}/output"})
+        answer = self.admin.send(
+            "GET", "/v1/resources/read", params={"uri": f"jobs://{job}/output"}
+        )
         return str(answer.value).splitlines() if answer.is_ok else []
 
     def _log_lines(self, text: str) -> list[str]:
-        """Return the lines with this text that the servers have written since they were last asked for."""
-        lines = [line for place in self.world.places if place.process for line in place.process.log if text in line]
+        """Return the lines with this text that the servers have written since they were last asked
+        for.
+        """
+        lines = [
+            line
+            for place in self.world.places
+            if place.process
+            for line in place.process.log
+            if text in line
+        ]
         new = [line for line in lines if line not in self._seen]
         self._seen.update(new)
         return new
@@ -229,28 +253,43 @@ class Conductor:
     def _told_by_health(self, entry: FaultEntry, part: str) -> None:
         def is_told(place: Place) -> bool:
             answer = place.health()
-            return answer is not None and any(part in one["part"] for one in answer.get("degraded", ()))
+            return answer is not None and any(
+                part in one["part"] for one in answer.get("degraded", ())
+            )
 
-        self._told(entry, f"/health names {part}", lambda: all(is_told(place) for place in self.world.places))
+        self._told(
+            entry,
+            f"/health names {part}",
+            lambda: all(is_told(place) for place in self.world.places),
+        )
 
     def _told(self, entry: FaultEntry, by: str, is_told: Callable[[], bool]) -> None:
         if _becomes(is_told, TOLD_TIMEOUT_S):
             entry.told_after_s, entry.told_by = self.record.elapsed() - entry.began_at, by
         else:
             seen = [(place.health() or {}).get("degraded") for place in self.world.places]
-            self.record.blame(f"{entry.name}: not told by health within {TOLD_TIMEOUT_S} s: {str(seen)[:1_200]}")
+            self.record.blame(
+                f"{entry.name}: not told by health within {TOLD_TIMEOUT_S} s: {str(seen)[:1_200]}"
+            )
 
     def _wait_well(self, entry: FaultEntry) -> None:
-        """Wait until both servers are ready and healthy; jobs that failed meanwhile are run again."""
+        """Wait until both servers are ready and healthy; jobs that failed meanwhile are run
+        again.
+        """
         began = time.monotonic()
-        while not (is_well := _becomes(self._is_well, LOOK_AGAIN_S)) and time.monotonic() < began + WELL_TIMEOUT_S:
+        while (
+            not (is_well := _becomes(self._is_well, LOOK_AGAIN_S))
+            and time.monotonic() < began + WELL_TIMEOUT_S
+        ):
             for job in self._failed_jobs():
                 self._run_job(job)
         if is_well:
             entry.well_after_s = time.monotonic() - began
         else:
             seen = [(place.health() or {}).get("degraded") for place in self.world.places]
-            self.record.blame(f"{entry.name}: not healthy within {WELL_TIMEOUT_S} s: {str(seen)[:1_200]}")
+            self.record.blame(
+                f"{entry.name}: not healthy within {WELL_TIMEOUT_S} s: {str(seen)[:1_200]}"
+            )
 
     def _is_well(self) -> bool:
         return all(_is_well(place) for place in self.world.places)
@@ -277,7 +316,11 @@ def _becomes(is_so: Callable[[], bool], timeout_s: float) -> bool:
 
 def _index_files(catalogue: Path) -> list[Path]:
     """Return the files of a catalogue's indexes that have a content."""
-    found = [path for path in (catalogue / "index").rglob("*") if path.is_file() and path.stat().st_size > 0]
+    found = [
+        path
+        for path in (catalogue / "index").rglob("*")
+        if path.is_file() and path.stat().st_size > 0
+    ]
     return sorted(path for path in found if "lock" not in path.name)
 
 

@@ -1,4 +1,6 @@
-"""The record of a chaos run: counts of calls, answers that were wrong, and what each fault did to the health."""
+"""The record of a chaos run: counts of calls, answers that were wrong, and what each fault did to
+the health.
+"""
 
 import threading
 import time
@@ -13,9 +15,13 @@ class FaultEntry:
     name: str
     began_at: float
     told_after_s: float | None = None
-    """Seconds until health, the job or the closed port told of it; None where it did not in time."""
+    """Seconds until health, the job or the closed port told of it; None where it did not in
+    time.
+    """
     well_after_s: float | None = None
-    """Seconds from the fault's end until every server was healthy again; None where it did not become so in time."""
+    """Seconds from the fault's end until every server was healthy again; None where it did not
+    become so in time.
+    """
     needs_telling: bool = True
     told_by: str = ""
 

@@ -16,8 +16,14 @@ def write_report(outcome: Outcome, *, seed: int, minutes: float) -> str:
 def _lines(outcome: Outcome, seed: int, minutes: float) -> Iterator[str]:
     record, done = outcome.record, outcome.acknowledged
     calls = sum(record.outcomes.values())
-    yield f"{minutes:.0f} minutes, seed {seed}: {len(record.faults)} faults, {outcome.starts} starts of two servers,"
-    yield f"{calls:,} calls; acknowledged: {done['edits']:,} edits, {done['albums']} albums, {done['users']} users."
+    yield (
+        f"{minutes:.0f} minutes, seed {seed}: {len(record.faults)} faults, {outcome.starts} starts"
+        " of two servers,"
+    )
+    yield (
+        f"{calls:,} calls; acknowledged: {done['edits']:,} edits, {done['albums']} albums,"
+        f" {done['users']} users."
+    )
     yield f"Lost or wrong: {len(outcome.problems) or 'nothing'}."
     if not outcome.has_disk:
         yield "The disk was not filled: mounting one of its own needs root."
@@ -36,7 +42,11 @@ def _lines(outcome: Outcome, seed: int, minutes: float) -> Iterator[str]:
         counts = [str(record.outcomes[actor, name] or "") for name in sorted(_outcomes(outcome))]
         yield f"| {actor} | " + " | ".join(counts) + f" | {record.slowest_s[actor]:.1f} s |"
     yield ""
-    yield "Most memory: " + ", ".join(f"{name} {mb:.0f} MB" for name, mb in sorted(record.most_memory_mb.items())) + "."
+    yield (
+        "Most memory: "
+        + ", ".join(f"{name} {mb:.0f} MB" for name, mb in sorted(record.most_memory_mb.items()))
+        + "."
+    )
     if record.notes:
         most = "; ".join(f"“{note}” {count:,} ×" for note, count in record.notes.most_common(4))
         yield f"Notes of searches, whose answers were not compared: {most}."

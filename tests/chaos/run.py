@@ -75,7 +75,13 @@ def run_chaos(folder: Path, *, minutes: float, seed: int, only: str | None = Non
         expected = ask_all(caller("beginning", "reader"))
         editors = [Editor(caller(name, name), record, seed) for name in ("editor-1", "editor-2")]
         searchers = [
-            Searcher(caller(f"reader {number}", "reader"), record, seed + number, expected=expected, damage=damage)
+            Searcher(
+                caller(f"reader {number}", "reader"),
+                record,
+                seed + number,
+                expected=expected,
+                damage=damage,
+            )
             for number in range(3)
         ]
         downloader = Downloader(caller("downloader", "admin"), record, seed)
@@ -128,8 +134,16 @@ def let_faults_happen(conductor: Conductor, *, minutes: float, only: str | None)
             names = [name for name in conductor.list_faults() if only is None or only in name]
             conductor.chance.shuffle(names)
         entry = conductor.bring_about(names.pop())
-        told = f"told after {entry.told_after_s:.1f} s ({entry.told_by})" if entry.told_after_s is not None else ""
-        well = f"well after {entry.well_after_s:.1f} s" if entry.well_after_s is not None else "NOT WELL"
+        told = (
+            f"told after {entry.told_after_s:.1f} s ({entry.told_by})"
+            if entry.told_after_s is not None
+            else ""
+        )
+        well = (
+            f"well after {entry.well_after_s:.1f} s"
+            if entry.well_after_s is not None
+            else "NOT WELL"
+        )
         print(f"{entry.began_at:6.0f} s  {entry.name}: {told}, {well}", flush=True)
         for problem in conductor.record.wrong[shown:]:
             shown += 1

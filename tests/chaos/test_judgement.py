@@ -1,4 +1,6 @@
-"""The chaos run notices what it is there for: it is run on a server that tells the truth, and on ones that do not."""
+"""The chaos run notices what it is there for: it is run on a server that tells the truth, and on
+ones that do not.
+"""
 
 import json
 import threading
@@ -17,12 +19,16 @@ SECRET_PATH = "/srv/library"
 
 
 class SmallServer(LoopbackServer):
-    """Keeps artists in memory, and answers as the real tools do. `lie` changes an answer before it is sent."""
+    """Keeps artists in memory, and answers as the real tools do. `lie` changes an answer before it
+    is sent.
+    """
 
     def __init__(self) -> None:
         self.records: dict[str, str] = {}
         self.log: dict[str, tuple[str, str | None]] = {}
-        self.lie: Callable[[str, dict[str, Any], int, Any], tuple[int, Any]] = lambda _tool, _asked, *told: told
+        self.lie: Callable[[str, dict[str, Any], int, Any], tuple[int, Any]] = (
+            lambda _tool, _asked, *told: told
+        )
         self._guard = threading.Lock()
         super().__init__()
 
@@ -30,7 +36,9 @@ class SmallServer(LoopbackServer):
         """Answer a call of a tool."""
         tool = path.rpartition("/")[2]
         with self._guard:
-            status, value = self.lie(tool, body, *getattr(self, f"_{tool.partition('.')[2] or tool}")(body))
+            status, value = self.lie(
+                tool, body, *getattr(self, f"_{tool.partition('.')[2] or tool}")(body)
+            )
         return status, json.dumps(value).encode()
 
     def _mutate(self, asked: dict[str, Any]) -> tuple[int, Any]:
@@ -93,7 +101,11 @@ def test_a_server_that_tells_the_truth_is_not_blamed(caller: Caller) -> None:
 def test_a_refused_edit_that_was_made_is_noticed(server: SmallServer, caller: Caller) -> None:
     def refuse(tool: str, asked: dict[str, Any], status: int, value: Any) -> tuple[int, Any]:
         is_refused = tool == "catalog.mutate" and asked["action"] == "update"
-        return (429, {"error": {"code": "rate_limited", "message": "no"}}) if is_refused else (status, value)
+        return (
+            (429, {"error": {"code": "rate_limited", "message": "no"}})
+            if is_refused
+            else (status, value)
+        )
 
     server.lie = refuse
     assert find_losses([edit(caller)], caller) != []
@@ -111,7 +123,10 @@ def test_an_acknowledged_edit_that_is_lost_is_noticed(server: SmallServer, calle
     "told",
     [
         (500, {"error": {"code": "internal", "message": "a bug"}}),
-        (404, {"error": {"code": "not_found", "message": f"no file {SECRET_PATH}/catalogues/music"}}),
+        (
+            404,
+            {"error": {"code": "not_found", "message": f"no file {SECRET_PATH}/catalogues/music"}},
+        ),
         (503, {"error": {"code": "storage", "message": "no Retry-After"}}),
         (418, {"error": {"code": "teapot", "message": "of no known kind"}}),
     ],
@@ -125,9 +140,13 @@ def test_an_answer_that_no_server_may_give_is_noticed(
     assert len(caller._record.problems()) == 1
 
 
-def test_another_answer_than_at_the_beginning_is_noticed_unless_its_catalogue_waits_for_a_check(caller: Caller) -> None:
+def test_another_answer_than_at_the_beginning_is_noticed_unless_its_catalogue_waits_for_a_check(
+    caller: Caller,
+) -> None:
     damage = Damage()
-    searcher = Searcher(caller, caller._record, 1, expected={("dnd", "dragon"): ["a", "c"]}, damage=damage)
+    searcher = Searcher(
+        caller, caller._record, 1, expected={("dnd", "dragon"): ["a", "c"]}, damage=damage
+    )
     damage.catalogues.add("dnd")
     for _ in range(20):
         searcher.act()

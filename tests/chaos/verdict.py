@@ -1,4 +1,6 @@
-"""What must be so when a chaos run is over: nothing acknowledged is lost, everything is in the audit, all is whole."""
+"""What must be so when a chaos run is over: nothing acknowledged is lost, everything is in the
+audit, all is whole.
+"""
 
 import os
 import subprocess
@@ -26,7 +28,9 @@ def find_losses(editors: Iterable[Editor], caller: Caller) -> list[str]:
         for record_id, entry in editor.entries.items():
             seen = read_state(caller.call("catalog.get", query_type="artist", id=record_id))
             if seen not in entry.states:
-                lost.append(f"{record_id} is {seen!r} and should be one of {sorted(map(str, entry.states))}")
+                lost.append(
+                    f"{record_id} is {seen!r} and should be one of {sorted(map(str, entry.states))}"
+                )
     return lost
 
 
@@ -36,7 +40,9 @@ def find_lost_albums(downloader: Downloader, caller: Caller, folder: Path) -> li
     lost = []
     for album in sorted(downloader.acknowledged):
         files = [body for path, body in album_files(album).items() if path.endswith(".wav")]
-        found = [path.read_bytes() for path in sorted((folder / "The Weather" / album).glob("*.wav"))]
+        found = [
+            path.read_bytes() for path in sorted((folder / "The Weather" / album).glob("*.wav"))
+        ]
         if states.get(album) != "done" or sorted(found) != sorted(files) or len(found) != TRACKS:
             lost.append(f"album {album}: {states.get(album)}, {len(found)} of {TRACKS} files")
     return lost
@@ -82,7 +88,9 @@ def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -
 
 
 def ask_doctor(world: World) -> list[str]:
-    """Return what `stackroom doctor` finds wrong; servers write what their tasks do every ten seconds."""
+    """Return what `stackroom doctor` finds wrong; servers write what their tasks do every ten
+    seconds.
+    """
     ends_at = time.monotonic() + DOCTOR_TIMEOUT_S
     while (bad := _run_doctor(world)) and time.monotonic() < ends_at:
         time.sleep(1)
@@ -92,13 +100,22 @@ def ask_doctor(world: World) -> list[str]:
 def _run_doctor(world: World) -> list[str]:
     environment = {**os.environ, **world.places[0].environment, "STACKROOM_HOME": str(world.home)}
     done = subprocess.run(
-        [*STACKROOM, "doctor"], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [*STACKROOM, "doctor"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     bad = [line for line in done.stdout.splitlines() if line.startswith("BAD")]
-    return bad or ([f"doctor ended with {done.returncode}: {done.stderr[-300:]}"] if done.returncode else [])
+    return bad or (
+        [f"doctor ended with {done.returncode}: {done.stderr[-300:]}"] if done.returncode else []
+    )
 
 
-def count_acknowledged(editors: Sequence[Editor], downloader: Downloader, keeper: Keeper) -> dict[str, int]:
+def count_acknowledged(
+    editors: Sequence[Editor], downloader: Downloader, keeper: Keeper
+) -> dict[str, int]:
     """Return how much was acknowledged."""
     return {
         "edits": sum(len(one.acknowledged) for one in editors),

@@ -1,4 +1,6 @@
-"""The world of a chaos run: a library on a small disk, PostgreSQL, two servers, and what they ask on loopback."""
+"""The world of a chaos run: a library on a small disk, PostgreSQL, two servers, and what they ask
+on loopback.
+"""
 
 import json
 import shutil
@@ -27,7 +29,9 @@ from support.processes import ServerProcess
 SAMPLES = ("music", "dnd", "anime")
 EDITED = "music"
 UNEDITED = ("dnd", "anime")
-"""The catalogues that nobody edits, so that their answers can be compared with those of the beginning."""
+"""The catalogues that nobody edits, so that their answers can be compared with those of the
+beginning.
+"""
 DISK_MB = 1_000
 
 
@@ -105,7 +109,9 @@ class World:
 
     home: Path
     disk: Path | None
-    """The mount point of the small disk that the library is on; None where none could be mounted."""
+    """The mount point of the small disk that the library is on; None where none could be
+    mounted.
+    """
     kept: Path
     """Copies of the catalogues that nobody edits, as an operator's back-up has them."""
     postgres: PostgresServer
@@ -141,7 +147,9 @@ def made_world(folder: Path) -> Iterator[World]:
         postgres = PostgresServer(database)
         stack.callback(postgres.stop)
         settings = Settings(
-            home=home, embedding=embedder.settings(timeout_s=5), control=ControlSettings(url=postgres.new_url())
+            home=home,
+            embedding=embedder.settings(timeout_s=5),
+            control=ControlSettings(url=postgres.new_url()),
         )
         kept = folder / "kept"
         _build(settings, provider, kept)
@@ -193,17 +201,28 @@ def _build(settings: Settings, provider: FileServer, kept: Path) -> None:
 
 def _make_users(settings: Settings) -> dict[str, str]:
     """Make the users of the run, and return a token of each."""
-    roles = {"admin": "admin", "editor-1": "editor", "editor-2": "editor", "reader": "user", "keeper": "admin"}
+    roles = {
+        "admin": "admin",
+        "editor-1": "editor",
+        "editor-2": "editor",
+        "reader": "user",
+        "keeper": "admin",
+    }
     control = Control.open(settings)
     try:
         for name, role in roles.items():
             control.accounts.create_user(LOCAL_USER, name, password=None, roles=[role])
-        return {name: control.credentials.issue_token(LOCAL_USER, name, name="chaos")[0] for name in roles}
+        return {
+            name: control.credentials.issue_token(LOCAL_USER, name, name="chaos")[0]
+            for name in roles
+        }
     finally:
         control.close()
 
 
-def _make_places(settings: Settings, embedder: EmbeddingServer, token: str, folder: Path) -> tuple[Place, Place]:
+def _make_places(
+    settings: Settings, embedder: EmbeddingServer, token: str, folder: Path
+) -> tuple[Place, Place]:
     environment = {
         **embedder.environment(),
         "STACKROOM_READ_PER_MINUTE": "1000000",

@@ -1,7 +1,8 @@
-"""The official tools of the protocol against this server: the conformance suite, and the Inspector's command line.
+"""The official tools of the protocol against this server: the conformance suite, and the
+Inspector's command line.
 
-`python -m conformance` with `tests` on the Python path runs all. It ends with 0 where all is well, with 1 where a
-check fails, with 2 where the tools cannot be run here.
+`python -m conformance` with `tests` on the Python path runs all. It ends with 0 where all is well,
+with 1 where a check fails, with 2 where the tools cannot be run here.
 """
 
 import argparse
@@ -39,7 +40,11 @@ def main() -> int:
         print(f"conformance cannot be run: {error}", file=sys.stderr)
         return 2
     seconds = time.monotonic() - started_at
-    print("\n" + ", ".join(f"{name}: {'passed' if good else 'FAILED'}" for name, good in outcomes.items()), end=" ")
+    print(
+        "\n"
+        + ", ".join(f"{name}: {'passed' if good else 'FAILED'}" for name, good in outcomes.items()),
+        end=" ",
+    )
     print(f"({seconds:.0f} s)")
     return 0 if all(outcomes.values()) else 1
 

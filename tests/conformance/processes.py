@@ -1,4 +1,6 @@
-"""Programs that run for a bounded time, and servers that live for a `with` block. Only what was started is ended."""
+"""Programs that run for a bounded time, and servers that live for a `with` block. Only what was
+started is ended.
+"""
 
 import os
 import signal
@@ -20,7 +22,9 @@ class CannotRunError(Exception):
 
 
 class ServerTroubleError(Exception):
-    """A server answered, and had an error of its own that it logged, or did not end when it was told to."""
+    """A server answered, and had an error of its own that it logged, or did not end when it was
+    told to.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,9 @@ class Finished:
     errors: str
 
 
-def run_bounded(command: Sequence[str], *, environment: Mapping[str, str], timeout_s: float) -> Finished:
+def run_bounded(
+    command: Sequence[str], *, environment: Mapping[str, str], timeout_s: float
+) -> Finished:
     """Run a program to its end, or for the time given; then it and what it started are stopped."""
     with _started(command, environment, subprocess.PIPE) as process:
         try:
@@ -40,13 +46,16 @@ def run_bounded(command: Sequence[str], *, environment: Mapping[str, str], timeo
         except subprocess.TimeoutExpired:
             _signal(process, signal.SIGKILL)
             output, errors = process.communicate()
-            return Finished(code=None, output=output, errors=f"{errors}\nstopped after {timeout_s:g} s")
+            return Finished(
+                code=None, output=output, errors=f"{errors}\nstopped after {timeout_s:g} s"
+            )
         return Finished(code=process.returncode, output=output, errors=errors)
 
 
 @contextmanager
 def serving(command: Sequence[str], *, environment: Mapping[str, str], port: int) -> Iterator[None]:
-    """Run a server while the block lasts, from the moment it accepts connections at a port of this machine.
+    """Run a server while the block lasts, from the moment it accepts connections at a port of this
+    machine.
 
     Raises ServerTroubleError at the end where the server logged an exception, or would not end.
     """
@@ -78,7 +87,9 @@ def find_free_port() -> int:
 def _started(
     command: Sequence[str], environment: Mapping[str, str], target: int | IO[str]
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program in a process group of its own, so that what it starts can be ended with it."""
+    """Start a program in a process group of its own, so that what it starts can be ended with
+    it.
+    """
     with subprocess.Popen(
         command,
         env=environment,

@@ -1,4 +1,5 @@
-"""The official conformance suite, for the newest revision of the protocol and the newest with a handshake.
+"""The official conformance suite, for the newest revision of the protocol and the newest with a
+handshake.
 
 All of it is run against the fixture; against the real server, what can be held against any.
 """
@@ -27,7 +28,10 @@ OF_FIXTURE: Foreseen = {
     ("server-sse-polling", "server-sse-retry-field"): NOT_RESUMABLE,
 }
 OWN_TOOL = "cannot be tested without a tool of the suite's own; the fixture has it"
-OWN_CHANGE = "cannot be tested without a tool of the suite's own that changes the lists; test_words_first changes them"
+OWN_CHANGE = (
+    "cannot be tested without a tool of the suite's own that changes the lists; test_words_first"
+    " changes them"
+)
 OF_CATALOGUE: Foreseen = {
     ("server-stateless", "sep-2575-server-rejects-undeclared-capability"): OWN_TOOL,
     ("server-stateless", "sep-2575-missing-capability-http-400"): OWN_TOOL,
@@ -70,7 +74,9 @@ _LISTED = re.compile(r"^  - (\S+) \[", re.MULTILINE)
 
 
 def check_fixture(node: Node) -> bool:
-    """Run every scenario against the fixture, print what came out, and return whether it is as it should be."""
+    """Run every scenario against the fixture, print what came out, and return whether it is as it
+    should be.
+    """
     port = find_free_port()
     environment = {**os.environ, "PYTHONPATH": str(REPO / "tests")}
     command = [sys.executable, "-m", "conformance.fixture", "--port", str(port)]
@@ -83,7 +89,10 @@ def check_catalogue(node: Node) -> bool:
     """Run the scenarios that any server can be held to against the real one."""
     with serving_library() as library:
         url = f"{library.url}/mcp"
-        return _check(node, Target(name="stackroom", url=url, foreseen=OF_CATALOGUE, scenarios=CATALOGUE_SCENARIOS))
+        return _check(
+            node,
+            Target(name="stackroom", url=url, foreseen=OF_CATALOGUE, scenarios=CATALOGUE_SCENARIOS),
+        )
 
 
 def _check(node: Node, target: Target) -> bool:
@@ -98,11 +107,15 @@ def _run(node: Node, target: Target, revision: str) -> Verdict:
     scenarios = listed if target.scenarios is None else listed & target.scenarios
     with tempfile.TemporaryDirectory(prefix="stackroom-conformance-") as folder:
         chosen = ["--suite", "all", "--spec-version", revision]
-        command = node.command(SUITE, "server", "--url", target.url, *chosen, "--output-dir", folder)
+        command = node.command(
+            SUITE, "server", "--url", target.url, *chosen, "--output-dir", folder
+        )
         finished = run_bounded(command, environment=node.environment(), timeout_s=TIMEOUT_S)
         checks = load_checks(Path(folder))
     if not checks:
-        raise CannotRunError(f"the suite has no results:\n{finished.output[-1_000:]}{finished.errors[-1_000:]}")
+        raise CannotRunError(
+            f"the suite has no results:\n{finished.output[-1_000:]}{finished.errors[-1_000:]}"
+        )
     return judge(
         [check for check in checks if check.scenario in scenarios],
         scenarios=scenarios,
@@ -115,7 +128,9 @@ def _list_scenarios(node: Node, revision: str) -> list[str]:
     finished = run_bounded(command, environment=node.environment(), timeout_s=TIMEOUT_S)
     scenarios = _LISTED.findall(finished.output)
     if not scenarios:
-        raise CannotRunError(f"the suite lists no scenarios:\n{finished.output[-1_000:]}{finished.errors[-1_000:]}")
+        raise CannotRunError(
+            f"the suite lists no scenarios:\n{finished.output[-1_000:]}{finished.errors[-1_000:]}"
+        )
     return scenarios
 
 
@@ -129,10 +144,18 @@ def _print(target: Target, revision: str, verdict: Verdict) -> None:
     for check in verdict.unforeseen:
         print(f"  {check.status} {check.scenario}:{check.id} {check.message}")
     for check in verdict.foreseen:
-        print(f"  {check.status} {check.scenario}:{check.id} is foreseen: {target.foreseen[check.key]}")
+        print(
+            f"  {check.status} {check.scenario}:{check.id} is foreseen:"
+            f" {target.foreseen[check.key]}"
+        )
     for scenario, check_id in verdict.stale:
-        print(f"  STALE {scenario}:{check_id} is foreseen to fail and does not: take it off the list")
+        print(
+            f"  STALE {scenario}:{check_id} is foreseen to fail and does not: take it off the list"
+        )
     for scenario in verdict.missing:
         print(f"  MISSING {scenario} has no results")
     total = sum(verdict.passed.values())
-    print(f"  {total} checks passed, {len(verdict.unforeseen)} failed, {len(verdict.foreseen)} foreseen")
+    print(
+        f"  {total} checks passed, {len(verdict.unforeseen)} failed, {len(verdict.foreseen)}"
+        " foreseen"
+    )

@@ -1,4 +1,6 @@
-"""What the conformance runner makes of the suite's results. The suite itself needs Node: `make conformance`."""
+"""What the conformance runner makes of the suite's results. The suite itself needs Node: `make
+conformance`.
+"""
 
 import json
 from collections.abc import Sequence

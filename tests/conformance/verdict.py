@@ -1,6 +1,8 @@
-"""From what the conformance suite wrote to what it means: which checks passed, and which failures were not foreseen.
+"""From what the conformance suite wrote to what it means: which checks passed, and which failures
+were not foreseen.
 
-A warning (a SHOULD of the protocol) counts as a failure: either it is cured, or it is on the list with its reason.
+A warning (a SHOULD of the protocol) counts as a failure: either it is cured, or it is on the list
+with its reason.
 """
 
 import json
@@ -56,11 +58,20 @@ def load_checks(folder: Path) -> list[Check]:
             raise ValueError(f"not a folder of results: {file.parent.name}")
         for entry in json.loads(file.read_text(encoding="utf-8")):
             message = entry.get("errorMessage") or ""
-            checks.append(Check(scenario=matched["scenario"], id=entry["id"], status=entry["status"], message=message))
+            checks.append(
+                Check(
+                    scenario=matched["scenario"],
+                    id=entry["id"],
+                    status=entry["status"],
+                    message=message,
+                )
+            )
     return checks
 
 
-def judge(checks: Iterable[Check], *, scenarios: Iterable[str], foreseen: Iterable[tuple[str, str]]) -> Verdict:
+def judge(
+    checks: Iterable[Check], *, scenarios: Iterable[str], foreseen: Iterable[tuple[str, str]]
+) -> Verdict:
     """Hold the checks against the scenarios that there are and the failures that were foreseen."""
     allowed = set(foreseen)
     passed: dict[str, int] = {}

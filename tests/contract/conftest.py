@@ -1,4 +1,6 @@
-"""The shelf under test: every implementation of the port, with records made for every built-in catalogue."""
+"""The shelf under test: every implementation of the port, with records made for every built-in
+catalogue.
+"""
 
 import contextlib
 import os
@@ -37,7 +39,9 @@ SHELVES = ("memory", "embedded", "postgresql", "postgresql_searched")
 
 
 IN_DATABASES = ("anime", "documents")
-"""The catalogues of shelves in databases, whose tests take four times as long; with STACKROOM_EVERY_SPEC=1, all."""
+"""The catalogues of shelves in databases, whose tests take four times as long; with
+STACKROOM_EVERY_SPEC=1, all.
+"""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -51,7 +55,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_left_out(called: Any) -> bool:
     given = called.params if called else {}
-    return str(given.get("make_shelf", "")).startswith("postgresql") and given.get("spec", "anime") not in IN_DATABASES
+    return (
+        str(given.get("make_shelf", "")).startswith("postgresql")
+        and given.get("spec", "anime") not in IN_DATABASES
+    )
 
 
 @pytest.fixture(params=SHELVES)

@@ -1,4 +1,6 @@
-"""Every answering tool over the sample library: its text says what its structured content does, within the budget."""
+"""Every answering tool over the sample library: its text says what its structured content does,
+within the budget.
+"""
 
 import json
 import tomllib
@@ -24,7 +26,9 @@ Call = tuple[str, dict[str, Any], str]
 
 CALLS: dict[str, list[Call]] = {
     group: [(call["tool"], call["arguments"], call["path"]) for call in calls]
-    for group, calls in tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8")).items()
+    for group, calls in tomllib.loads(
+        Path(__file__).with_name("answers.toml").read_text("utf-8")
+    ).items()
 }
 
 
@@ -62,11 +66,15 @@ def items(value: Any, path: str) -> list[Any]:
 
 def _identity(item: dict[str, Any]) -> str:
     known = item.get("metadata", item)
-    return str(next(known[name] for name in ("id", "value", "field", "values", "code") if name in known))
+    return str(
+        next(known[name] for name in ("id", "value", "field", "values", "code") if name in known)
+    )
 
 
 def explained(value: Any) -> set[str]:
-    """Return the names of the parts of every explanation, whose numbers a text has in fewer digits."""
+    """Return the names of the parts of every explanation, whose numbers a text has in fewer
+    digits.
+    """
     if isinstance(value, list):
         return set().union(*map(explained, value))
     if not isinstance(value, dict):
@@ -77,7 +85,11 @@ def explained(value: Any) -> set[str]:
 
 def check_text(library: Library, tool: str, arguments: dict[str, Any]) -> None:
     for budget in ({}, {"max_tokens": SMALL_TOKENS}, {"max_tokens": ALL_TOKENS}):
-        more = budget if "max_tokens" in library.gate.get_tool(LOCAL_USER, tool).input_schema["properties"] else {}
+        more = (
+            budget
+            if "max_tokens" in library.gate.get_tool(LOCAL_USER, tool).input_schema["properties"]
+            else {}
+        )
         found = answer(library, tool, **arguments, **more)
         assert found.text.strip()
         assert values_missing_from_text(found.structured, found.text, apart_from={"why"}) == []
@@ -91,7 +103,9 @@ def check_budget(library: Library, tool: str, arguments: dict[str, Any], path: s
     small = list(pages(library, tool, {**arguments, "max_tokens": SMALL_TOKENS}))
     assert all(size(page) <= 4 * SMALL_TOKENS for page in small)
     whole = list(pages(library, tool, {**arguments, "max_tokens": ALL_TOKENS}))
-    seen, wanted = ([item for page in some for item in items(page.structured, path)] for some in (small, whole))
+    seen, wanted = (
+        [item for page in some for item in items(page.structured, path)] for some in (small, whole)
+    )
     assert seen == wanted
 
 
@@ -99,7 +113,9 @@ def name_of(call: Call) -> str:
     return f"{call[0]} {next(iter(call[1].values()), '')}"
 
 
-@pytest.mark.parametrize(("tool", "arguments", "path"), CALLS["by_words"], ids=map(name_of, CALLS["by_words"]))
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"), CALLS["by_words"], ids=map(name_of, CALLS["by_words"])
+)
 def test_a_text_has_every_value_and_the_pages_of_a_budget_have_every_item(
     whole: Library, tool: str, arguments: dict[str, Any], path: str
 ) -> None:
@@ -108,8 +124,12 @@ def test_a_text_has_every_value_and_the_pages_of_a_budget_have_every_item(
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(("tool", "arguments", "path"), CALLS["by_vectors"], ids=map(name_of, CALLS["by_vectors"]))
-def test_an_answer_by_vectors_has_it_too(sample: Library, tool: str, arguments: dict[str, Any], path: str) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"), CALLS["by_vectors"], ids=map(name_of, CALLS["by_vectors"])
+)
+def test_an_answer_by_vectors_has_it_too(
+    sample: Library, tool: str, arguments: dict[str, Any], path: str
+) -> None:
     check_text(sample, tool, arguments)
     check_budget(sample, tool, arguments, path)
 

@@ -1,4 +1,6 @@
-"""Tools and arguments are told apart by their descriptions alone: a judge that only compares words finds them."""
+"""Tools and arguments are told apart by their descriptions alone: a judge that only compares words
+finds them.
+"""
 
 import math
 import tomllib
@@ -15,7 +17,9 @@ from support.libraries import Library
 
 pytestmark = pytest.mark.row("N8")
 
-QUESTIONS = tomllib.loads(Path(__file__).with_name("descriptions.toml").read_text("utf-8"))["questions"]
+QUESTIONS = tomllib.loads(Path(__file__).with_name("descriptions.toml").read_text("utf-8"))[
+    "questions"
+]
 FIRST_TOOLS, FIRST_ARGUMENTS = 3, 2
 
 
@@ -25,9 +29,13 @@ def words_of(value: Any) -> set[str]:
         return set().union(*(words_of(part) for item in value.items() for part in item))
     if isinstance(value, list):
         return set().union(*map(words_of, value))
-    apart = "".join(f" {letter}" if letter.isupper() else letter for letter in str(value)).replace("_", " ")
+    apart = "".join(f" {letter}" if letter.isupper() else letter for letter in str(value)).replace(
+        "_", " "
+    )
     return {
-        stem for text in (str(value), apart) for stem, _ in analyse_query(text.replace(".", " "), synonyms={}).terms
+        stem
+        for text in (str(value), apart)
+        for stem, _ in analyse_query(text.replace(".", " "), synonyms={}).terms
     }
 
 
@@ -36,14 +44,21 @@ def best(ask: str, described: Mapping[str, set[str]]) -> list[str]:
     common = Counter(word for words in described.values() for word in words)
     rarity = {word: math.log(1 + len(described) / count) for word, count in common.items()}
     asked = words_of(ask)
-    scores = {name: sum(rarity[word] for word in asked & words) for name, words in described.items()}
+    scores = {
+        name: sum(rarity[word] for word in asked & words) for name, words in described.items()
+    }
     return sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["ask"])
-def test_the_words_of_a_question_lead_to_its_tool_and_argument(whole: Library, question: dict[str, str]) -> None:
+def test_the_words_of_a_question_lead_to_its_tool_and_argument(
+    whole: Library, question: dict[str, str]
+) -> None:
     tools = {tool.name: tool for tool in whole.gate.list_tools(LOCAL_USER)}
-    told = {name: words_of([name, tool.description, tool.input_schema["properties"]]) for name, tool in tools.items()}
+    told = {
+        name: words_of([name, tool.description, tool.input_schema["properties"]])
+        for name, tool in tools.items()
+    }
     assert question["tool"] in best(question["ask"], told)[:FIRST_TOOLS]
     arguments = tools[question["tool"]].input_schema["properties"]
     others = {name: words_of([name, schema]) for name, schema in arguments.items()}

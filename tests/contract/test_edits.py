@@ -1,4 +1,6 @@
-"""Edits over every shelf: what they leave is what a build of the same records makes; of rivals one wins."""
+"""Edits over every shelf: what they leave is what a build of the same records makes; of rivals one
+wins.
+"""
 
 import threading
 from pathlib import Path
@@ -27,7 +29,9 @@ QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing l
 
 
 def vector_of(text: str) -> Vector:
-    row = np.random.default_rng(int.from_bytes(digest_of(text)[:8], "big")).normal(size=MODEL.dimension)
+    row = np.random.default_rng(int.from_bytes(digest_of(text)[:8], "big")).normal(
+        size=MODEL.dimension
+    )
     return (row / np.linalg.norm(row)).astype(np.float32)
 
 
@@ -60,7 +64,9 @@ class Editor:
 
     def do(self, action: str, *, token: str | None = None, **request: Any) -> Applied:
         author = Author(principal=self.name, call_id=f"{self.name}-{len(self.calls)}")
-        applied = self._edits.apply(EditRequest(action=EditAction(action), **request), author=author, token=token)
+        applied = self._edits.apply(
+            EditRequest(action=EditAction(action), **request), author=author, token=token
+        )
         self.calls.append(author.call_id)
         return applied
 
@@ -72,7 +78,9 @@ class Editor:
 
 
 def answers(shelf: Shelf) -> dict[str, Any]:
-    """Return what a shelf answers, by ids: keys depend on the order of writes, and scores on what was deleted."""
+    """Return what a shelf answers, by ids: keys depend on the order of writes, and scores on what
+    was deleted.
+    """
     view = shelf.reader()
     keys = view.scan(scope=WHOLE, limit=1_000)
     found: dict[str, Any] = {
@@ -88,7 +96,9 @@ def answers(shelf: Shelf) -> dict[str, Any]:
         (near,) = view.nearest(vector_of(text)[None, :], scope=WHOLE, limit=1_000)
         found[text] = (sorted(view.ids([hit.key for hit in words.best])), words.total)
         found[f"near {text}"] = {view.ids([hit.key])[0]: round(hit.score, 4) for hit in near.best}
-        found[f"like {text}"] = sorted(round(one.likeness, 4) for one in view.titles_like(text, scope=WHOLE, limit=3))
+        found[f"like {text}"] = sorted(
+            round(one.likeness, 4) for one in view.titles_like(text, scope=WHOLE, limit=3)
+        )
     return found
 
 
@@ -121,11 +131,24 @@ def test_of_rivals_with_the_same_plan_exactly_one_wins_and_nothing_is_lost(edito
 
     run_all([threading.Thread(target=edit, args=(number,)) for number in range(4)])
     assert len(refused) == 3
-    assert len([one for one in editor.shelf.history().list_changes(limit=50) if "rival" in one.author.principal]) == 4
+    assert (
+        len(
+            [
+                one
+                for one in editor.shelf.history().list_changes(limit=50)
+                if "rival" in one.author.principal
+            ]
+        )
+        == 4
+    )
 
 
-def test_of_rivals_without_plans_each_wins_or_is_refused_and_what_was_acknowledged_is_there(editor: Editor) -> None:
-    """Every rival sets a field of its own, so whatever was acknowledged must be there in the end."""
+def test_of_rivals_without_plans_each_wins_or_is_refused_and_what_was_acknowledged_is_there(
+    editor: Editor,
+) -> None:
+    """Every rival sets a field of its own, so whatever was acknowledged must be there in the
+    end.
+    """
     names = ["year", "seconds", "about", "cover"]
     values: list[Any] = [1722, 61.5, "Six of them", "c.jpg"]
     start = threading.Barrier(len(names))
@@ -134,7 +157,9 @@ def test_of_rivals_without_plans_each_wins_or_is_refused_and_what_was_acknowledg
     def edit(number: int) -> None:
         start.wait()
         try:
-            Editor(editor.shelf, f"rival{number}").update("album-suites", **{names[number]: values[number]})
+            Editor(editor.shelf, f"rival{number}").update(
+                "album-suites", **{names[number]: values[number]}
+            )
         except ConflictError:
             return
         acknowledged.append(number)
@@ -144,10 +169,14 @@ def test_of_rivals_without_plans_each_wins_or_is_refused_and_what_was_acknowledg
     reader = editor.shelf.reader()
     key = reader.find([RecordId("album-suites")], scope=WHOLE)[RecordId("album-suites")]
     fields = reader.fetch([key], scope=WHOLE)[key].fields
-    assert {names[number]: values[number] for number in acknowledged}.items() <= dict(fields).items()
+    assert {names[number]: values[number] for number in acknowledged}.items() <= dict(
+        fields
+    ).items()
 
 
-def test_records_that_are_created_at_once_under_one_name_get_ids_of_their_own(editor: Editor) -> None:
+def test_records_that_are_created_at_once_under_one_name_get_ids_of_their_own(
+    editor: Editor,
+) -> None:
     start = threading.Barrier(3)
     made: list[str] = []
 
@@ -180,13 +209,17 @@ def test_what_was_acknowledged_is_seen_while_another_process_is_in_the_middle_of
 ) -> None:
     shelf, other = (EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL) for _ in range(2))
     editor = Editor(other)
-    clara, bach = editor.create("artist", name="Clara Schumann"), editor.create("artist", name="Bach")
+    clara, bach = (
+        editor.create("artist", name="Clara Schumann"),
+        editor.create("artist", name="Bach"),
+    )
     assert found(shelf, "clara") == [clara]
     lieder = editor.create("album", name="Lieder", artist_ids=[clara])
     acknowledged = answers(other)
     rename = editor.plan("update", id=bach, fields={"name": "Telemann"})
     with other.exclusive():
-        other.apply([Put(record=change.after) for change in rename.changes])  # and not published yet
+        # and not published yet
+        other.apply([Put(record=change.after) for change in rename.changes])
         seen = answers(shelf)
         assert seen.pop("stale") == "another process is writing"
         for name in [name for name in seen if name.startswith("near ")]:

@@ -1,4 +1,6 @@
-"""What the embedded shelf owes beyond the port: derived indexes, other processes, one writer at a time."""
+"""What the embedded shelf owes beyond the port: derived indexes, other processes, one writer at a
+time.
+"""
 
 import logging
 import os
@@ -82,7 +84,9 @@ def fill(stock: Any, count: int = 6) -> None:
     groups = ["Mecha", "Drama", "Comedy"]
     stock.put(
         *(
-            stock.record(f"r{number}", body="a robot story", group=[groups[number % 3]], number=2000 + number)
+            stock.record(
+                f"r{number}", body="a robot story", group=[groups[number % 3]], number=2000 + number
+            )
             for number in range(count)
         )
     )
@@ -108,11 +112,15 @@ def test_deleting_the_index_under_an_open_shelf_loses_nothing(embedded_stock: An
 def test_another_spec_builds_its_own_index_and_the_old_one_goes(embedded_stock: Any) -> None:
     record = embedded_stock.record("one")
     shelf = embedded_stock.shelf
-    embedded_stock.put(type(record)(id=record.id, fields={**record.fields, "sources": ("lighthouse",)}))
+    embedded_stock.put(
+        type(record)(id=record.id, fields={**record.fields, "sources": ("lighthouse",)})
+    )
     assert embedded_stock.lexical("lighthouse") == []
     shelf.close()
     declaration = PACKAGES.get("anime").loaded.declaration
-    changed = compile_text(declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test")
+    changed = compile_text(
+        declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test"
+    )
     reopened = EmbeddedShelf.open(shelf.folder, changed)
     assert reopened.reader().lexical(query("lighthouse"), scope=WHOLE, limit=5).total == 1
     assert len(list((shelf.folder / "index").iterdir())) == 1
@@ -145,10 +153,14 @@ def test_a_view_after_an_edit_reads_few_of_the_records_that_were_changed_and_is_
 ) -> None:
     fill(embedded_stock, 60)
     shelf, read = embedded_stock.shelf, list[int]()
-    embedded_stock.put(*(embedded_stock.record(f"r{number}", body="a tale of robots") for number in range(40)))
+    embedded_stock.put(
+        *(embedded_stock.record(f"r{number}", body="a tale of robots") for number in range(40))
+    )
     shelf.reader()
     iter_rows = shelf.store.iter_rows
-    monkeypatch.setattr(shelf.store, "iter_rows", lambda keys: read.append(len(keys)) or iter_rows(keys))
+    monkeypatch.setattr(
+        shelf.store, "iter_rows", lambda keys: read.append(len(keys)) or iter_rows(keys)
+    )
     for number in range(4):
         embedded_stock.put(embedded_stock.record(f"r{number % 2}", body=f"another story {number}"))
         read.clear()  # of its words, the last few are written again
@@ -171,12 +183,18 @@ def test_single_edits_do_not_write_the_text_of_all_records_again(embedded_stock:
     assert len(embedded_stock.lexical("another")) == 10
 
 
-def test_a_record_whose_new_text_awaits_its_vector_has_none_of_the_former_text(embedded_stock: Any) -> None:
+def test_a_record_whose_new_text_awaits_its_vector_has_none_of_the_former_text(
+    embedded_stock: Any,
+) -> None:
     fill(embedded_stock, 60)
-    embedded_stock.put(*(embedded_stock.record(f"r{number}", body="a tale of robots") for number in range(40)))
+    embedded_stock.put(
+        *(embedded_stock.record(f"r{number}", body="a tale of robots") for number in range(40))
+    )
     view, (key,) = embedded_stock.shelf.reader(), embedded_stock.keys("r7")
     assert view.vectors([key]).any()
-    embedded_stock.apply(Put(record=embedded_stock.record("r7", body="new"), embedding=Embedding(digest=b"new")))
+    embedded_stock.apply(
+        Put(record=embedded_stock.record("r7", body="new"), embedding=Embedding(digest=b"new"))
+    )
     assert not embedded_stock.shelf.reader().vectors([key]).any()
 
 
@@ -184,36 +202,51 @@ def test_a_change_that_is_stored_while_the_first_index_is_built_is_indexed_next(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf = embedded_stock.shelf
-    shelf.apply([embedded_stock.embedded(embedded_stock.record(f"r{number}")) for number in range(6)])
+    shelf.apply(
+        [embedded_stock.embedded(embedded_stock.record(f"r{number}")) for number in range(6)]
+    )
     iter_rows = shelf.store.iter_rows
 
     def rows() -> Any:
         for row in iter_rows():
             if row.key == 3:  # as a copy does in another process, when another server has written
                 with closing(Store(shelf.store.path, embedded_stock.spec)) as store:
-                    store.apply([embedded_stock.embedded(embedded_stock.record("r0", body="gattaca"))], LOCAL)
+                    store.apply(
+                        [embedded_stock.embedded(embedded_stock.record("r0", body="gattaca"))],
+                        LOCAL,
+                    )
             yield row
 
     with monkeypatch.context() as patched:
-        patched.setattr(shelf.store, "iter_rows", lambda *keys: iter_rows(*keys) if keys and keys[0] else rows())
+        patched.setattr(
+            shelf.store, "iter_rows", lambda *keys: iter_rows(*keys) if keys and keys[0] else rows()
+        )
         shelf.publish()
     assert embedded_stock.lexical("gattaca") == ["r0"]
 
 
-def test_a_snapshot_for_a_caller_says_what_the_whole_one_says_of_its_age(embedded_stock: Any) -> None:
-    embedded_stock.put(embedded_stock.record("r0"), embedded_stock.record("r1", audiences=("staff",)))
+def test_a_snapshot_for_a_caller_says_what_the_whole_one_says_of_its_age(
+    embedded_stock: Any,
+) -> None:
+    embedded_stock.put(
+        embedded_stock.record("r0"), embedded_stock.record("r1", audiences=("staff",))
+    )
     view, visibility = embedded_stock.shelf.reader(), Visibility(frozenset())
     assert view.seen_by(visibility).stale is None
     assert view.as_stale("5 seconds old").seen_by(visibility).stale == "5 seconds old"
 
 
-def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_outlives_the_base_it_was_taken_from(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(embedded_stock)
     view = embedded_stock.shelf.reader()
     before = embedded_stock.answers(view)
     monkeypatch.setattr(shelf_index, "TAIL_ROWS", 0)
     embedded_stock.delete("r0", "r1", "r2")
-    assert not list(Path(embedded_stock.shelf.folder).glob(f"index/*/base-{view.segments[0].change_no}"))
+    assert not list(
+        Path(embedded_stock.shelf.folder).glob(f"index/*/base-{view.segments[0].change_no}")
+    )
     assert embedded_stock.answers(view) == before
 
 
@@ -234,7 +267,9 @@ def test_an_index_that_is_ahead_of_the_store_is_built_anew(
 
 
 def test_opening_a_folder_without_a_catalogue_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"records\.sqlite is missing; put it back from a back-up"):
+    with pytest.raises(
+        StorageError, match=r"records\.sqlite is missing; put it back from a back-up"
+    ):
         EmbeddedShelf.open(tmp_path, PACKAGES.get("anime").spec)
 
 
@@ -309,10 +344,14 @@ def test_an_index_that_cannot_be_written_is_read_as_far_as_it_goes_and_says_so_w
     assert (shelf.reader().count(WHOLE), shelf.reader().stale) == (before + 1, None)
 
 
-def test_a_reader_catches_up_with_whatever_a_dead_writer_left_unpublished(embedded_stock: Any) -> None:
+def test_a_reader_catches_up_with_whatever_a_dead_writer_left_unpublished(
+    embedded_stock: Any,
+) -> None:
     fill(embedded_stock, 2)
     embedded_stock.shelf.reader()
-    embedded_stock.shelf.apply([Put(record=embedded_stock.record(f"new{number}")) for number in range(2_500)])
+    embedded_stock.shelf.apply(
+        [Put(record=embedded_stock.record(f"new{number}")) for number in range(2_500)]
+    )
     view = embedded_stock.shelf.reader()
     assert (view.stale, view.count(WHOLE)) == (None, 2_502)
 
@@ -365,7 +404,9 @@ def test_a_store_of_a_newer_layout_is_refused_with_the_way_out(embedded_stock: A
 
 
 def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "records.sqlite").write_bytes(b"not a database, but long enough to look like one" * 100)
+    (tmp_path / "records.sqlite").write_bytes(
+        b"not a database, but long enough to look like one" * 100
+    )
     with pytest.raises(StorageError, match=r"records\.sqlite"):
         EmbeddedShelf.open(tmp_path, PACKAGES.get("anime").spec)
 
@@ -413,14 +454,18 @@ def test_an_index_that_lacks_a_record_is_a_problem_until_it_is_rebuilt(embedded_
     with closing(EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)) as shelf:
         problems = list(shelf.check())
         assert {problem.part for problem in problems} == {"index"}
-        assert {problem.advice for problem in problems} == {"run: stackroom job run rebuild_indexes"}
+        assert {problem.advice for problem in problems} == {
+            "run: stackroom job run rebuild_indexes"
+        }
         assert any("the text index has 4 records" in problem.message for problem in problems)
         shelf.rebuild()
         assert list(shelf.check()) == []
 
 
 def test_damage_to_the_file_of_the_records_is_a_problem_with_advice(embedded_stock: Any) -> None:
-    embedded_stock.put(*(embedded_stock.record(f"r{number}", body="words " * 300) for number in range(50)))
+    embedded_stock.put(
+        *(embedded_stock.record(f"r{number}", body="words " * 300) for number in range(50))
+    )
     embedded_stock.shelf.close()
     store = embedded_stock.shelf.folder / "records.sqlite"
     content = bytearray(store.read_bytes())
@@ -436,7 +481,10 @@ def test_damage_to_the_file_of_the_records_is_a_problem_with_advice(embedded_sto
 
 
 def fill_by_words(stock: Any, count: int = 6) -> dict[RecordId, bytes]:
-    records = [stock.record(f"r{number}", body="a robot story", number=2000 + number) for number in range(count)]
+    records = [
+        stock.record(f"r{number}", body="a robot story", number=2000 + number)
+        for number in range(count)
+    ]
     digests = {record.id: record.id.encode() for record in records}
     stock.apply(*(Put(record=one, embedding=Embedding(digest=digests[one.id])) for one in records))
     return digests
@@ -447,7 +495,9 @@ def vectors_of(stock: Any, names: Iterable[str]) -> dict[bytes, Vector]:
 
 
 @pytest.mark.row("N12")
-def test_a_base_with_late_vectors_is_the_one_that_would_have_been_built_with_them_at_once(embedded_stock: Any) -> None:
+def test_a_base_with_late_vectors_is_the_one_that_would_have_been_built_with_them_at_once(
+    embedded_stock: Any,
+) -> None:
     stock = embedded_stock
     digests = fill_by_words(stock)
     for name in digests:
@@ -474,7 +524,9 @@ def test_vectors_that_a_killed_process_stored_are_published_by_whoever_opens_the
     assert stock.nearest("r1") == [], "a shelf that is open goes on with what is published"
     with EmbeddedShelf(stock.shelf.folder, stock.spec).sole_embedder(wait_s=1.0):
         busy = EmbeddedShelf.open(stock.shelf.folder, stock.spec)
-        assert busy.reader().awaiting_vectors == len(digests), "another process is embedding, and will publish"
+        assert busy.reader().awaiting_vectors == len(digests), (
+            "another process is embedding, and will publish"
+        )
         busy.close()
     opened = EmbeddedShelf.open(stock.shelf.folder, stock.spec)
     assert opened.reader().awaiting_vectors == 0
@@ -516,7 +568,9 @@ def many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
-def write_in_two_parts(stock: Any, *, between: Callable[[], object] = lambda: None, has_vectors: bool = True) -> None:
+def write_in_two_parts(
+    stock: Any, *, between: Callable[[], object] = lambda: None, has_vectors: bool = True
+) -> None:
     written = [stock.record(f"r{n}", body="a robot story", number=2000 + n) for n in range(8)]
     records = [stock.embedded(record) if has_vectors else Put(record=record) for record in written]
     with stock.shelf.exclusive():
@@ -543,7 +597,9 @@ def test_an_index_built_while_records_are_written_is_the_one_that_is_built_after
 
 @pytest.mark.row("N12")
 @pytest.mark.usefixtures("many_at_once")
-def test_records_of_an_interrupted_build_are_indexed_with_those_that_follow(embedded_stock: Any) -> None:
+def test_records_of_an_interrupted_build_are_indexed_with_those_that_follow(
+    embedded_stock: Any,
+) -> None:
     stock = embedded_stock
     stock.shelf.apply([Put(record=stock.record("first", body="a lighthouse"))])
     index_process.prepare_indexing()
@@ -555,7 +611,9 @@ def test_records_of_an_interrupted_build_are_indexed_with_those_that_follow(embe
 
 @pytest.mark.row("N12")
 @pytest.mark.usefixtures("many_at_once")
-def test_a_record_that_is_changed_while_others_are_written_is_indexed_as_it_is(embedded_stock: Any) -> None:
+def test_a_record_that_is_changed_while_others_are_written_is_indexed_as_it_is(
+    embedded_stock: Any,
+) -> None:
     stock = embedded_stock
     changed = stock.record("r1", body="a lighthouse")
     write_in_two_parts(stock, between=lambda: stock.shelf.apply([stock.embedded(changed)]))
@@ -593,7 +651,9 @@ with shelf.exclusive():
 
 
 @pytest.mark.row("N12")
-def test_the_process_that_indexes_ends_with_the_one_that_writes_and_leaves_nothing(embedded_stock: Any) -> None:
+def test_the_process_that_indexes_ends_with_the_one_that_writes_and_leaves_nothing(
+    embedded_stock: Any,
+) -> None:
     killed = subprocess.run(
         [sys.executable, "-c", WRITER_THAT_IS_KILLED, str(embedded_stock.shelf.folder)],
         stdout=subprocess.PIPE,
@@ -602,7 +662,10 @@ def test_the_process_that_indexes_ends_with_the_one_that_writes_and_leaves_nothi
     )
     assert killed.returncode == -signal.SIGKILL
     worker = Path("/proc") / killed.stdout.decode().strip()
-    wait_until(lambda: not worker.exists() or "Z" in (worker / "stat").read_text().split()[2], timeout_s=120)
+    wait_until(
+        lambda: not worker.exists() or "Z" in (worker / "stat").read_text().split()[2],
+        timeout_s=120,
+    )
     embedded_stock.shelf.publish()
     assert embedded_stock.lexical("robot") == ["one"]
     assert list(embedded_stock.shelf.check()) == []

@@ -1,4 +1,6 @@
-"""Operations of administrators: the same permission, refusal and result by tool, over REST and at the command line."""
+"""Operations of administrators: the same permission, refusal and result by tool, over REST and at
+the command line.
+"""
 
 import json
 import time
@@ -37,11 +39,22 @@ from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import EndpointRequest
 from stackroom.tools.media import CallerMedia
-from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of, operation_endpoints
+from stackroom.tools.operation import (
+    Operation,
+    OperationCall,
+    OperationChoice,
+    identity_of,
+    operation_endpoints,
+)
 from stackroom.tools.spec import ToolSpec, validate_fields
 from stackroom.tools.toolbox import Toolbox
 
-pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3"), pytest.mark.row("Z6"), pytest.mark.row("Z9")]
+pytestmark = [
+    pytest.mark.row("Z2"),
+    pytest.mark.row("Z3"),
+    pytest.mark.row("Z6"),
+    pytest.mark.row("Z9"),
+]
 
 GROUPS: dict[str, click.Group] = {
     "user": user_command,
@@ -53,7 +66,15 @@ GROUPS: dict[str, click.Group] = {
 }
 SINGLE = {one.name: one for one in (remove_command, rename_command, describe_command, undo_command)}
 ROOT = click.Context(cli, **cli.context_settings)
-VARIABLE = {"created_at", "id", "token", "one_time_password", "expires_at", "queued_at", "next_run_at"}
+VARIABLE = {
+    "created_at",
+    "id",
+    "token",
+    "one_time_password",
+    "expires_at",
+    "queued_at",
+    "next_run_at",
+}
 """Fields whose values differ each time."""
 BY_NAME = {operation.name: operation for operation in ADMIN_OPERATIONS}
 CHOICES: dict[str, OperationChoice] = {
@@ -75,7 +96,9 @@ def find_choice(operation: Operation) -> tuple[str, str, str] | None:
 
 @dataclass(kw_only=True)
 class Surfaces:
-    """A library with an editor and a catalogue, and the ways to run an operation on it as the local user."""
+    """A library with an editor and a catalogue, and the ways to run an operation on it as the local
+    user.
+    """
 
     home: Path
 
@@ -102,7 +125,9 @@ class Surfaces:
             return None
         tool, chosen_by, chosen = found
         with closing(self.open_control()) as control:
-            answer = Gate(Toolbox(self._tools(control))).call(LOCAL_USER, tool, {chosen_by: chosen, **values})
+            answer = Gate(Toolbox(self._tools(control))).call(
+                LOCAL_USER, tool, {chosen_by: chosen, **values}
+            )
         return answer.structured if answer.error is None else answer.error
 
     def by_rest(self, operation: Operation, values: dict[str, Any]) -> Any:
@@ -167,7 +192,9 @@ def _typed(command: click.Command, values: dict[str, Any]) -> list[str]:
 
 def _masked(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: bool(one) if name in VARIABLE else _masked(one) for name, one in value.items()}
+        return {
+            name: bool(one) if name in VARIABLE else _masked(one) for name, one in value.items()
+        }
     return [_masked(one) for one in value] if isinstance(value, list) else value
 
 
@@ -219,7 +246,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("account/create_user", {"name": "ada"}, "there is a user 'ada' already; choose another name"),
     ("account/create_user", {"name": "a b"}, "cannot be the name of a user: 1 to 64 of a-z"),
     ("account/create_user", {"name": "bob", "role": ["editr"]}, "did you mean 'editor'?"),
-    ("account/create_user", {"name": "bob", "permissions": ["Fly"]}, "must be one of AccessCatalog"),
+    (
+        "account/create_user",
+        {"name": "bob", "permissions": ["Fly"]},
+        "must be one of AccessCatalog",
+    ),
     ("account/create_user", {"name": "bob", "role": ["none", "user"]}, "give it alone"),
     ("account/set_roles", {"name": "ada", "role": ["boss"]}, "roles: admin, agent, editor, user"),
     ("account/grant", {"name": "zoe", "permission": "ServerAdmin"}, "no user 'zoe'"),
@@ -228,21 +259,57 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("account/change_role", {"name": "user"}, "needs 'permissions', 'quotas' or 'catalogues'"),
     ("account/delete_role", {"name": "editor"}, "is built in and stays"),
     ("account/delete_role", {"name": "editr"}, "did you mean 'editor'?"),
-    ("account/create_role", {"name": "none", "permissions": ["EditCatalog"]}, "'none' stands for no role"),
-    ("account/create_token", {"name": "x", "user": "ada", "expires": "soon"}, "write 90d, 12h or never"),
-    ("account/create_token", {"name": "x", "user": "ada", "catalogues": ["dairy"]}, "did you mean 'diary'?"),
-    ("account/create_token", {"name": "x", "user": "ada", "scopes": ["ServerAdmin"]}, "they may do: AccessCatalog"),
+    (
+        "account/create_role",
+        {"name": "none", "permissions": ["EditCatalog"]},
+        "'none' stands for no role",
+    ),
+    (
+        "account/create_token",
+        {"name": "x", "user": "ada", "expires": "soon"},
+        "write 90d, 12h or never",
+    ),
+    (
+        "account/create_token",
+        {"name": "x", "user": "ada", "catalogues": ["dairy"]},
+        "did you mean 'diary'?",
+    ),
+    (
+        "account/create_token",
+        {"name": "x", "user": "ada", "scopes": ["ServerAdmin"]},
+        "they may do: AccessCatalog",
+    ),
     ("account/create_token", {"name": "x", "user": "ada", "expires": "0h"}, "more than nothing"),
-    ("account/create_token", {"name": "x", "user": "ada", "expires": "999999d"}, "at most 3,650 days"),
-    ("account/create_token", {"name": "x", "user": "ada", "scopes": ["EditCatalogue"]}, "did you mean 'EditCatalog'?"),
+    (
+        "account/create_token",
+        {"name": "x", "user": "ada", "expires": "999999d"},
+        "at most 3,650 days",
+    ),
+    (
+        "account/create_token",
+        {"name": "x", "user": "ada", "scopes": ["EditCatalogue"]},
+        "did you mean 'EditCatalog'?",
+    ),
     ("account/create_token", {"name": "x", "user": "adda"}, "did you mean 'ada'?"),
     ("account/create_token", {"name": " ", "user": "ada"}, "1 to 64 printable characters"),
     ("account/list_tokens", {"user": "adda"}, "did you mean 'ada'?"),
-    ("account/change_role", {"name": "admin", "permissions": ["AccessCatalog"]}, "has every permission and stays so"),
-    ("account/create_role", {"name": "a b", "permissions": ["EditCatalog"]}, "cannot be the name of a role"),
+    (
+        "account/change_role",
+        {"name": "admin", "permissions": ["AccessCatalog"]},
+        "has every permission and stays so",
+    ),
+    (
+        "account/create_role",
+        {"name": "a b", "permissions": ["EditCatalog"]},
+        "cannot be the name of a role",
+    ),
     ("account/revoke_token", {"id": "123456"}, "list them to see their ids"),
     ("account/restrict_catalogue", {"catalogue": "dairy"}, "did you mean 'diary'?"),
-    ("account/restrict_catalogue", {"catalogue": "diary", "roles": ["editr"]}, "did you mean 'editor'?"),
+    (
+        "account/restrict_catalogue",
+        {"catalogue": "diary", "roles": ["editr"]},
+        "did you mean 'editor'?",
+    ),
     ("account/open_catalogue", {"catalogue": "diary"}, "is not restricted"),
     ("catalogue/remove", {"name": "dairy"}, "did you mean 'diary'?"),
     ("catalogue/remove", {"name": "../../etc"}, "there are: diary, notes"),
@@ -257,7 +324,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("job/trigger", {"job_id": "bakcup"}, "did you mean 'backup'?"),
     ("job/history", {"job_id": "bakcup"}, "did you mean 'backup'?"),
     ("job/enable", {"job_id": "bakcup"}, "did you mean 'backup'?"),
-    ("job/schedule", {"job_id": "backup", "schedule": "61 * * * *"}, "bad minute; write an interval such as 30m"),
+    (
+        "job/schedule",
+        {"job_id": "backup", "schedule": "61 * * * *"},
+        "bad minute; write an interval such as 30m",
+    ),
     ("job/cancel", {"job_id": "backup"}, "is neither queued nor running"),
     ("job/schedule", {"job_id": "backup", "schedule": "10s"}, "between a minute and a year"),
     ("job/output", {"job_id": "77"}, "not kept any more"),
@@ -276,7 +347,9 @@ def test_every_surface_gives_the_same_result(
     assert all(one == given[0] for one in given)
 
 
-@pytest.mark.parametrize(("name", "values", "says"), REFUSED, ids=[f"{one[0]} {one[2]}" for one in REFUSED])
+@pytest.mark.parametrize(
+    ("name", "values", "says"), REFUSED, ids=[f"{one[0]} {one[2]}" for one in REFUSED]
+)
 def test_every_surface_refuses_with_what_would_be_right(
     surfaces: Callable[[], Surfaces], name: str, values: dict[str, Any], says: str
 ) -> None:
@@ -326,9 +399,16 @@ def test_a_declaration_names_only_what_it_has(operation: Operation) -> None:
 
 def test_operations_have_one_name_one_address_and_one_command_each() -> None:
     for surface in ("name", "rest", "command"):
-        stated = [getattr(operation, surface) for operation in ADMIN_OPERATIONS if getattr(operation, surface)]
+        stated = [
+            getattr(operation, surface)
+            for operation in ADMIN_OPERATIONS
+            if getattr(operation, surface)
+        ]
         assert len(stated) == len(set(stated))
-    assert all(operation.rest or operation.command or find_choice(operation) for operation in ADMIN_OPERATIONS)
+    assert all(
+        operation.rest or operation.command or find_choice(operation)
+        for operation in ADMIN_OPERATIONS
+    )
 
 
 def test_every_command_of_administrators_has_an_example_and_prints_json() -> None:
@@ -336,4 +416,6 @@ def test_every_command_of_administrators_has_an_example_and_prints_json() -> Non
         for name, command in commands.commands.items():
             assert f"Example: stackroom {group} {name}" in (command.help or ""), name
             assert "--json" in [option for parameter in command.params for option in parameter.opts]
-    assert all(f"Example: stackroom {name} " in (command.help or "") for name, command in SINGLE.items())
+    assert all(
+        f"Example: stackroom {name} " in (command.help or "") for name, command in SINGLE.items()
+    )

@@ -1,4 +1,6 @@
-"""The second tier of the shelf's contract: what a shelf promises whose answers are not all exact."""
+"""The second tier of the shelf's contract: what a shelf promises whose answers are not all
+exact.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -50,7 +52,9 @@ ONLY_THE_GRAPH = "-cenable_seqscan=off -cenable_bitmapscan=off -cenable_sort=off
 """Plans for tables that are too large to be sorted."""
 
 
-def shelf_on(folder: Path, spec: CatalogueSpec, place: StorePlace, *, model: ModelId = MODEL) -> PostgresqlShelf:
+def shelf_on(
+    folder: Path, spec: CatalogueSpec, place: StorePlace, *, model: ModelId = MODEL
+) -> PostgresqlShelf:
     folder.mkdir(parents=True, exist_ok=True)
     save_place(folder, replace(place, search=IN_DATABASE))
     shelf = PostgresqlShelf(folder, spec)
@@ -60,7 +64,9 @@ def shelf_on(folder: Path, spec: CatalogueSpec, place: StorePlace, *, model: Mod
 
 @pytest.fixture(scope="module")
 def large(postgresql: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stock]:
-    """A shelf of several parts with more records than are compared one by one, a tenth Mecha and a hundredth War."""
+    """A shelf of several parts with more records than are compared one by one, a tenth Mecha and a
+    hundredth War.
+    """
     place = postgresql.new_place()
     place = replace(place, url=place.url + quote(f" {ONLY_THE_GRAPH}"), parts=PARTS)
     shelf = shelf_on(tmp_path_factory.mktemp("large") / "shelf", PACKAGES.get("anime").spec, place)
@@ -68,7 +74,9 @@ def large(postgresql: PostgresServer, tmp_path_factory: pytest.TempPathFactory) 
     records = [
         stock.record(
             f"r{number}",
-            body=" ".join(draw.choice(WORDS, size=int(draw.integers(1, 9)), p=np.arange(8, 0, -1) / 36)),
+            body=" ".join(
+                draw.choice(WORDS, size=int(draw.integers(1, 9)), p=np.arange(8, 0, -1) / 36)
+            ),
             group=["War"] if number % 100 == 1 else ["Mecha"] if number % 10 == 0 else ["Drama"],
             number=2000 + number % 20,
         )
@@ -117,13 +125,21 @@ def test_the_nearest_are_merged_from_the_graphs_of_all_parts(
     large.shelf.reader().nearest(large.vector("query")[None], scope=scope, limit=10)
     (plan,) = plans
     assert "Merge Append" in plan
-    assert [plan.count(f"Index Scan using documents_{part}_vector_idx") for part in range(PARTS)] == [1] * PARTS
+    assert [
+        plan.count(f"Index Scan using documents_{part}_vector_idx") for part in range(PARTS)
+    ] == [1] * PARTS
 
 
-def test_totals_are_exact_up_to_the_promised_number_and_from_it_on_a_lower_bound(large: Stock) -> None:
+def test_totals_are_exact_up_to_the_promised_number_and_from_it_on_a_lower_bound(
+    large: Stock,
+) -> None:
     view = replace(large.shelf.reader(), promises=Promises(totals_up_to=300))
     asked, few = analyse_query("robot", synonyms={}), analyse_query("winter", synonyms={})
-    scopes = [Scope(), Scope(conditions=(Range(large.number_field, at_least=2001),)), in_group(large, "Mecha")]
+    scopes = [
+        Scope(),
+        Scope(conditions=(Range(large.number_field, at_least=2001),)),
+        in_group(large, "Mecha"),
+    ]
     for scope in scopes:
         for query in (asked, few):
             true = len(view.lexical(query, scope=scope, limit=RECORDS, counted=False).keys)
@@ -131,12 +147,21 @@ def test_totals_are_exact_up_to_the_promised_number_and_from_it_on_a_lower_bound
             assert total == true if true < 300 else 300 <= total <= true
 
 
-def test_values_are_counted_exactly_in_small_scopes_and_in_a_sample_of_large_ones(large: Stock) -> None:
+def test_values_are_counted_exactly_in_small_scopes_and_in_a_sample_of_large_ones(
+    large: Stock,
+) -> None:
     exact = large.shelf.reader()
     sampling = replace(exact, promises=Promises(facets_up_to=500))
-    small, most = in_group(large, "Mecha"), Scope(conditions=(Range(large.number_field, at_least=2001),))
-    assert sampling.facets(large.group_field, scope=small) == exact.facets(large.group_field, scope=small)
-    assert sampling.facets(large.group_field, scope=WHOLE) == exact.facets(large.group_field, scope=WHOLE)
+    small, most = (
+        in_group(large, "Mecha"),
+        Scope(conditions=(Range(large.number_field, at_least=2001),)),
+    )
+    assert sampling.facets(large.group_field, scope=small) == exact.facets(
+        large.group_field, scope=small
+    )
+    assert sampling.facets(large.group_field, scope=WHOLE) == exact.facets(
+        large.group_field, scope=WHOLE
+    )
     true = {facet.value: facet.count for facet in exact.facets(large.group_field, scope=most)}
     sampled = {facet.value: facet.count for facet in sampling.facets(large.group_field, scope=most)}
     assert exact.count(most) == sum(true.values())
@@ -149,7 +174,10 @@ def test_a_list_of_more_records_than_are_counted_is_a_sample_of_all_of_them(larg
     exact = large.shelf.reader()
     sampling = replace(exact, promises=Promises(facets_up_to=500))
     most = Scope(conditions=(Range(large.number_field, at_least=2001),))
-    every, sample = exact.scan(scope=most, limit=RECORDS), sampling.scan(scope=most, limit=sampling.count(most))
+    every, sample = (
+        exact.scan(scope=most, limit=RECORDS),
+        sampling.scan(scope=most, limit=sampling.count(most)),
+    )
     assert len(sample) == 501
     assert sample == sorted(set(sample) & set(every))
     assert np.mean(sample) == pytest.approx(np.mean(every), rel=0.1)
@@ -159,9 +187,15 @@ def test_a_list_of_more_records_than_are_counted_is_a_sample_of_all_of_them(larg
 def test_rankings_by_words_are_exact_however_little_is_read_at_once(
     large: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query, limited = analyse_query("winter ocean robot garden story", synonyms={}), in_group(large, "Drama")
+    query, limited = (
+        analyse_query("winter ocean robot garden story", synonyms={}),
+        in_group(large, "Drama"),
+    )
     view = large.shelf.reader()
-    whole = [view.lexical(query, scope=scope, limit=RECORDS, counted=False).best for scope in (WHOLE, limited)]
+    whole = [
+        view.lexical(query, scope=scope, limit=RECORDS, counted=False).best
+        for scope in (WHOLE, limited)
+    ]
     monkeypatch.setattr(view_module, "READ_AT_ONCE", 50)
     fresh = replace(view, _postings={}, _selections={})
     for scope, expected in zip((WHOLE, limited), whole, strict=True):
@@ -173,14 +207,24 @@ def test_rankings_by_words_are_exact_however_little_is_read_at_once(
 def test_every_answer_says_what_is_promised_of_it(large: Stock) -> None:
     tools = GenericTools([open_shelf(large.shelf)])
     said = f"anime: {Promises()}"
-    assert said.startswith("anime: at least 97% of the nearest records are found; totals are exact up to 10,000")
+    assert said.startswith(
+        "anime: at least 97% of the nearest records are found; totals are exact up to 10,000"
+    )
     assert said in tools.search(LOCAL_USER, SearchParams(query="robot")).notes
-    assert said in tools.search(LOCAL_USER, SearchParams(query="*", filters={large.group_field: ["War"]})).notes
+    assert (
+        said
+        in tools.search(
+            LOCAL_USER, SearchParams(query="*", filters={large.group_field: ["War"]})
+        ).notes
+    )
     assert said in tools.browse(LOCAL_USER, BrowseParams(field=large.group_field)).notes
 
 
 def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_names(
-    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    postgresql: PostgresServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = tmp_path / "catalogues" / "anime"
     folder.mkdir(parents=True)
@@ -201,7 +245,9 @@ def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_name
     assert ranges.endswith("; workers: 1, failures: 0")
 
 
-def test_the_file_that_names_the_store_chooses_the_search(postgresql: PostgresServer, tmp_path: Path) -> None:
+def test_the_file_that_names_the_store_chooses_the_search(
+    postgresql: PostgresServer, tmp_path: Path
+) -> None:
     spec = PACKAGES.get("anime").spec
     shelf_on(tmp_path, spec, postgresql.new_place()).close()
     with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
@@ -235,7 +281,9 @@ def test_a_view_whose_transaction_was_ended_answers_as_before_unless_there_were_
     shelf.close()
 
 
-def test_two_servers_on_one_index_see_each_others_changes(postgresql: PostgresServer, tmp_path: Path) -> None:
+def test_two_servers_on_one_index_see_each_others_changes(
+    postgresql: PostgresServer, tmp_path: Path
+) -> None:
     place, spec = postgresql.new_place(), PACKAGES.get("anime").spec
     one, other = (shelf_on(tmp_path / name, spec, place) for name in ("one", "other"))
     stock, beside = Stock(shelf=one, spec=one.spec), Stock(shelf=other, spec=other.spec)
@@ -264,7 +312,9 @@ def test_golden_questions_are_answered_alike_by_a_follower_and_have_the_same_fir
     embedded = EmbeddedShelf.create(tmp_path / "embedded", spec, model=embedder.model)
     searched = shelf_on(tmp_path / "searched", spec, postgresql.new_place(), model=embedder.model)
     place = postgresql.new_place()
-    written, followed = (follower_on(tmp_path / one, spec, place, embedder.model) for one in ("written", "followed"))
+    written, followed = (
+        follower_on(tmp_path / one, spec, place, embedder.model) for one in ("written", "followed")
+    )
     for shelf in (embedded, searched, written):
         shelf.apply(puts)
         shelf.publish()
@@ -272,7 +322,8 @@ def test_golden_questions_are_answered_alike_by_a_follower_and_have_the_same_fir
     searcher, shares = Searcher(spec=spec, embedder=embedder), []
     for question in questions:
         ours, theirs, inside = (
-            first_ten(searcher, shelf.reader(), question.query) for shelf in (embedded, followed, searched)
+            first_ten(searcher, shelf.reader(), question.query)
+            for shelf in (embedded, followed, searched)
         )
         assert theirs == ours
         shares.append(len(ours.keys() & inside.keys()) / max(len(ours), 1))
@@ -282,13 +333,17 @@ def test_golden_questions_are_answered_alike_by_a_follower_and_have_the_same_fir
         shelf.close()
 
 
-def follower_on(folder: Path, spec: CatalogueSpec, place: StorePlace, model: ModelId) -> EmbeddedShelf:
+def follower_on(
+    folder: Path, spec: CatalogueSpec, place: StorePlace, model: ModelId
+) -> EmbeddedShelf:
     folder.mkdir()
     save_place(folder, place)
     return EmbeddedShelf.create(folder, spec, model=model)
 
 
-def iter_puts(sample: Path, spec: CatalogueSpec, copy: Path, embedder: WordEmbedder) -> Iterator[Put]:
+def iter_puts(
+    sample: Path, spec: CatalogueSpec, copy: Path, embedder: WordEmbedder
+) -> Iterator[Put]:
     """Yield the records of a sample, each with the vector of its text."""
     shutil.copytree(sample, copy)
     assert spec.embed is not None
@@ -302,4 +357,6 @@ def iter_puts(sample: Path, spec: CatalogueSpec, copy: Path, embedder: WordEmbed
 def first_ten(searcher: Searcher, reader: ShelfReader, query: str) -> dict[str, float]:
     """Return the first records of an answer with their scores, in order."""
     best = searcher.rank(reader, query, scope=default_scope(searcher.spec), limit=10).ranking[:10]
-    return dict(zip(reader.ids([one.key for one in best]), [one.score for one in best], strict=True))
+    return dict(
+        zip(reader.ids([one.key for one in best]), [one.score for one in best], strict=True)
+    )

@@ -1,4 +1,6 @@
-"""Every search tool of every catalogue treats a blank, endless, misspelt or hopeless query alike, and says so."""
+"""Every search tool of every catalogue treats a blank, endless, misspelt or hopeless query alike,
+and says so.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,17 +18,28 @@ pytestmark = pytest.mark.row("T8")
 
 
 def search_tools(whole: Any) -> list[ToolSpec]:
-    """Return the tools that answer a query with how sure they are, also in a library without vectors."""
+    """Return the tools that answer a query with how sure they are, also in a library without
+    vectors.
+    """
     return [
         tool
         for tool in whole.gate.list_tools(LOCAL_USER)
-        if issubclass(tool.result, FoundResult) and "query" in tool.params.model_fields and tool.name != NEEDS_VECTORS
+        if issubclass(tool.result, FoundResult)
+        and "query" in tool.params.model_fields
+        and tool.name != NEEDS_VECTORS
     ]
 
 
 def test_there_are_search_tools_in_every_package(whole: Any) -> None:
     names = {tool.name for tool in search_tools(whole)}
-    assert names >= {"search", "search_anime", "search_papers", "search_documents", "judokon.search", "catalog.search"}
+    assert names >= {
+        "search",
+        "search_anime",
+        "search_papers",
+        "search_documents",
+        "judokon.search",
+        "catalog.search",
+    }
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\t\n", "\u00a0"])
@@ -54,7 +67,9 @@ def test_an_ordinary_query_has_no_such_note(whole: Any) -> None:
 
 
 @pytest.mark.row("N2")
-def test_without_vectors_that_no_record_has_all_words_is_said_first_and_few_are_shown(whole: Any) -> None:
+def test_without_vectors_that_no_record_has_all_words_is_said_first_and_few_are_shown(
+    whole: Any,
+) -> None:
     for tool in search_tools(whole):
         answer = whole.call(tool.name, query="day municipal wastewater permits")
         assert answer.structured["evidence"] == "none", tool.name
@@ -66,14 +81,18 @@ def test_without_vectors_that_no_record_has_all_words_is_said_first_and_few_are_
 
 def scores_of(value: Any) -> Iterator[list[float]]:
     """Yield the scores of every list of hits in an answer."""
-    for inner in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+    for inner in (
+        value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    ):
         yield from scores_of(inner)
     if isinstance(value, list):
         yield [hit["score"] for hit in value if isinstance(hit, dict) and "score" in hit]
 
 
 @pytest.mark.row("A2")
-@pytest.mark.parametrize("query", ["sea", "a long journey home", "space adventure", "Op. 27 No. 2", "osoto gari"])
+@pytest.mark.parametrize(
+    "query", ["sea", "a long journey home", "space adventure", "Op. 27 No. 2", "osoto gari"]
+)
 def test_scores_never_rise_down_a_list(whole: Any, query: str) -> None:
     for tool in search_tools(whole):
         for scores in scores_of(whole.structured(tool.name, query=query)):
@@ -82,10 +101,14 @@ def test_scores_never_rise_down_a_list(whole: Any, query: str) -> None:
 
 @pytest.mark.row("P2")
 @pytest.mark.parametrize(("catalogue", "count"), [("papers", 161), ("anime", 305)])
-def test_every_exact_title_is_identical_whatever_its_length(whole: Any, catalogue: str, count: int) -> None:
+def test_every_exact_title_is_identical_whatever_its_length(
+    whole: Any, catalogue: str, count: int
+) -> None:
     view = whole.app.open_catalogue(catalogue).view()
     keys = view.reader.scan(scope=WHOLE, limit=count + 1)
-    titles = [view.spec.title_of(record) for record in view.reader.fetch(keys, scope=WHOLE).values()]
+    titles = [
+        view.spec.title_of(record) for record in view.reader.fetch(keys, scope=WHOLE).values()
+    ]
     first = {title: view.search(title, scope=WHOLE, limit=1).hits[0] for title in titles}
     assert len(titles) == count
     assert [title for title, hit in first.items() if hit.label is not Label.IDENTICAL] == []

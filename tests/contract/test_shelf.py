@@ -1,4 +1,6 @@
-"""What every shelf owes its callers, over every implementation of the port and every built-in catalogue."""
+"""What every shelf owes its callers, over every implementation of the port and every built-in
+catalogue.
+"""
 
 import threading
 from dataclasses import replace
@@ -47,13 +49,17 @@ def query(text: str) -> Any:
 
 
 def test_frequencies_count_the_records_that_have_each_token(stock: Any) -> None:
-    stock.put(stock.record("one", body="A robot and a robot."), stock.record("two", body="A robot sings."))
+    stock.put(
+        stock.record("one", body="A robot and a robot."), stock.record("two", body="A robot sings.")
+    )
     robot, sings = index_tokens("robot sings")
     assert stock.shelf.reader().frequencies([robot, sings, "absent"]) == [2, 1, 0]
 
 
 def test_a_record_that_was_put_comes_back_as_it_was(stock: Any) -> None:
-    record = stock.record("one", body="A robot.", group=["Mecha"], number=2001, audiences=("staff",))
+    record = stock.record(
+        "one", body="A robot.", group=["Mecha"], number=2001, audiences=("staff",)
+    )
     stock.put(record)
     view = stock.shelf.reader()
     keys = view.find([RecordId("one")], scope=WHOLE)
@@ -61,8 +67,15 @@ def test_a_record_that_was_put_comes_back_as_it_was(stock: Any) -> None:
     assert view.ids(list(keys.values())) == ["one"]
 
 
-def test_the_names_and_the_series_of_records_are_those_of_their_fields_after_an_edit_too(stock: Any) -> None:
-    stock.put(*(stock.record(f"r{number}", title=f"The Näme\tof\nTitle {number}: Part") for number in range(3)))
+def test_the_names_and_the_series_of_records_are_those_of_their_fields_after_an_edit_too(
+    stock: Any,
+) -> None:
+    stock.put(
+        *(
+            stock.record(f"r{number}", title=f"The Näme\tof\nTitle {number}: Part")
+            for number in range(3)
+        )
+    )
     stock.put(stock.record("r1", title="Another One"))
     view = stock.shelf.reader()
     keys = view.scan(scope=WHOLE, limit=9)[::-1]
@@ -76,14 +89,18 @@ def test_the_names_and_the_series_of_records_are_those_of_their_fields_after_an_
 def test_ids_and_keys_that_do_not_exist_are_left_out(stock: Any) -> None:
     stock.put(stock.record("one"))
     view = stock.shelf.reader()
-    assert list(view.find([RecordId("none"), RecordId("one"), RecordId("\ud800")], scope=WHOLE)) == ["one"]
+    assert list(
+        view.find([RecordId("none"), RecordId("one"), RecordId("\ud800")], scope=WHOLE)
+    ) == ["one"]
     assert view.fetch([Key(10_000)], scope=WHOLE) == {}
 
 
 def test_records_come_in_key_order_whichever_were_read_before(stock: Any) -> None:
     stock.put(*(stock.record(f"n{number}", body="A robot.") for number in range(6)))
     view = stock.shelf.reader()
-    keys = list(view.find([RecordId(f"n{number}") for number in (4, 1, 5, 0, 3)], scope=WHOLE).values())
+    keys = list(
+        view.find([RecordId(f"n{number}") for number in (4, 1, 5, 0, 3)], scope=WHOLE).values()
+    )
     view.fetch(keys[2:4], scope=WHOLE)
     for asked in (keys, keys[::-1]):
         assert list(view.fetch(asked, scope=WHOLE)) == sorted(keys)
@@ -91,7 +108,9 @@ def test_records_come_in_key_order_whichever_were_read_before(stock: Any) -> Non
 
 def test_tens_of_thousands_of_keys_can_be_fetched_at_once(stock: Any) -> None:
     stock.put(stock.record("one"))
-    assert len(stock.shelf.reader().fetch([Key(number) for number in range(40_000)], scope=WHOLE)) == 1
+    assert (
+        len(stock.shelf.reader().fetch([Key(number) for number in range(40_000)], scope=WHOLE)) == 1
+    )
 
 
 def test_an_empty_shelf_answers_every_read_with_nothing(stock: Any) -> None:
@@ -132,7 +151,9 @@ def test_a_scan_in_pages_visits_every_record_once_in_key_order(stock: Any) -> No
         ("Ёжик в тумане", "ежик"),
     ],
 )
-def test_words_are_found_folded_stemmed_and_within_unspaced_scripts(stock: Any, written: str, asked: str) -> None:
+def test_words_are_found_folded_stemmed_and_within_unspaced_scripts(
+    stock: Any, written: str, asked: str
+) -> None:
     stock.put(stock.record("hit", body=written), stock.record("miss", body="something else"))
     assert stock.lexical(asked) == ["hit"]
 
@@ -167,8 +188,14 @@ def test_names_that_are_searched_apart_are_found_by_their_words_alone(stock: Any
 
 def test_records_are_ranked_by_the_words_that_they_have_however_often(stock: Any) -> None:
     stock.put(stock.record("often", body="red red red"), stock.record("both", body="red green"))
-    stock.put(stock.record("staff", body="red green", audiences=("staff",)), stock.record("none", body="blue"))
-    view, words = stock.shelf.reader(), TextQuery(terms=(("red", 1.5), ("green", 2.0), ("absent", 3.0)))
+    stock.put(
+        stock.record("staff", body="red green", audiences=("staff",)),
+        stock.record("none", body="blue"),
+    )
+    view, words = (
+        stock.shelf.reader(),
+        TextQuery(terms=(("red", 1.5), ("green", 2.0), ("absent", 3.0))),
+    )
     ranking = view.having_words(words, scope=GUEST, limit=10)
     assert list(zip(view.ids(ranking.keys.tolist()), ranking.scores.tolist(), strict=True)) == [
         ("both", 3.5),
@@ -181,7 +208,9 @@ def test_records_are_ranked_by_the_words_that_they_have_however_often(stock: Any
 def test_how_much_is_known_of_a_record_changes_with_it(stock: Any) -> None:
     if not stock.spec.known:
         return
-    stock.put(stock.record("little"), stock.record("much", body="word " * 200, group=["Mecha", "Space"]))
+    stock.put(
+        stock.record("little"), stock.record("much", body="word " * 200, group=["Mecha", "Space"])
+    )
     view = stock.shelf.reader()
     little, much = view.numbers(KNOWN_FIELD, stock.keys("little", "much")).tolist()
     assert 0 <= little < much <= 1
@@ -189,7 +218,9 @@ def test_how_much_is_known_of_a_record_changes_with_it(stock: Any) -> None:
     now = stock.shelf.reader().numbers(KNOWN_FIELD, stock.keys("little", "much")).tolist()
     assert now == pytest.approx([much, much])
     stock.shelf.rebuild()
-    assert stock.shelf.reader().numbers(KNOWN_FIELD, stock.keys("little", "much")).tolist() == pytest.approx(now)
+    assert stock.shelf.reader().numbers(
+        KNOWN_FIELD, stock.keys("little", "much")
+    ).tolist() == pytest.approx(now)
 
 
 def test_a_rarer_word_outranks_a_common_one(stock: Any) -> None:
@@ -219,7 +250,9 @@ def test_a_query_without_terms_finds_nothing(stock: Any) -> None:
 
 def test_a_scope_of_words_has_the_records_with_all_of_them_in_every_read(stock: Any) -> None:
     stock.put(stock.record("one", body="a robot in a garden"), stock.record("two", body="a robot"))
-    stock.put(stock.record("three", body="the gardens of robots"), stock.record("four", body="a garden"))
+    stock.put(
+        stock.record("three", body="the gardens of robots"), stock.record("four", body="a garden")
+    )
     scope = Scope(conditions=(AllOf(WORDS_FIELD, tuple(index_tokens("robot garden"))),))
     assert sorted(stock.lexical("story robot", scope=scope)) == ["one", "three"]
     assert sorted(stock.nearest("four", scope=scope)) == ["one", "three"]
@@ -240,14 +273,29 @@ def test_a_scope_of_keys_has_these_records_in_every_read(stock: Any) -> None:
 
 
 def test_what_the_terms_add_to_a_record_is_its_score_by_words(stock: Any) -> None:
-    stock.put(stock.record("one", body="a robot in a garden of robots"), stock.record("two", body="a robot"))
-    stock.put(stock.record("three", body="nothing of the kind"), stock.record("four", body="a garden"))
-    view, asked, keys = stock.shelf.reader(), query("robot garden story"), stock.keys("three", "one", "two")
+    stock.put(
+        stock.record("one", body="a robot in a garden of robots"),
+        stock.record("two", body="a robot"),
+    )
+    stock.put(
+        stock.record("three", body="nothing of the kind"), stock.record("four", body="a garden")
+    )
+    view, asked, keys = (
+        stock.shelf.reader(),
+        query("robot garden story"),
+        stock.keys("three", "one", "two"),
+    )
     scores = view.term_scores(asked, keys)
     ranking = view.lexical(asked, scope=WHOLE, limit=10)
     totals = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
-    assert scores.sum(axis=1).tolist() == pytest.approx([totals.get(key, 0.0) for key in keys], rel=1e-5)
-    assert (scores > 0).tolist() == [[False, False, False], [True, True, False], [True, False, False]]
+    assert scores.sum(axis=1).tolist() == pytest.approx(
+        [totals.get(key, 0.0) for key in keys], rel=1e-5
+    )
+    assert (scores > 0).tolist() == [
+        [False, False, False],
+        [True, True, False],
+        [True, False, False],
+    ]
     assert view.term_scores(asked, []).shape == (0, len(asked.terms))
     assert view.term_scores(query(" !? "), stock.keys("one")).shape == (1, 0)
 
@@ -273,7 +321,9 @@ def test_nearest_ranks_by_cosine_with_the_record_itself_first(stock: Any) -> Non
 def test_several_vectors_are_answered_in_one_call_each_with_its_own_ranking(stock: Any) -> None:
     stock.put(*(stock.record(name) for name in ("one", "two", "three")))
     view = stock.shelf.reader()
-    rankings = view.nearest(np.stack([stock.vector("three"), stock.vector("one")]), scope=WHOLE, limit=1)
+    rankings = view.nearest(
+        np.stack([stock.vector("three"), stock.vector("one")]), scope=WHOLE, limit=1
+    )
     assert [view.ids([ranking.best[0].key]) for ranking in rankings] == [["three"], ["one"]]
     assert rankings[0].best[0].score == pytest.approx(1.0, abs=1e-5)
 
@@ -296,7 +346,9 @@ def test_records_without_vectors_are_found_by_words_only(stock: Any) -> None:
 
 def test_the_vector_of_a_record_is_that_of_its_last_change(stock: Any) -> None:
     stock.put(stock.record("moved"), stock.record("emptied"), stock.record("kept"))
-    stock.apply(stock.embedded(stock.record("moved"), like="elsewhere"), Put(record=stock.record("emptied")))
+    stock.apply(
+        stock.embedded(stock.record("moved"), like="elsewhere"), Put(record=stock.record("emptied"))
+    )
     rows = stock.shelf.reader().vectors(stock.keys("moved", "emptied", "kept"))
     assert rows[0] == pytest.approx(stock.vector("elsewhere"))
     assert not rows[1].any()
@@ -306,7 +358,9 @@ def test_the_vector_of_a_record_is_that_of_its_last_change(stock: Any) -> None:
 
 
 def test_the_vectors_of_texts_are_given_as_the_model_made_them(stock: Any) -> None:
-    stock.apply(stock.embedded(stock.record("one"), like="the same"), Put(record=stock.record("two")))
+    stock.apply(
+        stock.embedded(stock.record("one"), like="the same"), Put(record=stock.record("two"))
+    )
     found = stock.shelf.reader().stored_vectors([b"the same", b"unknown"])
     assert list(found) == [b"the same"]
     assert found[b"the same"] == pytest.approx(stock.vector("the same"))
@@ -321,7 +375,9 @@ def test_the_vectors_of_no_keys_are_no_rows_of_the_right_width(stock: Any) -> No
     assert stock.shelf.reader().vectors([]).shape == (0, 16)
 
 
-def test_an_embedding_given_once_is_not_missing_afterwards_even_if_the_record_is_deleted(stock: Any) -> None:
+def test_an_embedding_given_once_is_not_missing_afterwards_even_if_the_record_is_deleted(
+    stock: Any,
+) -> None:
     writer = stock.shelf.writer()
     assert writer.missing_embeddings([b"one", b"two"]) == {b"one", b"two"}
     stock.put(stock.record("one"))
@@ -331,19 +387,25 @@ def test_an_embedding_given_once_is_not_missing_afterwards_even_if_the_record_is
     assert stock.nearest("one") == ["again"]
 
 
-def test_a_digest_without_a_vector_anywhere_is_still_missing_and_can_be_given_later(stock: Any) -> None:
+def test_a_digest_without_a_vector_anywhere_is_still_missing_and_can_be_given_later(
+    stock: Any,
+) -> None:
     named = Put(record=stock.record("one"), embedding=Embedding(digest=b"one"))
     stock.apply(named)
     assert stock.nearest("one") == []
     assert stock.shelf.writer().missing_embeddings([b"one"]) == {b"one"}
-    assert stock.shelf.writer().unchanged([named]) == {"one"}, "a vector that is still to come is no change"
+    assert stock.shelf.writer().unchanged([named]) == {"one"}, (
+        "a vector that is still to come is no change"
+    )
     assert stock.shelf.writer().unchanged([stock.embedded(stock.record("one"))]) == set()
     stock.put(stock.record("one"))
     assert stock.nearest("one") == ["one"]
 
 
 @pytest.mark.parametrize("vector", [np.ones(5, np.float32), np.full(16, np.nan, np.float32)])
-def test_a_vector_that_cannot_be_the_models_is_refused_and_nothing_is_written(stock: Any, vector: Any) -> None:
+def test_a_vector_that_cannot_be_the_models_is_refused_and_nothing_is_written(
+    stock: Any, vector: Any
+) -> None:
     wrong = Put(record=stock.record("one"), embedding=Embedding(digest=b"x", vector=vector))
     with pytest.raises(InputError, match="not one of test-model"):
         stock.apply(wrong)
@@ -370,13 +432,23 @@ def test_a_misspelt_title_is_found_and_nearly_alike(stock: Any) -> None:
 
 
 def test_the_values_of_columns_are_given_key_by_key(stock: Any) -> None:
-    stock.put(stock.record("one", group=["Mecha"], number=2000), stock.record("two"), stock.record("three"))
+    stock.put(
+        stock.record("one", group=["Mecha"], number=2000),
+        stock.record("two"),
+        stock.record("three"),
+    )
     stock.put(stock.record("three", group=["Slice of LIFE"], number=2001))
     view = stock.shelf.reader()
     keys = stock.keys("three", "two", "one")
-    assert view.terms(stock.group_field, keys) == [frozenset({"slice of life"}), frozenset(), frozenset({"mecha"})]
+    assert view.terms(stock.group_field, keys) == [
+        frozenset({"slice of life"}),
+        frozenset(),
+        frozenset({"mecha"}),
+    ]
     numbers = view.numbers(stock.number_field, keys).tolist()
-    assert numbers == pytest.approx([stock.number(2001), float("nan"), stock.number(2000)], nan_ok=True)
+    assert numbers == pytest.approx(
+        [stock.number(2001), float("nan"), stock.number(2000)], nan_ok=True
+    )
     assert view.terms(stock.group_field, []) == view.numbers(stock.number_field, []).tolist() == []
 
 
@@ -435,11 +507,18 @@ def test_a_kind_is_filtered_and_counted_like_a_field(stock: Any) -> None:
     kinds = stock.spec.kinds
     stock.put(*(stock.record(kind, kind=kind, body="robot") for kind in kinds))
     assert stock.lexical("robot", scope=where(AnyOf(KIND_FIELD, (kinds[-1],)))) == [kinds[-1]]
-    assert stock.shelf.reader().facets(KIND_FIELD, scope=WHOLE) == [FacetCount("", kind, 1) for kind in sorted(kinds)]
+    assert stock.shelf.reader().facets(KIND_FIELD, scope=WHOLE) == [
+        FacetCount("", kind, 1) for kind in sorted(kinds)
+    ]
 
 
 def test_facets_are_counted_most_frequent_first_then_by_name(stock: Any) -> None:
-    stock.put(*(stock.record(f"r{number}", group=[name]) for number, name in enumerate(["B", "C", "C", "A"])))
+    stock.put(
+        *(
+            stock.record(f"r{number}", group=[name])
+            for number, name in enumerate(["B", "C", "C", "A"])
+        )
+    )
     facets = stock.shelf.reader().facets(stock.group_field, scope=WHOLE)
     assert [(facet.value, facet.count) for facet in facets] == [("C", 2), ("A", 1), ("B", 1)]
 
@@ -453,7 +532,10 @@ def test_occurrences_say_which_visible_records_have_which_value(stock: Any) -> N
         stock.record("bare"),
     )
     view, (one, two, three, four) = stock.shelf.reader(), stock.keys("one", "two", "three", "four")
-    assert occurrences_of(view, stock.group_field, scope=STAFF) == [("Drama", [one, two, three]), ("War", [four])]
+    assert occurrences_of(view, stock.group_field, scope=STAFF) == [
+        ("Drama", [one, two, three]),
+        ("War", [four]),
+    ]
     assert occurrences_of(view, stock.group_field, scope=GUEST) == [("Drama", [one, two, three])]
     with pytest.raises(InputError, match="not counted"):
         view.occurrences(stock.number_field, scope=WHOLE)
@@ -472,7 +554,9 @@ def test_spellings_that_compare_as_equal_are_one_value_and_a_record_has_it_once(
     assert found == [("drama", [one, two, three, four]), *([("War", [one])] if has_several else [])]
 
 
-def test_a_field_that_cannot_be_filtered_is_refused_with_the_names_of_those_that_can(grouped: Any) -> None:
+def test_a_field_that_cannot_be_filtered_is_refused_with_the_names_of_those_that_can(
+    grouped: Any,
+) -> None:
     view, scope = grouped.shelf.reader(), where(AnyOf("no_such_field", ("x",)))
     known = f"filterable: {', '.join(field.name for field in grouped.spec.column_fields)}"
     reads = [
@@ -498,7 +582,9 @@ def test_a_condition_of_the_wrong_form_is_refused(grouped: Any) -> None:
         grouped.shelf.reader().count(where(Range(grouped.group_field, at_least=1)))
 
 
-def test_counting_a_field_without_values_to_count_is_refused_with_those_that_have(grouped: Any) -> None:
+def test_counting_a_field_without_values_to_count_is_refused_with_those_that_have(
+    grouped: Any,
+) -> None:
     for field in (grouped.number_field, grouped.body_field, "no_such_field"):
         with pytest.raises(InputError, match=grouped.group_field):
             grouped.shelf.reader().facets(field, scope=WHOLE)
@@ -511,9 +597,30 @@ def test_counting_a_field_without_values_to_count_is_refused_with_those_that_hav
 def guarded(stock: Any) -> Any:
     stock.put(
         stock.record("open", title="A robot", body="robot", group=["Mecha"], number=2000),
-        stock.record("marked-open", title="A robot", body="robot", group=["Mecha"], number=2000, audiences=("*",)),
-        stock.record("staff", title="A robot", body="robot", group=["Mecha"], number=2000, audiences=("Staff", "x")),
-        stock.record("board", title="A robot", body="robot", group=["Secret"], number=2000, audiences=("board",)),
+        stock.record(
+            "marked-open",
+            title="A robot",
+            body="robot",
+            group=["Mecha"],
+            number=2000,
+            audiences=("*",),
+        ),
+        stock.record(
+            "staff",
+            title="A robot",
+            body="robot",
+            group=["Mecha"],
+            number=2000,
+            audiences=("Staff", "x"),
+        ),
+        stock.record(
+            "board",
+            title="A robot",
+            body="robot",
+            group=["Secret"],
+            number=2000,
+            audiences=("board",),
+        ),
     )
     return stock
 
@@ -568,7 +675,9 @@ def test_a_put_replaces_the_record_of_that_id_under_the_same_key(stock: Any) -> 
 
 
 def test_a_delete_removes_the_record_from_every_read(stock: Any) -> None:
-    stock.put(stock.record("one", title="A robot", body="robot", group=["Mecha"]), stock.record("two"))
+    stock.put(
+        stock.record("one", title="A robot", body="robot", group=["Mecha"]), stock.record("two")
+    )
     (key,) = stock.keys("one")
     stock.delete("one")
     view = stock.shelf.reader()
@@ -607,7 +716,8 @@ def test_a_view_does_not_change_after_it_was_taken(stock: Any) -> None:
     view = stock.shelf.reader()
     before = stock.answers(view)
     stock.put(
-        stock.record("one", title="Another", body="samurai", group=["Secret"]), stock.record("four", body="robot")
+        stock.record("one", title="Another", body="samurai", group=["Secret"]),
+        stock.record("four", body="robot"),
     )
     stock.delete("two")
     stock.put(stock.record("one", title="A third", body="dragon"))
@@ -661,7 +771,9 @@ def test_hostile_text_is_kept_or_searched_without_harm(stock: Any) -> None:
     hostile = 'NUL \x00 bidi \u202e "quote" AND (OR) * ~ ^ : \\ DROP TABLE records; --'
     stock.put(stock.record("one", title=hostile, body=hostile, group=[hostile]))
     assert stock.lexical(hostile) == ["one"]
-    assert stock.lexical("\ud800 table", scope=where(AnyOf(stock.group_field, (hostile,)))) == ["one"]
+    assert stock.lexical("\ud800 table", scope=where(AnyOf(stock.group_field, (hostile,)))) == [
+        "one"
+    ]
     assert stock.titles_like(hostile) == ["one"]
 
 
@@ -675,14 +787,21 @@ ADA, BOB = Author(principal="ada", call_id="call-1"), Author(principal="bob", ca
 def changed(stock: Any) -> Any:
     """A shelf with five changes by two people, the last of them a removal."""
     writer = stock.shelf.writer()
-    writer.apply([stock.embedded(stock.record("one", body="first")), stock.embedded(stock.record("two"))], author=ADA)
+    writer.apply(
+        [stock.embedded(stock.record("one", body="first")), stock.embedded(stock.record("two"))],
+        author=ADA,
+    )
     writer.apply([stock.embedded(stock.record("one", body="second"))], author=BOB)
-    writer.apply([stock.embedded(stock.record("one", body="third")), Delete(RecordId("two"))], author=ADA)
+    writer.apply(
+        [stock.embedded(stock.record("one", body="third")), Delete(RecordId("two"))], author=ADA
+    )
     return stock
 
 
 @pytest.mark.row("Z11")
-def test_past_changes_are_listed_newest_first_with_who_made_them_and_what_was_before_and_after(changed: Any) -> None:
+def test_past_changes_are_listed_newest_first_with_who_made_them_and_what_was_before_and_after(
+    changed: Any,
+) -> None:
     started = datetime.now(UTC)
     found = changed.shelf.history().list_changes(limit=10)
     one = [changed.record("one", body=body) for body in ("first", "second", "third")]
@@ -717,11 +836,19 @@ def test_past_changes_come_in_pages_that_fit_together(changed: Any) -> None:
 def test_past_changes_can_be_had_of_one_call_and_of_one_record(changed: Any) -> None:
     history = changed.shelf.history()
     whole = history.list_changes(limit=10)
-    assert history.list_changes(limit=10, call_id="call-1") == [one for one in whole if one.author == ADA]
+    assert history.list_changes(limit=10, call_id="call-1") == [
+        one for one in whole if one.author == ADA
+    ]
     assert history.list_changes(limit=10, call_id="call-9") == []
-    assert history.list_changes(limit=10, ids=[RecordId("two")]) == [one for one in whole if one.id == "two"]
+    assert history.list_changes(limit=10, ids=[RecordId("two")]) == [
+        one for one in whole if one.id == "two"
+    ]
     assert history.list_changes(limit=1, ids=[RecordId("one")], call_id="call-2") == [whole[2]]
-    assert history.list_changes(limit=10, ids=[]) == history.list_changes(limit=10, ids=[RecordId("\ud800")]) == []
+    assert (
+        history.list_changes(limit=10, ids=[])
+        == history.list_changes(limit=10, ids=[RecordId("\ud800")])
+        == []
+    )
 
 
 def test_an_empty_shelf_has_no_past(stock: Any) -> None:
@@ -733,7 +860,9 @@ def test_an_empty_shelf_has_no_past(stock: Any) -> None:
     )
 
 
-def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earlier_one(changed: Any) -> None:
+def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earlier_one(
+    changed: Any,
+) -> None:
     history = changed.shelf.history()
     ids = [RecordId(name) for name in ("one", "two", "three")]
     assert history.versions(ids) == {"one": 4, "two": 5}
@@ -742,9 +871,14 @@ def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earl
     assert history.versions(ids, as_of=0) == history.versions([]) == {}
 
 
-def test_what_stands_under_an_id_tells_removed_records_from_those_that_never_were(changed: Any) -> None:
+def test_what_stands_under_an_id_tells_removed_records_from_those_that_never_were(
+    changed: Any,
+) -> None:
     ids = [RecordId(name) for name in ("one", "two", "three")]
-    assert changed.shelf.writer().current_or_deleted(ids) == {"one": changed.record("one", body="third"), "two": None}
+    assert changed.shelf.writer().current_or_deleted(ids) == {
+        "one": changed.record("one", body="third"),
+        "two": None,
+    }
 
 
 @pytest.mark.row("N5")
@@ -752,9 +886,14 @@ def test_what_stands_under_an_id_tells_removed_records_from_those_that_never_wer
     "expected",
     [{"one": 3}, {"one": 0}, {"one": 4, "two": 2}, {"three": 1}, {"one": 4, "three": 9}],
 )
-def test_changes_that_expect_other_versions_are_refused_whole(changed: Any, expected: dict[RecordId, int]) -> None:
+def test_changes_that_expect_other_versions_are_refused_whole(
+    changed: Any, expected: dict[RecordId, int]
+) -> None:
     before = changed.answers(changed.shelf.reader())
-    changes = [changed.embedded(changed.record("one", body="fourth")), changed.embedded(changed.record("new"))]
+    changes = [
+        changed.embedded(changed.record("one", body="fourth")),
+        changed.embedded(changed.record("new")),
+    ]
     with pytest.raises(ConflictError, match="changed since it was read"):
         changed.shelf.writer().apply(changes, expected=expected)
     assert changed.answers(changed.shelf.reader()) == before
@@ -764,7 +903,9 @@ def test_changes_that_expect_other_versions_are_refused_whole(changed: Any, expe
 @pytest.mark.row("N5")
 def test_changes_that_expect_what_is_there_are_made(changed: Any) -> None:
     put = changed.embedded(changed.record("one", body="fourth"))
-    last = changed.shelf.writer().apply([put], author=BOB, expected={RecordId("one"): 4, RecordId("two"): 5})
+    last = changed.shelf.writer().apply(
+        [put], author=BOB, expected={RecordId("one"): 4, RecordId("two"): 5}
+    )
     assert last == 6
     again = changed.embedded(changed.record("three"))
     assert changed.shelf.writer().apply([again], expected={RecordId("three"): 0}) == 7
@@ -796,7 +937,9 @@ def test_of_writers_that_expect_the_same_version_at_once_exactly_one_succeeds(st
 def test_a_writer_can_keep_others_out_for_several_steps(stock: Any) -> None:
     writer = stock.shelf.writer()
     seen: list[int] = []
-    other = threading.Thread(target=lambda: seen.append(writer.apply([stock.embedded(stock.record("other"))])))
+    other = threading.Thread(
+        target=lambda: seen.append(writer.apply([stock.embedded(stock.record("other"))]))
+    )
     with writer.exclusive():
         other.start()
         writer.apply([stock.embedded(stock.record("one"))])
@@ -808,7 +951,9 @@ def test_a_writer_can_keep_others_out_for_several_steps(stock: Any) -> None:
     assert seen == [3]
 
 
-def test_a_vector_that_comes_later_is_a_change_of_the_record_that_changes_nothing_in_it(stock: Any) -> None:
+def test_a_vector_that_comes_later_is_a_change_of_the_record_that_changes_nothing_in_it(
+    stock: Any,
+) -> None:
     record = stock.record("one")
     stock.apply(Put(record=record))
     stock.put(record)
@@ -854,7 +999,12 @@ def test_changes_made_while_a_shelf_is_checked_are_no_problem(stock: Any) -> Non
 
 
 def test_indexes_that_are_rebuilt_give_the_same_answers(stock: Any) -> None:
-    stock.put(*(stock.record(f"r{number}", body="a robot", group=["Mecha"], number=2001) for number in range(5)))
+    stock.put(
+        *(
+            stock.record(f"r{number}", body="a robot", group=["Mecha"], number=2001)
+            for number in range(5)
+        )
+    )
     view = stock.shelf.reader()
     before = stock.answers(view)
     assert stock.shelf.rebuild() == 5
@@ -890,11 +1040,18 @@ def test_a_shelf_describes_itself_as_its_reader_does(stock: Any) -> None:
 
 
 def _words_only(stock: Any, *names: str) -> None:
-    stock.apply(*(Put(record=stock.record(name), embedding=Embedding(digest=name.encode())) for name in names))
+    stock.apply(
+        *(
+            Put(record=stock.record(name), embedding=Embedding(digest=name.encode()))
+            for name in names
+        )
+    )
 
 
 @pytest.mark.row("N12")
-def test_vectors_that_come_later_are_found_without_being_changes_of_their_records(stock: Any) -> None:
+def test_vectors_that_come_later_are_found_without_being_changes_of_their_records(
+    stock: Any,
+) -> None:
     _words_only(stock, "one", "two")
     writer, before = stock.shelf.writer(), stock.shelf.reader()
     assert (before.awaiting_vectors, writer.count_unembedded(), stock.nearest("one")) == (2, 2, [])
@@ -913,12 +1070,19 @@ def test_vectors_that_come_later_are_found_without_being_changes_of_their_record
 
 
 @pytest.mark.row("N12")
-def test_a_vector_for_a_text_that_a_record_no_longer_has_is_not_taken_for_its_own(stock: Any) -> None:
+def test_a_vector_for_a_text_that_a_record_no_longer_has_is_not_taken_for_its_own(
+    stock: Any,
+) -> None:
     _words_only(stock, "one", "two")
-    stock.apply(Put(record=stock.record("one", body="rewritten"), embedding=Embedding(digest=b"rewritten")))
+    stock.apply(
+        Put(record=stock.record("one", body="rewritten"), embedding=Embedding(digest=b"rewritten"))
+    )
     stock.delete("two")
     writer = stock.shelf.writer()
-    digests, vectors = {RecordId("one"): b"one", RecordId("two"): b"two"}, {b"one": stock.vector("one")}
+    digests, vectors = (
+        {RecordId("one"): b"one", RecordId("two"): b"two"},
+        {b"one": stock.vector("one")},
+    )
     assert writer.add_vectors(digests, vectors) == 0
     writer.publish_vectors()
     assert stock.nearest("one") == []

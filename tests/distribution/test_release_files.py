@@ -1,4 +1,6 @@
-"""Bundle, registry entry and skill say what the code has (version, settings, tools) and keep their limits."""
+"""Bundle, registry entry and skill say what the code has (version, settings, tools) and keep their
+limits.
+"""
 
 import copy
 import importlib.util
@@ -12,7 +14,14 @@ from typing import Any
 import jsonschema
 import pytest
 from distribution.archive import write_zip
-from distribution.bundle import PYTHON, SOURCES, USER_CONFIG, bundle_files, manifest, pinned_versions
+from distribution.bundle import (
+    PYTHON,
+    SOURCES,
+    USER_CONFIG,
+    bundle_files,
+    manifest,
+    pinned_versions,
+)
 from distribution.project import REPO, load_project
 from distribution.registry import registry_entry
 from distribution.release import SERVER_SCHEMA, skill_files, write_sums
@@ -30,7 +39,9 @@ pytestmark = pytest.mark.row("N17")
 PROJECT = load_project("https://github.com/owner/repo")
 TOOLS = {
     tool["name"]: tool
-    for tool in json.loads((REPO / "tests/golden/all-tools.json").read_text(encoding="utf-8"))["tools"]
+    for tool in json.loads((REPO / "tests/golden/all-tools.json").read_text(encoding="utf-8"))[
+        "tools"
+    ]
 }
 DIGEST = "0" * 64
 SCHEMA = json.loads(SERVER_SCHEMA.read_text(encoding="utf-8"))
@@ -52,7 +63,8 @@ def test_the_manifest_has_the_version_and_the_tools_of_the_code() -> None:
     made = manifest(PROJECT)
     assert made["version"] == __version__
     assert {tool["name"]: tool["description"] for tool in made["tools"]} == {
-        name: TOOLS[name]["description"] for name in ("search", "fetch", "similar", "browse", "explain")
+        name: TOOLS[name]["description"]
+        for name in ("search", "fetch", "similar", "browse", "explain")
     }
     assert made["tools_generated"] is True
 
@@ -61,7 +73,10 @@ def test_every_option_of_the_bundle_reaches_the_server_and_has_a_default() -> No
     config = manifest(PROJECT)["server"]["mcp_config"]
     assert placeholders(config["env"]) == set(USER_CONFIG)
     assert placeholders(config["args"]) == set()
-    assert all("default" in option and option["title"] and option["description"] for option in USER_CONFIG.values())
+    assert all(
+        "default" in option and option["title"] and option["description"]
+        for option in USER_CONFIG.values()
+    )
     entry_point = (SOURCES / manifest(PROJECT)["server"]["entry_point"]).read_text(encoding="utf-8")
     assert all(f'"{name}"' in entry_point for name in config["env"])
 
@@ -73,19 +88,29 @@ def test_every_file_that_the_manifest_names_is_in_the_bundle(bundle: dict[str, b
     assert made["icons"] == [{"src": made["icon"], "size": f"{width}x{height}"}]
 
 
-def test_the_bundle_installs_the_wheel_in_it_with_the_versions_that_were_tested(bundle: dict[str, bytes]) -> None:
+def test_the_bundle_installs_the_wheel_in_it_with_the_versions_that_were_tested(
+    bundle: dict[str, bytes],
+) -> None:
     made = tomllib.loads(bundle["pyproject.toml"].decode())
     assert made["tool"]["uv"]["sources"]["stackroom"]["path"] in bundle
     assert made["project"]["dependencies"] == [f"stackroom=={__version__}"]
-    pins = {canonicalize_name(one.name): one for one in map(Requirement, made["tool"]["uv"]["constraint-dependencies"])}
-    declared = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    pins = {
+        canonicalize_name(one.name): one
+        for one in map(Requirement, made["tool"]["uv"]["constraint-dependencies"])
+    }
+    declared = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "dependencies"
+    ]
     for needed in map(Requirement, declared):
         (pinned,) = pins[canonicalize_name(needed.name)].specifier
         assert needed.specifier.contains(pinned.version), needed
 
 
 def test_versions_of_a_lock_file_keep_their_markers_and_leave_intel_macs_free() -> None:
-    lock = 'numpy==2.4.0 \\\n    --hash=sha256:0\nuvloop==0.23.0 ; sys_platform != "win32" \\\n    --hash=sha256:1\n'
+    lock = (
+        'numpy==2.4.0 \\\n    --hash=sha256:0\nuvloop==0.23.0 ; sys_platform != "win32" \\\n   '
+        " --hash=sha256:1\n"
+    )
     numpy, uvloop = map(Requirement, pinned_versions(lock))
     intel = {"sys_platform": "darwin", "platform_machine": "x86_64"}
     assert str(numpy.specifier) == "==2.4.0"
@@ -132,7 +157,9 @@ def test_an_option_that_the_host_left_as_a_placeholder_counts_as_not_set(
     assert load_entry_point().option("STACKROOM_HOME") == meant
 
 
-def test_the_registry_entry_follows_the_schema_and_names_commands_and_settings_that_there_are() -> None:
+def test_the_registry_entry_follows_the_schema_and_names_commands_and_settings_that_there_are() -> (
+    None
+):
     entry = registry_entry(PROJECT, bundle_sha256=DIGEST)
     jsonschema.validate(entry, SCHEMA)
     package, bundle = entry["packages"]
@@ -167,7 +194,9 @@ def test_every_address_follows_from_the_repository() -> None:
         (("packages", 1, "identifier"), "https://example.org/stackroom.mcpb"),
     ],
 )
-def test_an_entry_that_the_registry_would_refuse_is_refused(path: tuple[Any, ...], value: Any) -> None:
+def test_an_entry_that_the_registry_would_refuse_is_refused(
+    path: tuple[Any, ...], value: Any
+) -> None:
     entry = copy.deepcopy(registry_entry(PROJECT, bundle_sha256=DIGEST))
     part: Any = entry
     for step in path[:-1]:
@@ -197,9 +226,21 @@ def test_the_skill_keeps_the_limits_of_the_format() -> None:
 @pytest.mark.parametrize("path", SKILL)
 def test_the_skill_names_tools_arguments_fields_and_errors_that_there_are(path: str) -> None:
     written = set(re.findall(r"`([a-z][\w.]*)`", SKILL[path]))
-    pages = [(REPO / "docs/reference" / name).read_text(encoding="utf-8") for name in ("tools.md", "errors.md")]
-    blocks = [block for page in pages for block in re.findall(r"^```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)]
-    known = {part for page in pages for code in re.findall(r"`([^`\n]+)`", page) for part in code.split(".")}
+    pages = [
+        (REPO / "docs/reference" / name).read_text(encoding="utf-8")
+        for name in ("tools.md", "errors.md")
+    ]
+    blocks = [
+        block
+        for page in pages
+        for block in re.findall(r"^```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    ]
+    known = {
+        part
+        for page in pages
+        for code in re.findall(r"`([^`\n]+)`", page)
+        for part in code.split(".")
+    }
     known |= {word for block in blocks for word in re.findall(r"\w+", block)}
     assert written - known - TOOLS.keys() - FromFile.model_fields.keys() - {"flagged"} == set()
 

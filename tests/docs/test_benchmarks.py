@@ -14,7 +14,17 @@ BENCHMARKS = sorted((REPO / "benchmarks").glob("*.py"))
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_every_name_that_a_benchmark_imports_exists(path: Path) -> None:
-    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
-    own = [node for node in imports if (node.module or "").partition(".")[0] in ("stackroom", "stackroom_catalogues")]
+    imports = [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+    own = [
+        node
+        for node in imports
+        if (node.module or "").partition(".")[0] in ("stackroom", "stackroom_catalogues")
+    ]
     taken = [(node.module or "", name.name) for node in own for name in node.names]
-    assert [one for one in taken if not hasattr(import_module(one[0]), one[1]) and not find_spec(".".join(one))] == []
+    assert [
+        one
+        for one in taken
+        if not hasattr(import_module(one[0]), one[1]) and not find_spec(".".join(one))
+    ] == []

@@ -45,7 +45,9 @@ class Terminal(io.StringIO):
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Somebody who follows a page: a home folder of their own, with the example files, and a terminal."""
+    """Somebody who follows a page: a home folder of their own, with the example files, and a
+    terminal.
+    """
 
     home: Path
     folder: Path
@@ -59,18 +61,28 @@ class Reader:
         path.write_text(file.text, encoding="utf-8")
 
     def type(self, step: Step) -> str:
-        """Type a command; return the lines that it should have printed and did not, with what it printed."""
+        """Type a command; return the lines that it should have printed and did not, with what it
+        printed.
+        """
         words = arguments_of(step.command)
         set_here = [word for word in words if "=" in word.split("/")[0] and word[0].isupper()]
         words = words[len(set_here) :]
         with self.patch.context() as patch:
             for name, _, value in (word.partition("=") for word in set_here):
                 patch.setenv(name, value)
-            code, printed = self._run_stackroom(words[1:], step) if words[0] == "stackroom" else self._run_shell(step)
+            code, printed = (
+                self._run_stackroom(words[1:], step)
+                if words[0] == "stackroom"
+                else self._run_shell(step)
+            )
         assert code == step.exit_code, f"{step.command}: exit code {code}\n{printed}"
         missing = missing_lines(step.shown, self._as_shown(printed))
         return (
-            "\n".join([f"$ {step.command}", "lacks:", *missing, "printed:", self._as_shown(printed)]) if missing else ""
+            "\n".join(
+                [f"$ {step.command}", "lacks:", *missing, "printed:", self._as_shown(printed)]
+            )
+            if missing
+            else ""
         )
 
     def _run_stackroom(self, arguments: list[str], step: Step) -> tuple[int, str]:
@@ -101,7 +113,9 @@ class Reader:
 
 
 def install_sample(name: str, library: Path, request: pytest.FixtureRequest) -> None:
-    """Give a library a sample: anime as it is built with the model, others without vectors, which take long."""
+    """Give a library a sample: anime as it is built with the model, others without vectors, which
+    take long.
+    """
     if name == "anime":
         built = request.getfixturevalue("sample_home") / "catalogues" / name
         shutil.copytree(built, library / "catalogues" / name)
@@ -123,8 +137,17 @@ def new_reader(
         folder = home / "work"
         shutil.copytree(EXAMPLES, folder)
         (home / ".local" / "share" / "stackroom").mkdir(parents=True, mode=0o700)
-        (home / ".local" / "share" / "stackroom" / "models").symlink_to(MODEL_CACHE, target_is_directory=True)
-        for name in ("STACKROOM_HOME", "STACKROOM_MODELS", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "COLUMNS"):
+        (home / ".local" / "share" / "stackroom" / "models").symlink_to(
+            MODEL_CACHE, target_is_directory=True
+        )
+        for name in (
+            "STACKROOM_HOME",
+            "STACKROOM_MODELS",
+            "XDG_DATA_HOME",
+            "XDG_CONFIG_HOME",
+            "NO_COLOR",
+            "COLUMNS",
+        ):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.setenv("STACKROOM_MODELS", str(MODEL_CACHE))
@@ -206,7 +229,9 @@ def test_commands_that_are_not_run_are_few_and_say_why() -> None:
 
     assert sum(bool(step.not_run) for _, step in steps) <= NOT_RUN_AT_MOST
     assert [one for one in unmarked if next(iter_words(one)) not in ("stackroom", *SHELL)] == []
-    assert [step.run_by for _, step in steps if step.run_by and not (ROOT / step.run_by).is_file()] == []
+    assert [
+        step.run_by for _, step in steps if step.run_by and not (ROOT / step.run_by).is_file()
+    ] == []
 
 
 def iter_words(command: str) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""The files that deploy several servers: valid by the schemas of Compose and Kubernetes, bounded, without secrets."""
+"""The files that deploy several servers: valid by the schemas of Compose and Kubernetes, bounded,
+without secrets.
+"""
 
 import importlib.resources
 import json
@@ -37,7 +39,12 @@ def containers() -> Iterator[tuple[Any, bool]]:
 
 @pytest.mark.parametrize("name", COMPOSE)
 def test_a_compose_file_follows_the_specification(name: str) -> None:
-    packaged = importlib.resources.files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
+    packaged = (
+        importlib.resources.files("check_jsonschema")
+        / "builtin_schemas"
+        / "vendor"
+        / "compose-spec.json"
+    )
     schema = json.loads(packaged.read_text(encoding="utf-8"))
     file = yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))
     jsonschema.validate(file, schema, cls=jsonschema.Draft7Validator)
@@ -67,7 +74,11 @@ def test_containers_are_bounded_and_write_to_their_volumes_only() -> None:
 
 
 def test_there_are_three_servers_a_primary_and_a_replica() -> None:
-    replicas = {one["metadata"]["name"]: one["spec"]["replicas"] for one in objects() if one["kind"] == "StatefulSet"}
+    replicas = {
+        one["metadata"]["name"]: one["spec"]["replicas"]
+        for one in objects()
+        if one["kind"] == "StatefulSet"
+    }
     assert replicas == {"stackroom": 3, "stackroom-database": 2}
     compose = yaml.safe_load((DEPLOY / "cluster.yaml").read_text(encoding="utf-8"))["services"]
     assert set(compose) == {"db-1", "db-2", "stackroom"}

@@ -12,7 +12,11 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 def list_pages() -> list[Path]:
     """Every Markdown page of the repository that people read."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")]
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "benchmarks").rglob("*.md"),
+    ]
     return sorted(pages)
 
 
@@ -41,7 +45,9 @@ def broken_links(page: Path) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors_of(target)):
+        if not target.exists() or (
+            anchor and target.suffix == ".md" and anchor not in anchors_of(target)
+        ):
             broken.append(link)
     return broken
 
@@ -54,6 +60,8 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
 
 def test_a_link_to_a_missing_file_or_heading_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# One heading\n[a](page.md#one-heading) [b](page.md#two) [c](gone.md)\n", encoding="utf-8")
+    page.write_text(
+        "# One heading\n[a](page.md#one-heading) [b](page.md#two) [c](gone.md)\n", encoding="utf-8"
+    )
 
     assert broken_links(page) == ["page.md#two", "gone.md"]

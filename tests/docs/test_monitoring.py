@@ -1,4 +1,6 @@
-"""The files of deploy/prometheus and the page about them: valid, and about measures that a server has."""
+"""The files of deploy/prometheus and the page about them: valid, and about measures that a server
+has.
+"""
 
 import json
 import re
@@ -21,8 +23,11 @@ ENDINGS = ("_bucket", "_total", "_info")
 
 def known_names() -> set[str]:
     """Return the measures that the code writes, without the ending of a counter."""
-    sources = [Path(module.__file__ or "").read_text(encoding="utf-8") for module in (server_health, server)]
-    read = [name for source in sources for name in re.findall(r'Reading\("([a-z_]+)"', source)]
+    sources = [
+        Path(module.__file__ or "").read_text(encoding="utf-8")
+        for module in (server_health, server)
+    ]
+    read = [name for source in sources for name in re.findall(r'Reading\(\s*"([a-z_]+)"', source)]
     own = NAME.findall(Path(metrics.__file__).read_text(encoding="utf-8"))
     return {plain(name) for name in (*read, *own) if name}
 
@@ -36,7 +41,9 @@ def plain(name: str) -> str:
 def promtool(*arguments: str) -> str:
     if shutil.which("promtool") is None:
         pytest.skip("promtool is not installed (Debian: prometheus)")
-    done = subprocess.run(["promtool", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["promtool", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

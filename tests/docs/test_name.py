@@ -15,7 +15,9 @@ MAY_NAME_IT = {"CHANGELOG.md", "docs/decisions/0032-the-name.md"}
 
 
 def list_files(*arguments: str) -> set[str]:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode in (0, 1), done.stderr
     return set(done.stdout.splitlines())
 
@@ -26,7 +28,12 @@ def test_the_former_name_is_in_no_file_but_the_changelog_and_its_decision() -> N
 
 
 def test_no_address_of_an_organisation_of_our_name_is_claimed() -> None:
-    assert list_files("grep", "-ilE", r"github\.com/stackroom|io\.github\.stackroom|stackroom\.(dev|io|org)\b") == set()
+    assert (
+        list_files(
+            "grep", "-ilE", r"github\.com/stackroom|io\.github\.stackroom|stackroom\.(dev|io|org)\b"
+        )
+        == set()
+    )
 
 
 def test_the_readme_installs_from_a_clone_and_a_wheel_and_marks_the_line_for_the_index() -> None:
@@ -43,7 +50,8 @@ def test_the_readme_installs_from_a_clone_and_a_wheel_and_marks_the_line_for_the
 
 def test_nothing_tells_to_install_from_an_index_before_the_first_release() -> None:
     asked = (
-        r"(pip|pipx|uv tool) (install|upgrade)( -U| --upgrade| --force)* ['\"]?stackroom(\[|['\"` =]|$)|uvx stackroom"
+        r"(pip|pipx|uv tool) (install|upgrade)( -U| --upgrade| --force)* ['\"]?stackroom(\[|['\"`"
+        r" =]|$)|uvx stackroom"
     )
     allowed = {"README.md", "docs/install.md", "tests/docs/test_name.py"}
     assert list_files("grep", "-lE", asked) <= allowed

@@ -1,4 +1,6 @@
-"""Sizing, security, comparison and glossary: short, and in the words of the code; `test_commands` follows them."""
+"""Sizing, security, comparison and glossary: short, and in the words of the code; `test_commands`
+follows them.
+"""
 
 import re
 
@@ -27,7 +29,10 @@ def test_the_words_of_the_glossary_are_in_order() -> None:
 
 def test_the_security_model_names_permissions_that_exist() -> None:
     named = set(
-        re.findall(r"\b(?:Access|Edit|Request|View|Manage|Server)[A-Z]\w+|\bServerAdmin\b", read("security.md"))
+        re.findall(
+            r"\b(?:Access|Edit|Request|View|Manage|Server)[A-Z]\w+|\bServerAdmin\b",
+            read("security.md"),
+        )
     )
     assert named
     assert named <= {*Action}

@@ -1,4 +1,6 @@
-"""The documentation as static pages: what is copied for the generator, and what the check of its result finds."""
+"""The documentation as static pages: what is copied for the generator, and what the check of its
+result finds.
+"""
 
 import json
 from pathlib import Path
@@ -39,7 +41,9 @@ def test_a_folder_becomes_a_page_that_lists_its_files(staged: Path) -> None:
     page = (staged / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
     assert page.startswith("# docs/decisions\n")
     assert "(../../docs/decisions/0087-documentation-is-served.md)" in page
-    assert "(../docs/decisions/README.md)" in (staged / "docs" / "README.md").read_text(encoding="utf-8")
+    assert "(../docs/decisions/README.md)" in (staged / "docs" / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_every_guide_and_reference_is_in_the_order_of_the_site() -> None:
@@ -56,10 +60,15 @@ def test_every_guide_and_reference_is_in_the_order_of_the_site() -> None:
         ('<img src="gone.webp">', "leads to nothing"),
         ('<a href="https://example.org/">', ""),
         ('<script src="https://example.org/x.js">', "loads https://example.org/x.js"),
-        ('<link rel="stylesheet" href="//fonts.example.org/x.css">', "loads //fonts.example.org/x.css"),
+        (
+            '<link rel="stylesheet" href="//fonts.example.org/x.css">',
+            "loads //fonts.example.org/x.css",
+        ),
     ],
 )
-def test_a_link_to_nothing_and_a_file_of_another_server_are_found(tmp_path: Path, page: str, problem: str) -> None:
+def test_a_link_to_nothing_and_a_file_of_another_server_are_found(
+    tmp_path: Path, page: str, problem: str
+) -> None:
     site = write(tmp_path, one__index=page, other__index='<h2 id="here">')
     found = list(build_docs.check_site(site))
     assert (found == []) if not problem else (len(found) == 1 and problem in found[0])

@@ -15,7 +15,9 @@ def count_words(page: Path) -> int:
 
 
 def test_no_guide_is_longer_than_a_reader_has_time_for() -> None:
-    guides = {page.name: count_words(page) for page in DOCS.glob("*.md") if page.name not in NO_GUIDE}
+    guides = {
+        page.name: count_words(page) for page in DOCS.glob("*.md") if page.name not in NO_GUIDE
+    }
     assert {name: words for name, words in guides.items() if words > GUIDE_WORDS} == {}
 
 

@@ -35,7 +35,11 @@ def test_the_workflow_runs_all_that_ci_runs() -> None:
     assert wanted
 
 
-WORKFLOWS = (".github/workflows/ci.yml", ".github/workflows/release.yml", "deploy/publish-catalogue.yaml")
+WORKFLOWS = (
+    ".github/workflows/ci.yml",
+    ".github/workflows/release.yml",
+    "deploy/publish-catalogue.yaml",
+)
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
@@ -44,11 +48,15 @@ def test_every_action_is_pinned_by_its_hash_and_keeps_no_credentials(name: str) 
     used = re.findall(r"uses: (\S+)", text)
     assert used
     assert [one for one in used if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one)] == []
-    assert text.count("persist-credentials: false") == sum(one.startswith("actions/checkout@") for one in used)
+    assert text.count("persist-credentials: false") == sum(
+        one.startswith("actions/checkout@") for one in used
+    )
 
 
 def test_the_signing_key_is_in_a_job_that_installs_no_package() -> None:
-    jobs = YAML(typ="safe").load((ROOT / "deploy/publish-catalogue.yaml").read_text(encoding="utf-8"))["jobs"]
+    jobs = YAML(typ="safe").load(
+        (ROOT / "deploy/publish-catalogue.yaml").read_text(encoding="utf-8")
+    )["jobs"]
     with_secrets = {name: str(job) for name, job in jobs.items() if "secrets." in str(job)}
     assert list(with_secrets) == ["sign"]
     assert "pip " not in with_secrets["sign"]
@@ -56,7 +64,9 @@ def test_the_signing_key_is_in_a_job_that_installs_no_package() -> None:
 
 
 def test_a_release_is_built_checked_attested_and_published_in_this_order() -> None:
-    jobs = YAML(typ="safe").load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))["jobs"]
+    jobs = YAML(typ="safe").load(
+        (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    )["jobs"]
     assert {name: job.get("needs") for name, job in jobs.items()} == {
         "build": None,
         "attest": "build",
@@ -71,4 +81,7 @@ def test_the_readme_begins_with_the_two_commands_of_a_clone() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
 
     assert text.startswith("# Stackroom\n")
-    assert re.findall(r"^```.*?\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[0] == "make serve\nmake test\n"
+    assert (
+        re.findall(r"^```.*?\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[0]
+        == "make serve\nmake test\n"
+    )

@@ -32,10 +32,16 @@ def test_the_calls_that_an_assistant_makes_are_answered_as_shown(tmp_path, monke
             asked = orjson.loads(call)
             answer = library.call(asked["name"], **asked["arguments"])
             assert answer.structured is not None
-            found = [f"{hit['title']}: {in_words(hit['fields'])}" for hit in answer.structured.get("results", ())]
+            found = [
+                f"{hit['title']}: {in_words(hit['fields'])}"
+                for hit in answer.structured.get("results", ())
+            ]
             assert missing_lines(tuple(shown.splitlines()), "\n".join(found) or answer.text) == []
 
 
 def in_words(fields: dict[str, Any]) -> str:
-    values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in fields.items()}
+    values = {
+        name: ", ".join(value) if isinstance(value, list) else value
+        for name, value in fields.items()
+    }
     return " · ".join(f"{name}: {value}" for name, value in values.items())

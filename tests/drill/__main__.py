@@ -1,8 +1,9 @@
 """A year of running a server, in one sitting: `make drill`.
 
-Accounts, jobs, backups, a backup that fails, a database that is restored under a running server, an upgrade from an
-early commit and the way back, a disk that fills, and many clients at once. After each step the four places that tell of
-it are asked: `/health`, `stackroom doctor`, `/metrics` and the audit log. It ends with 0 where each told what it must.
+Accounts, jobs, backups, a backup that fails, a database that is restored under a running server, an
+upgrade from an early commit and the way back, a disk that fills, and many clients at once. After
+each step the four places that tell of it are asked: `/health`, `stackroom doctor`, `/metrics` and
+the audit log. It ends with 0 where each told what it must.
 """
 
 import argparse
@@ -21,18 +22,26 @@ from drill.world import made_world
 def main() -> int:
     """Take every step, or those that are named, and print the table."""
     parser = argparse.ArgumentParser(prog="drill", description=__doc__)
-    parser.add_argument("--step", action="append", help="only steps whose name has this in it; can be repeated")
+    parser.add_argument(
+        "--step", action="append", help="only steps whose name has this in it; can be repeated"
+    )
     parser.add_argument("--clients", type=int, default=200, help="how many call at once (200)")
     parser.add_argument("--seconds", type=float, default=30, help="for how long they do (30)")
-    parser.add_argument("--nights", type=int, default=12, help="how many nights with jobs and a backup (12)")
-    parser.add_argument("--former", type=Path, help="a checkout of the early commit that is installed already")
+    parser.add_argument(
+        "--nights", type=int, default=12, help="how many nights with jobs and a backup (12)"
+    )
+    parser.add_argument(
+        "--former", type=Path, help="a checkout of the early commit that is installed already"
+    )
     parser.add_argument("--folder", type=Path, help="work here; by default in a temporary folder")
     parser.add_argument("--report", type=Path, help="write the table to this file too, as Markdown")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda received, _frame: sys.exit(128 + received))
     drill, began = Drill(), time.monotonic()
     with (
-        tempfile.TemporaryDirectory(prefix="stackroom-drill-", ignore_cleanup_errors=True) as temporary,
+        tempfile.TemporaryDirectory(
+            prefix="stackroom-drill-", ignore_cleanup_errors=True
+        ) as temporary,
         made_world(options.folder or Path(temporary), options) as world,
     ):
         for name, take in STEPS.items():

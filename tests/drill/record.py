@@ -75,7 +75,10 @@ class Drill:
         return "\n".join(self._lines(minutes)) + "\n"
 
     def _lines(self, minutes: float) -> Iterator[str]:
-        yield f"{minutes:.0f} minutes, {len(self.steps)} steps; not as it must be: {len(self.problems()) or 'nothing'}."
+        yield (
+            f"{minutes:.0f} minutes, {len(self.steps)} steps; not as it must be:"
+            f" {len(self.problems()) or 'nothing'}."
+        )
         yield ""
         yield f"| step | {' | '.join(PLACES)} | figures | took |"
         yield "|---|" + "---|" * (len(PLACES) + 2)

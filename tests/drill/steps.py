@@ -34,22 +34,36 @@ def keep_accounts(world: World, step: Step) -> None:
     world.add_user("ed", "editor")
     world.must_run("role", "add", "staff", "--allow", "AccessCatalog")
     world.must_run("access", "restrict", TABLE, "--user", "bob", "--user", "ed")
-    hidden, seen = (world.call("search", user=user, query="oak", catalogue=TABLE) for user in ("ann", "bob"))
-    step.require(hidden.status_code == 404 and seen.status_code == 200, "bob sees what ann does not")
+    hidden, seen = (
+        world.call("search", user=user, query="oak", catalogue=TABLE) for user in ("ann", "bob")
+    )
+    step.require(
+        hidden.status_code == 404 and seen.status_code == 200, "bob sees what ann does not"
+    )
     world.must_run("access", "open", TABLE)
     world.must_run("user", "disable", "eve")
     refused = world.call("search", user="eve", query="oak")
     step.require(refused.status_code == 401, f"eve is disabled and gets {refused.status_code}")
     step.see("health", "ok", ok=not world.health())
-    step.see("doctor", "control database works", ok=not [line for line in world.doctor() if "control" in line])
+    step.see(
+        "doctor",
+        "control database works",
+        ok=not [line for line in world.doctor() if "control" in line],
+    )
     ends = world.metric("token_expiry_timestamp_seconds", user="bob")
     step.see("metrics", "token_expiry_timestamp_seconds", ok=ends and ends > time.time())
     rows = {row["operation"] for row in world.audit("-n", "50")}
-    step.see("audit", "every change has a row", ok={"account/create_user", "account/restrict_catalogue"} <= rows)
+    step.see(
+        "audit",
+        "every change has a row",
+        ok={"account/create_user", "account/restrict_catalogue"} <= rows,
+    )
 
 
 def live_through_a_year(world: World, step: Step) -> None:
-    """Let people edit by day, and run a job and a backup each night; the whole chain of the audit must hold."""
+    """Let people edit by day, and run a job and a backup each night; the whole chain of the audit
+    must hold.
+    """
     kept = world.home / "backups"
     for night in range(world.options.nights):
         edited = _edit(world, night, f"{WORDS[night % 7]} of night {night}")
@@ -70,7 +84,9 @@ def live_through_a_year(world: World, step: Step) -> None:
     again = world.folder / "again"
     world.must_run("restore", str(kept), home=again)
     last = world.must_run("get", TABLE, f"Wine {world.options.nights - 1}", home=again)
-    step.require(f"of night {world.options.nights - 1}" in last, "a restored copy has the last edit")
+    step.require(
+        f"of night {world.options.nights - 1}" in last, "a restored copy has the last edit"
+    )
     step.require(world.run("audit", "verify", home=again).returncode == 0, "and a whole audit")
     shutil.rmtree(again)
 
@@ -105,7 +121,9 @@ def restore_accounts(world: World, step: Step) -> None:
     assert backup is not None
     control = world.home / "control.sqlite"
     world.must_run("user", "disable", "ann")
-    step.require(world.call("search", user="ann", query="oak").status_code == 401, "ann is disabled")
+    step.require(
+        world.call("search", user="ann", query="oak").status_code == 401, "ann is disabled"
+    )
     copy = Path(shutil.copy2(backup / "control.sqlite", world.home / "restored.sqlite"))
     for suffix in ("", "-wal", "-shm"):
         control.with_name(f"control.sqlite{suffix}").unlink(missing_ok=True)
@@ -113,7 +131,9 @@ def restore_accounts(world: World, step: Step) -> None:
     assert world.server is not None
     url = world.server.url
     step.require(
-        wait_for(lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 503, NOTICED_S),
+        wait_for(
+            lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 503, NOTICED_S
+        ),
         f"while it is away, /health/ready is 503 after {time.monotonic() - began:.1f} s",
     )
     away = world.call("search", query="oak")
@@ -123,7 +143,9 @@ def restore_accounts(world: World, step: Step) -> None:
     step.say(f"doctor meanwhile: {bad}")
     os.rename(copy, control)
     began = time.monotonic()
-    is_back = wait_for(lambda: world.call("search", user="ann", query="oak").status_code == 200, NOTICED_S)
+    is_back = wait_for(
+        lambda: world.call("search", user="ann", query="oak").status_code == 200, NOTICED_S
+    )
     step.require(is_back, f"the restored accounts are used after {time.monotonic() - began:.1f} s")
     world.must_run("user", "disable", "bob")
     refused = world.call("search", user="bob", query="oak").status_code
@@ -138,34 +160,46 @@ def restore_accounts(world: World, step: Step) -> None:
 
 
 def upgrade(world: World, step: Step) -> None:
-    """Take over a library of an early commit, and see that its program refuses what it cannot read."""
+    """Take over a library of an early commit, and see that its program refuses what it cannot
+    read.
+    """
     former = world.options.former or _install_former(world.folder / "former", step)
     if former is None:
         step.skipped = f"commit {FORMER_COMMIT} cannot be installed here"
         return
     home, run = world.folder / "taken-over", _former_program(former)
     table = write_table(world.folder / "old.csv", 60)
-    for arguments in (("add", str(table), "--yes", "--no-embed"), ("user", "add", "ida", "--role", "user")):
+    for arguments in (
+        ("add", str(table), "--yes", "--no-embed"),
+        ("user", "add", "ida", "--role", "user"),
+    ):
         done = run(home, *arguments)
         assert done.returncode == 0, f"{arguments}: {done.stderr[-400:]}"
     token = run(home, "token", "add", "t", "--user", "ida").stdout.strip()
     before = run(home, "search", "old", "oak", "--json")
     found = world.must_run("search", "old", "oak", "--json", home=home)
     step.require('"Wine ' in found and before.returncode == 0, "the library is searched as it is")
-    step.require(run(home, "list").returncode == 0, "the former program still reads it after a search")
+    step.require(
+        run(home, "list").returncode == 0, "the former program still reads it after a search"
+    )
     server, world.server = world.server, None
     kept, world.home = world.home, home
     try:
         world.tokens["ida"] = token
         world.start()
-        step.require(world.call("search", user="ida", query="oak").status_code == 200, "the former token works")
+        step.require(
+            world.call("search", user="ida", query="oak").status_code == 200,
+            "the former token works",
+        )
         world.add_user("root", "admin")
         step.see("health", "ok", ok=not world.health())
         bad = [line for line in world.doctor() if "job backup" not in line and "embed" not in line]
         step.see("doctor", "ok", ok=not bad)
         step.say(f"doctor: {bad}")
         layout = world.metric("build_info", accounts_layout="10")
-        step.see("metrics", "build_info with layouts", ok=layout == 1 or world.total("build_info") == 1)
+        step.see(
+            "metrics", "build_info with layouts", ok=layout == 1 or world.total("build_info") == 1
+        )
         users = {row["user"] for row in world.audit("-n", "50")}
         whole = world.run("audit", "verify").returncode == 0
         step.see("audit", "one chain over both versions", ok="ida" in users and whole)
@@ -173,7 +207,9 @@ def upgrade(world: World, step: Step) -> None:
         copies = [path.name for path in home.glob("control.sqlite.layout-*")]
         step.require(copies, f"a copy of the former accounts is kept: {copies}")
         back = run(home, "user", "list")
-        step.require(back.returncode != 0 and "newer" in back.stderr, f"back: {back.stderr.strip()[:150]}")
+        step.require(
+            back.returncode != 0 and "newer" in back.stderr, f"back: {back.stderr.strip()[:150]}"
+        )
         step.count(f"the former program says: “{back.stderr.strip().splitlines()[-1][:120]}”")
         still = run(home, "search", "old", "oak")
         step.count(f"its search ends with {still.returncode}")
@@ -184,53 +220,83 @@ def upgrade(world: World, step: Step) -> None:
 
 
 def fill_the_disk(world: World, step: Step) -> None:
-    """Fill the disk under a running server: reads go on, writes are refused, and nothing is called damaged."""
+    """Fill the disk under a running server: reads go on, writes are refused, and nothing is called
+    damaged.
+    """
     if world.disk is None:
         step.skipped = "mounting a small disk needs root"
         return
     with filled(world.disk):
         step.require(wait_for(lambda: "disk" in world.health(), TOLD_S), "the disk is full")
-        step.see("health", f"disk: {world.health().get('disk', '')[:60]}", ok="disk" in world.health())
+        step.see(
+            "health", f"disk: {world.health().get('disk', '')[:60]}", ok="disk" in world.health()
+        )
         bad = world.doctor()
         step.see("doctor", "BAD disk, no catalogue", ok=any("disk" in line for line in bad))
         step.require(not any(TABLE in line for line in bad), "no catalogue is called damaged")
         step.see("metrics", 'part_ok{part="disk"} 0', ok=world.metric("part_ok", part="disk") == 0)
-        reads = [world.call("search", query=f"{word} {country}") for word in WORDS for country in COUNTRIES]
+        reads = [
+            world.call("search", query=f"{word} {country}")
+            for word in WORDS
+            for country in COUNTRIES
+        ]
         answers = Counter(answer.status_code for answer in reads)
         step.require(answers == {200: len(reads)}, f"reads: {dict(answers)}")
-        step.require(world.run("search", TABLE, "lamp").returncode == 0, "the command line searches")
+        step.require(
+            world.run("search", TABLE, "lamp").returncode == 0, "the command line searches"
+        )
         edited = _edit(world, 1, "without room")
-        step.require(edited.status_code == 503, f"an edit gets {edited.status_code}: {edited.text[:120]}")
+        step.require(
+            edited.status_code == 503, f"an edit gets {edited.status_code}: {edited.text[:120]}"
+        )
     step.require(wait_for(lambda: not world.health(), TOLD_S), "all is well once there is room")
     step.require(_edit(world, 1, "with room").status_code == 200, "the same edit is made")
     rows = world.audit("--tool", "catalog.mutate", "-n", "5")
     whole = world.run("audit", "verify").returncode == 0
-    step.see("audit", "the edit; the chain is whole", ok=rows and rows[0]["outcome"] == "ok" and whole)
+    step.see(
+        "audit", "the edit; the chain is whole", ok=rows and rows[0]["outcome"] == "ok" and whole
+    )
 
 
 def be_overrun(world: World, step: Step) -> None:
     """Let many clients call at once: each gets an answer, or is told at once when to come again."""
     world.must_run("user", "role", "ed", "editor")
-    before = world.total("calls_total", outcome="overloaded") + world.total("calls_total", outcome="limited")
+    before = world.total("calls_total", outcome="overloaded") + world.total(
+        "calls_total", outcome="limited"
+    )
     assert world.server is not None
     ends_at = time.monotonic() + world.options.seconds
     with ThreadPoolExecutor(world.options.clients) as pool:
         url, token = world.server.url, world.tokens["root"]
-        calls = [pool.submit(_client, url, token, number, ends_at) for number in range(world.options.clients)]
+        calls = [
+            pool.submit(_client, url, token, number, ends_at)
+            for number in range(world.options.clients)
+        ]
         told = [one for call in calls for one in call.result()]
     outcomes = Counter(outcome for outcome, _took in told)
     answered = sorted(took for outcome, took in told if outcome == "200")
     refused = sorted(took for outcome, took in told if outcome in ("429", "503"))
-    step.count(f"{len(told):,} calls of {world.options.clients} clients: {dict(outcomes.most_common())}")
+    step.count(
+        f"{len(told):,} calls of {world.options.clients} clients: {dict(outcomes.most_common())}"
+    )
     for name, times in (("answered", answered), ("refused", refused)):
         if times:
             cuts = statistics.quantiles(times, n=20) if len(times) > 1 else [times[0]] * 19
             step.count(f"{name}: p50 {cuts[9]:.1f} s, p95 {cuts[18]:.1f} s")
-    step.require(set(outcomes) <= {"200", "429", "503"}, "each has an answer; each refusal says when to come again")
+    step.require(
+        set(outcomes) <= {"200", "429", "503"},
+        "each has an answer; each refusal says when to come again",
+    )
     step.see("health", "ok after it", ok=wait_for(lambda: not world.health(), TOLD_S))
     step.see("doctor", "ok", ok=not world.doctor())
-    after = world.total("calls_total", outcome="overloaded") + world.total("calls_total", outcome="limited")
-    step.see("metrics", f"calls_total, {after - before:.0f} refused", ok=bool(refused) == (after > before))
+    after = world.total("calls_total", outcome="overloaded") + world.total(
+        "calls_total", outcome="limited"
+    )
+    step.see(
+        "metrics",
+        f"calls_total, {after - before:.0f} refused",
+        ok=bool(refused) == (after > before),
+    )
     whole = world.run("audit", "verify").returncode == 0
     step.see("audit", "the chain is whole", ok=whole)
 
@@ -247,7 +313,9 @@ def be_killed(world: World, step: Step) -> None:
     step.see("doctor", "ok", ok=not world.doctor())
     step.see("metrics", "ready 1", ok=world.metric("ready") == 1)
     rows = world.audit("--tool", "catalog.mutate", "-n", "1")
-    step.see("audit", "the edit has its row", ok=rows and world.run("audit", "verify").returncode == 0)
+    step.see(
+        "audit", "the edit has its row", ok=rows and world.run("audit", "verify").returncode == 0
+    )
 
 
 STEPS: dict[str, Callable[[World, Step], None]] = {
@@ -263,11 +331,15 @@ STEPS: dict[str, Callable[[World, Step], None]] = {
 
 
 def _edit(world: World, number: int, notes: str) -> httpx.Response:
-    return world.call("catalog.mutate", user="root", action="update", id=f"Wine {number}", fields={"notes": notes})
+    return world.call(
+        "catalog.mutate", user="root", action="update", id=f"Wine {number}", fields={"notes": notes}
+    )
 
 
 def _client(url: str, token: str, number: int, ends_at: float) -> list[tuple[str, float]]:
-    """Call again and again, as politely as a client does that reads `Retry-After`; return what came of each call."""
+    """Call again and again, as politely as a client does that reads `Retry-After`; return what came
+    of each call.
+    """
     told = []
     with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=120) as client:
         while time.monotonic() < ends_at:
@@ -282,21 +354,32 @@ def _client(url: str, token: str, number: int, ends_at: float) -> list[tuple[str
             outcome = f"{answer.status_code}{' without Retry-After' if is_silent else ''}"
             told.append((outcome, time.monotonic() - began))
             if answer.status_code != 200:
-                time.sleep(min(float(answer.headers.get("retry-after", 1)), max(0.0, ends_at - time.monotonic())))
+                time.sleep(
+                    min(
+                        float(answer.headers.get("retry-after", 1)),
+                        max(0.0, ends_at - time.monotonic()),
+                    )
+                )
     return told
 
 
 def _install_former(folder: Path, step: Step) -> Path | None:
-    """Install the early commit in an environment of its own; return its folder, None where that cannot be done."""
+    """Install the early commit in an environment of its own; return its folder, None where that
+    cannot be done.
+    """
     folder.mkdir()
     archive = subprocess.run(["git", "archive", FORMER_COMMIT], capture_output=True, check=False)
     if archive.returncode != 0:
         return None
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
     step.say(f"installing commit {FORMER_COMMIT}")
-    environment = {name: value for name, value in os.environ.items() if name not in ("VENV", "PYTHONPATH")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("VENV", "PYTHONPATH")
+    }
     command = ["sh", "scripts/environment.sh", "serving"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     return folder if done.returncode == 0 else None
 
 
@@ -304,8 +387,13 @@ def _former_program(former: Path) -> Callable[..., subprocess.CompletedProcess[s
     def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         settings = {"HOME": str(home), "OFFLINE": "1"}
-        environment = {**kept, **{f"{FORMER_NAME.upper()}_{name}": value for name, value in settings.items()}}
+        environment = {
+            **kept,
+            **{f"{FORMER_NAME.upper()}_{name}": value for name, value in settings.items()},
+        }
         command = [str(former / ".venv/bin" / FORMER_NAME), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=600
+        )
 
     return run

@@ -1,4 +1,6 @@
-"""The world of a drill: a library on a small disk, a server with accounts, and the four places that tell how it is."""
+"""The world of a drill: a library on a small disk, a server with accounts, and the four places that
+tell how it is.
+"""
 
 import argparse
 import json
@@ -33,16 +35,24 @@ class World:
     folder: Path
     home: Path
     disk: Path | None
-    """The mount point of the small disk that the library is on; None where none could be mounted."""
+    """The mount point of the small disk that the library is on; None where none could be
+    mounted.
+    """
     options: argparse.Namespace
     server: ServerProcess | None = None
     tokens: dict[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command on the library."""
-        environment = {**os.environ, "STACKROOM_HOME": str(home or self.home), "STACKROOM_OFFLINE": "1"}
+        environment = {
+            **os.environ,
+            "STACKROOM_HOME": str(home or self.home),
+            "STACKROOM_OFFLINE": "1",
+        }
         command = [*STACKROOM, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=600
+        )
 
     def must_run(self, *arguments: str, home: Path | None = None) -> str:
         """Run a command that must succeed, and return what it wrote."""
@@ -59,7 +69,9 @@ class World:
         """Send a request in the name of a user."""
         assert self.server is not None
         headers = {"Authorization": f"Bearer {self.tokens[user]}"}
-        return httpx.request(method, f"{self.server.url}{path}", headers=headers, timeout=120, **options)
+        return httpx.request(
+            method, f"{self.server.url}{path}", headers=headers, timeout=120, **options
+        )
 
     def call(self, tool: str, *, user: str = "root", **arguments: Any) -> httpx.Response:
         """Call a tool."""
@@ -69,12 +81,18 @@ class World:
 
     def health(self) -> dict[str, str]:
         """Return the parts that `/health` calls degraded, with the reasons."""
-        return {one["part"]: one["reason"] for one in self.send("GET", "/health").json()["degraded"]}
+        return {
+            one["part"]: one["reason"] for one in self.send("GET", "/health").json()["degraded"]
+        }
 
     def doctor(self, home: Path | None = None) -> list[str]:
-        """Return what `stackroom doctor` calls bad, but for the model, which a drill does without."""
+        """Return what `stackroom doctor` calls bad, but for the model, which a drill does
+        without.
+        """
         lines = self.run("doctor", home=home).stdout.splitlines()
-        return [line for line in lines if line.startswith("BAD") and not line.startswith("BAD embedder")]
+        return [
+            line for line in lines if line.startswith("BAD") and not line.startswith("BAD embedder")
+        ]
 
     def metric(self, name: str, **labels: str) -> float | None:
         """Return a metric; None where it is not told."""
@@ -86,7 +104,11 @@ class World:
 
     def _told(self, name: str, labels: Mapping[str, str]) -> list[float]:
         found = (SAMPLE.fullmatch(line) for line in self.send("GET", "/metrics").text.splitlines())
-        told = [(dict(LABEL.findall(one[2] or "")), float(one[3])) for one in found if one and one[1] == name]
+        told = [
+            (dict(LABEL.findall(one[2] or "")), float(one[3]))
+            for one in found
+            if one and one[1] == name
+        ]
         return [value for known, value in told if labels.items() <= known.items()]
 
     def audit(self, *filters: str) -> list[Mapping[str, Any]]:
@@ -97,7 +119,10 @@ class World:
 
     def start(self) -> None:
         """Start the server."""
-        unlimited = {"STACKROOM_READ_PER_MINUTE": "1000000", "STACKROOM_WRITE_PER_MINUTE": "1000000"}
+        unlimited = {
+            "STACKROOM_READ_PER_MINUTE": "1000000",
+            "STACKROOM_WRITE_PER_MINUTE": "1000000",
+        }
         self.server = ServerProcess(self.home, environment={"STACKROOM_OFFLINE": "1", **unlimited})
 
     def stop(self) -> None:
@@ -143,7 +168,8 @@ def made_world(folder: Path, options: argparse.Namespace) -> Iterator[World]:
 def write_table(path: Path, rows: int = ROWS) -> Path:
     """Write a table of wines."""
     lines = [
-        f"Wine {number},{COUNTRIES[number % 5]},{5 + number % 40},{WORDS[number % 7]} and {WORDS[number % 3]}"
+        f"Wine {number},{COUNTRIES[number % 5]},{5 + number % 40},{WORDS[number % 7]} and"
+        f" {WORDS[number % 3]}"
         for number in range(rows)
     ]
     path.write_text("\n".join(["name,country,price,notes", *lines]) + "\n")

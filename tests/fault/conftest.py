@@ -1,4 +1,5 @@
-"""What the tests of hostile input share: a server with two users, and clients that say anything and notice everything.
+"""What the tests of hostile input share: a server with two users, and clients that say anything and
+notice everything.
 
 None of these clients is one that a library would let us write: they send what is wrong on purpose.
 """
@@ -53,10 +54,16 @@ def besieged(besiege: Callable[[], Besieged]) -> Iterator[Besieged]:
 
 @pytest.fixture(scope="session")
 def channels(besieged: Besieged, plain_home: Path) -> Iterator[Channels]:
-    """MCP connections of every kind: those of alice to the besieged server, and standard input and output."""
+    """MCP connections of every kind: those of alice to the besieged server, and standard input and
+    output.
+    """
 
     def open_channel(transport: str, era: str) -> Channel:
-        return LineChannel(plain_home, era) if transport == "stdio" else besieged.channel(transport, era)
+        return (
+            LineChannel(plain_home, era)
+            if transport == "stdio"
+            else besieged.channel(transport, era)
+        )
 
     found = Channels(open_channel)
     yield found

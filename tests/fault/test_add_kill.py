@@ -1,4 +1,6 @@
-"""`stackroom add`, killed again and again: nothing is lost or doubled, and what was embedded is not embedded again."""
+"""`stackroom add`, killed again and again: nothing is lost or doubled, and what was embedded is not
+embedded again.
+"""
 
 import json
 import os
@@ -26,12 +28,23 @@ REQUESTS = -(-ROWS // EmbeddingSettings().batch_size)
 """How many requests an undisturbed build makes."""
 
 KILLS = sorted(random.Random(20261115).sample(range(1, REQUESTS), 3))
-"""The requests at which the build is killed: each a little later than the one before, so that every run gets on."""
+"""The requests at which the build is killed: each a little later than the one before, so that every
+run gets on.
+"""
 
 
 def rows() -> Iterator[dict[str, Any]]:
     words = random.Random(7)
-    subjects = ["robots", "witches", "bakers", "pirates", "ghosts", "teachers", "detectives", "gardeners"]
+    subjects = [
+        "robots",
+        "witches",
+        "bakers",
+        "pirates",
+        "ghosts",
+        "teachers",
+        "detectives",
+        "gardeners",
+    ]
     for number in range(ROWS):
         yield {
             "title": f"Story {number:04}",
@@ -62,7 +75,13 @@ class Builds:
 
     def start(self, *arguments: str) -> Started:
         env = {**os.environ, "STACKROOM_HOME": str(self.home), **self.server.environment()}
-        return launch([*STACKROOM, *arguments], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return launch(
+            [*STACKROOM, *arguments],
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def add(self) -> subprocess.CompletedProcess[str]:
         return self.run("add", str(self.file), "--as", "anime", "--json")
@@ -83,7 +102,9 @@ class Builds:
         return subprocess.CompletedProcess((), started[0].returncode, output, errors)
 
     def require_whole(self, open_library: Callable[[Settings], Any]) -> None:
-        """Require that each row is a record, once, with its vector, and that the doctor finds nothing."""
+        """Require that each row is a record, once, with its vector, and that the doctor finds
+        nothing.
+        """
         with open_library(Settings(home=self.home)) as library:
             reader = library.app.open_catalogue("anime").shelf.reader()
             keys = reader.scan(scope=WHOLE, limit=ROWS + 1)
@@ -96,7 +117,9 @@ class Builds:
         assert examined.returncode == 0
 
     def require_searchable(self, open_library: Callable[[Settings], Any]) -> None:
-        """Require that every record is found by its words, and that a search says how many are found by meaning."""
+        """Require that every record is found by its words, and that a search says how many are
+        found by meaning.
+        """
         with open_library(Settings(home=self.home)) as library:
             view = library.app.open_catalogue("anime").view()
             assert view.reader.count(WHOLE) == ROWS
@@ -108,7 +131,9 @@ class Builds:
 
     def count_vectors(self) -> int:
         """Return how many texts have a vector in the store."""
-        with closing(apsw.Connection(str(self.home / "catalogues" / "anime" / "records.sqlite"))) as db:
+        with closing(
+            apsw.Connection(str(self.home / "catalogues" / "anime" / "records.sqlite"))
+        ) as db:
             return int(db.execute("SELECT count(*) FROM embeddings").get)
 
     def has_all_vectors(self) -> bool:
@@ -119,7 +144,9 @@ class Builds:
 
     @property
     def stories(self) -> dict[str, int]:
-        """How often the text of each record was embedded; titles and probes of the calibration are left out."""
+        """How often the text of each record was embedded; titles and probes of the calibration are
+        left out.
+        """
         return {text: count for text, count in self.server.texts.items() if text.count(".") > 1}
 
     @property
@@ -156,7 +183,10 @@ def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
 ) -> None:
     process = builds.start("add", str(builds.file), "--as", "anime", "--json")
     store = builds.home / "catalogues" / "anime" / "records.sqlite"
-    wait_until(lambda: process.poll() is not None or (store.exists() and builds.has_all_vectors()), every_s=0.002)
+    wait_until(
+        lambda: process.poll() is not None or (store.exists() and builds.has_all_vectors()),
+        every_s=0.002,
+    )
     process.kill()
     process.communicate()
     finished = builds.add()
@@ -172,7 +202,10 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
     stopped = builds.add_until(REQUESTS // 2, signal.SIGINT)
     assert stopped.returncode == 130
     assert 0 <= stopped.stderr.find("stopping …") < stopped.stderr.find("stopped;")
-    assert f"everything finished so far is kept: the {ROWS} records of 'anime' can be searched" in stopped.stderr
+    assert (
+        f"everything finished so far is kept: the {ROWS} records of 'anime' can be searched"
+        in stopped.stderr
+    )
     assert "of them by meaning; to go on, run the same command again" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     finished = builds.add()
@@ -202,7 +235,9 @@ def test_a_build_whose_embedder_dies_says_so_and_goes_on_where_it_was(
     builds.require_whole(open_library)
 
 
-def test_two_builds_at_once_leave_one_whole_catalogue(builds: Builds, open_library: Callable[[Settings], Any]) -> None:
+def test_two_builds_at_once_leave_one_whole_catalogue(
+    builds: Builds, open_library: Callable[[Settings], Any]
+) -> None:
     first = builds.start("add", str(builds.file), "--as", "anime")
     second = builds.start("add", str(builds.file), "--as", "anime")
     ends = [process.communicate(timeout=110)[1] for process in (first, second)]

@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
 
 
 def kill_in(home: Path, change: str) -> str:
-    """Make changes in a process that is killed after one and before its row; return the id of the call before."""
+    """Make changes in a process that is killed after one and before its row; return the id of the
+    call before.
+    """
     ended = run_child(change_and_die, home, change)
     assert ended.code == KILLED
     (acknowledged,) = ended.said
@@ -34,10 +36,15 @@ def test_a_change_that_was_made_has_its_row_after_a_kill(tmp_path: Path, change:
         closing(EmbeddedShelf.open(tmp_path / "music", PACKAGES.get("music").spec)) as shelf,
     ):
         if change == "edit":
-            assert [one.id for one in shelf.history().list_changes(limit=9)] == ["artist-satie", "artist-bach"]
+            assert [one.id for one in shelf.history().list_changes(limit=9)] == [
+                "artist-satie",
+                "artist-bach",
+            ]
         else:
             assert control.accounts.get_user("eve")
-        assert [row.call_id for row in audit_rows(control.audit)] == [acknowledged], "the control: without it, no row"
+        assert [row.call_id for row in audit_rows(control.audit)] == [acknowledged], (
+            "the control: without it, no row"
+        )
         later = datetime.now(UTC) + timedelta(minutes=1)
         assert [control.audit.add_interrupted(before=later) for _ in range(2)] == [1, 0]
         kept, rebuilt = audit_rows(control.audit)

@@ -1,4 +1,6 @@
-"""Three servers over a primary and two replicas: a server, a replica and the primary are killed under load."""
+"""Three servers over a primary and two replicas: a server, a replica and the primary are killed
+under load.
+"""
 
 import itertools
 import shutil
@@ -54,7 +56,9 @@ def copy_entry(folder: Path, to: Path) -> None:
 
 
 class Load:
-    """A writer that notes what was acknowledged, and a reader that asks for it, each at all servers in turn."""
+    """A writer that notes what was acknowledged, and a reader that asks for it, each at all servers
+    in turn.
+    """
 
     def __init__(self, clients: list[httpx.Client]) -> None:
         self.clients = clients
@@ -65,7 +69,9 @@ class Load:
         self.aged_reads = 0
         """Reads that said how old they were."""
         self._stops = threading.Event()
-        self._threads = [threading.Thread(target=self._loop, args=(step,)) for step in (self._write, self._read)]
+        self._threads = [
+            threading.Thread(target=self._loop, args=(step,)) for step in (self._write, self._read)
+        ]
 
     def __enter__(self) -> "Load":
         for thread in self._threads:
@@ -116,7 +122,9 @@ class Load:
                 if f"album/{word}" not in reply.text and AGE_IS_TOLD not in reply.text:
                     self.old_reads.append(f"{word}: {reply.text[:400]}")
                 return
-            said.append(f"{client.base_url} {reply.text[:400] if reply is not None else 'was not reached'}")
+            said.append(
+                f"{client.base_url} {reply.text[:400] if reply is not None else 'was not reached'}"
+            )
         self.failed_reads.append(f"{word}: {said}")
 
 

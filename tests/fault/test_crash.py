@@ -1,6 +1,8 @@
-"""A process that dies while it edits loses nothing acknowledged and leaves no edit half made; an index is rebuilt.
+"""A process that dies while it edits loses nothing acknowledged and leaves no edit half made; an
+index is rebuilt.
 
-The embedded shelf is written to by edits, which are its hardest changes: many records at once, or none.
+The embedded shelf is written to by edits, which are its hardest changes: many records at once, or
+none.
 """
 
 import logging
@@ -21,7 +23,14 @@ from stackroom.model.record import Record
 from stackroom.model.scope import KIND_FIELD, WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.text.analyser import analyse_query
-from support.dying import SPEC, delete_group, edit_for_ever, publish_group, rename_group, undo_deletion
+from support.dying import (
+    SPEC,
+    delete_group,
+    edit_for_ever,
+    publish_group,
+    rename_group,
+    undo_deletion,
+)
 from support.kills import KILLED, run_child
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -58,7 +67,9 @@ def answers(shelf: EmbeddedShelf) -> dict[str, Any]:
     """Return what the shelf answers to every kind of read, by ids."""
     view = shelf.reader()
     keys = view.scan(scope=WHOLE, limit=10_000)
-    (near,) = view.nearest(np.eye(1, 8, dtype=np.float32) + np.float32(0.01), scope=WHOLE, limit=10_000)
+    (near,) = view.nearest(
+        np.eye(1, 8, dtype=np.float32) + np.float32(0.01), scope=WHOLE, limit=10_000
+    )
     words = [
         view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=10_000)
         for text in ("artist", "renamed album", "suite", "bach")
@@ -75,7 +86,9 @@ def answers(shelf: EmbeddedShelf) -> dict[str, Any]:
 
 
 def require_whole(folder: Path, told: Told) -> dict[str, Record]:
-    """Check that all that was acknowledged is there, that nothing is half there, and that answers are a rebuild's."""
+    """Check that all that was acknowledged is there, that nothing is half there, and that answers
+    are a rebuild's.
+    """
     shelf = EmbeddedShelf.open(folder, SPEC)
     found = answers(shelf)
     made: dict[str, set[str]] = {}
@@ -83,7 +96,9 @@ def require_whole(folder: Path, told: Told) -> dict[str, Record]:
         made.setdefault(change.author.call_id, set()).add(change.id)
     assert list(shelf.check()) == []
     assert set(told.done) <= set(made), "something acknowledged is lost"
-    assert {call_id: set(told.planned.get(call_id, [])) for call_id in made} == made, "something is half made"
+    assert {call_id: set(told.planned.get(call_id, [])) for call_id in made} == made, (
+        "something is half made"
+    )
     assert len(set(made) - set(told.done)) <= len(told.planned) - len(told.done)
     require_kept_up(found["records"])
     shelf.close()
@@ -104,10 +119,14 @@ def require_kept_up(records: dict[str, Record]) -> None:
                 assert texts_of(record.get(relation.copies)) == titles
 
 
-def test_kills_at_random_moments_of_editing_lose_nothing_and_leave_nothing_half_made(tmp_path: Path) -> None:
+def test_kills_at_random_moments_of_editing_lose_nothing_and_leave_nothing_half_made(
+    tmp_path: Path,
+) -> None:
     told = Told()
     for seed in range(KILLS):
-        ended = run_child(edit_for_ever, tmp_path, seed, kill_after_lines=random.Random(seed).randint(1, 40))
+        ended = run_child(
+            edit_for_ever, tmp_path, seed, kill_after_lines=random.Random(seed).randint(1, 40)
+        )
         assert ended.code == -signal.SIGKILL
         told.hear(ended.said)
         require_whole(tmp_path, told)
@@ -116,7 +135,9 @@ def test_kills_at_random_moments_of_editing_lose_nothing_and_leave_nothing_half_
 
 
 @pytest.mark.parametrize("call", [1, 3, 5])
-def test_dying_before_a_rename_of_many_records_is_committed_makes_none_of_it(tmp_path: Path, call: int) -> None:
+def test_dying_before_a_rename_of_many_records_is_committed_makes_none_of_it(
+    tmp_path: Path, call: int
+) -> None:
     told = Told()
     run_dying(told, rename_group, tmp_path, (LOG, call), 5)
     require_named(require_whole(tmp_path, told), "Bach")

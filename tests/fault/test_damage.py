@@ -1,4 +1,6 @@
-"""Damage is noticed: a flipped bit is found, mended from the records or reported, and never an answer that is wrong."""
+"""Damage is noticed: a flipped bit is found, mended from the records or reported, and never an
+answer that is wrong.
+"""
 
 import errno
 import os
@@ -93,7 +95,8 @@ def alter_record(home: Path, table: str = "records", column: str = "body") -> No
         content: bytes = db.execute(f"SELECT {column} FROM {table} WHERE rowid = 8").get  # type: ignore[assignment]
     altered = bytearray(content)
     altered[max(0, content.find(b"plot")) + 9] ^= 1
-    path.write_bytes(path.read_bytes().replace(content, altered))  # also where it was before it was written again
+    # also where it was before it was written again
+    path.write_bytes(path.read_bytes().replace(content, altered))
 
 
 def problems_of(app: App) -> list[str]:
@@ -105,14 +108,20 @@ def test_random_flips_and_truncations_are_found_mended_or_harmless(whole: Path) 
     assert [one for one in verdicts if one.outcome == WRONG] == []
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.look is not None and name != "release"])
-def test_a_flipped_bit_in_files_beside_the_catalogues_is_named_or_harmless(whole: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", [name for name, kind in KINDS.items() if kind.look is not None and name != "release"]
+)
+def test_a_flipped_bit_in_files_beside_the_catalogues_is_named_or_harmless(
+    whole: Path, kind: str
+) -> None:
     verdicts = run_flips(kind, FEW, seed=3, home=whole)
     assert [one for one in verdicts if one.outcome == WRONG] == []
     assert any(one.outcome == FOUND for one in verdicts)
 
 
-@pytest.mark.parametrize("column", ["users.password_hash", "credentials.catalogues", "job_runs.output"])
+@pytest.mark.parametrize(
+    "column", ["users.password_hash", "credentials.catalogues", "job_runs.output"]
+)
 def test_a_value_of_the_accounts_that_changed_on_the_disk_is_named(home: Path, column: str) -> None:
     path, table = home / CONTROL_FILE, column.partition(".")[0]
     with closing(sqlite3.connect(path)) as database:
@@ -135,7 +144,11 @@ def test_accounts_whose_schema_is_not_text_are_refused_and_not_a_bug(home: Path)
 def test_doctor_names_damaged_accounts_models_and_pictures(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path in (home / CONTROL_FILE, home / "models/small/weights.bin", home / CATALOGUE / "thumbnails/1.webp"):
+    for path in (
+        home / CONTROL_FILE,
+        home / "models/small/weights.bin",
+        home / CATALOGUE / "thumbnails/1.webp",
+    ):
         content = bytearray(path.read_bytes())
         content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
         path.write_bytes(content)
@@ -146,12 +159,14 @@ def test_doctor_names_damaged_accounts_models_and_pictures(
     assert "control.sqlite" in said
     assert "weights.bin is damaged; run: stackroom model pull small --force" in said
     assert (
-        "1 small pictures are damaged: thumbnails/1.webp; delete the folder thumbnails, and add the source again"
-        in said
+        "1 small pictures are damaged: thumbnails/1.webp; delete the folder thumbnails, and add the"
+        " source again" in said
     )
 
 
-def test_an_index_that_is_not_what_was_written_is_moved_aside_and_rebuilt(home: Path, right: Mapping[str, Any]) -> None:
+def test_an_index_that_is_not_what_was_written_is_moved_aside_and_rebuilt(
+    home: Path, right: Mapping[str, Any]
+) -> None:
     forget_years(home)
     with closing(open_app(home)) as app:
         assert "number_year.npy: not what was written" in problems_of(app)[0]
@@ -169,11 +184,16 @@ def test_of_what_is_moved_aside_only_the_last_few_are_kept(tmp_path: Path) -> No
     assert kept == [str(KEPT), str(KEPT + 1)]
 
 
-def test_a_damaged_record_is_left_out_and_named_until_its_source_is_added_again(home: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_is_left_out_and_named_until_its_source_is_added_again(
+    home: Path, tmp_path: Path
+) -> None:
     alter_record(home)
     with closing(open_app(home)) as app:
         reader = app.open_catalogue(NAME).shelf.reader()
-        assert "1 damaged records: Film 7; they are left out of answers; add its source again" in problems_of(app)[0]
+        assert (
+            "1 damaged records: Film 7; they are left out of answers; add its source again"
+            in problems_of(app)[0]
+        )
         assert answers_of(app)[f'fetch {{"id": "{NAME}/Film 7"}}'] == "not_found"
         assert reader.model is not None
     add_films(home, write_table(tmp_path / "films.csv"))
@@ -191,7 +211,9 @@ def test_what_is_damaged_is_not_put_back_by_an_undo(home: Path) -> None:
         assert (last.id, last.before) == ("Film 7", None)
 
 
-def test_a_damaged_vector_is_removed_and_the_next_add_embeds_its_text_again(home: Path, tmp_path: Path) -> None:
+def test_a_damaged_vector_is_removed_and_the_next_add_embeds_its_text_again(
+    home: Path, tmp_path: Path
+) -> None:
     alter_record(home, "embeddings", "vector")
     with closing(open_app(home)) as app:
         assert "1 damaged vectors" in problems_of(app)[0]
@@ -216,7 +238,9 @@ def test_a_history_that_is_damaged_is_refused_and_named(home: Path) -> None:
             app.open_catalogue(NAME).shelf.history().list_changes(limit=5)
 
 
-def test_a_bit_that_flips_where_no_record_is_stored_has_the_file_rebuilt(home: Path, right: Mapping[str, Any]) -> None:
+def test_a_bit_that_flips_where_no_record_is_stored_has_the_file_rebuilt(
+    home: Path, right: Mapping[str, Any]
+) -> None:
     path = folder_of(home) / "records.sqlite"
     content = bytearray(path.read_bytes())
     content[content.index(bytes(64)) + 20] ^= 4
@@ -255,7 +279,9 @@ def test_a_check_leaves_a_catalogue_closed_that_no_call_has_read_and_open_that_o
         assert shelf.is_open
 
 
-def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_restart(home: Path) -> None:
+def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_restart(
+    home: Path,
+) -> None:
     ledger, away = folder_of(home) / "ledger.sqlite", home / "away.sqlite"
     ledger.rename(away)
     with closing(open_app(home)) as app:
@@ -268,7 +294,9 @@ def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_
         wait_until(lambda: f"catalogue {NAME}" not in app.catalogue_problems(), timeout_s=120)
 
 
-def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder_of(home) / "ledger.sqlite").unlink()
     monkeypatch.setattr("stackroom.assembly.machine_limits.bytes", full_disk, raising=False)
     with closing(open_app(home)) as app:
@@ -287,7 +315,9 @@ def ids_in(answer: Any) -> list[str]:
 
 @contextmanager
 def unwritable(home: Path) -> Iterator[Path]:
-    """Give a copy of a library that this process may read and not write; root becomes nobody meanwhile."""
+    """Give a copy of a library that this process may read and not write; root becomes nobody
+    meanwhile.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(shutil.copytree(home, Path(scratch) / "home"))
         Path(scratch).chmod(0o755)
@@ -305,7 +335,9 @@ def unwritable(home: Path) -> Iterator[Path]:
                 path.chmod(0o755)
 
 
-def test_a_library_that_cannot_be_written_to_is_served_and_says_so(home: Path, right: Mapping[str, Any]) -> None:
+def test_a_library_that_cannot_be_written_to_is_served_and_says_so(
+    home: Path, right: Mapping[str, Any]
+) -> None:
     with unwritable(home) as copy, closing(open_app(copy)) as app:
         assert answers_of(app) == right
         parts = {part: (is_ok, told) for part, is_ok, told in examine(app.open_catalogue(NAME))}
@@ -316,7 +348,9 @@ def test_a_library_that_cannot_be_written_to_is_served_and_says_so(home: Path, r
             app.open_catalogue(NAME).shelf.writer().apply([Delete(RecordId("Film 7"))])
 
 
-def test_a_library_that_cannot_be_written_to_has_what_a_killed_process_left_in_its_log(home: Path) -> None:
+def test_a_library_that_cannot_be_written_to_has_what_a_killed_process_left_in_its_log(
+    home: Path,
+) -> None:
     app = open_app(home)
     shelf = app.open_catalogue(NAME).shelf
     shelf.writer().apply([Delete(RecordId("Film 7"))])  # in the -wal file, and in no index

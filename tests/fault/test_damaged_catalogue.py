@@ -1,4 +1,6 @@
-"""A catalogue whose store fails while it is served fails alone: the others answer, it is named, and no path is told."""
+"""A catalogue whose store fails while it is served fails alone: the others answer, it is named, and
+no path is told.
+"""
 
 import os
 import shutil
@@ -37,9 +39,12 @@ def overwrite(folder: Path, most_bytes: int | None = None) -> None:
 FAULTS: dict[str, Callable[[Path], None]] = {
     "overwritten": overwrite,
     "its folder is gone": shutil.rmtree,
-    "its records are gone": lambda folder: [path.unlink() for path in folder.glob("records.sqlite*")] and None,
+    "its records are gone": lambda folder: (
+        [path.unlink() for path in folder.glob("records.sqlite*")] and None
+    ),
     "a folder in their place": lambda folder: (
-        [path.unlink() for path in folder.glob("records.sqlite*")] and (folder / "records.sqlite").mkdir()
+        [path.unlink() for path in folder.glob("records.sqlite*")]
+        and (folder / "records.sqlite").mkdir()
     ),
 }
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -118,13 +123,18 @@ def test_on_every_path_it_is_a_storage_error_that_names_it_and_no_path_of_the_se
     gate.refresh()
     calls = [(READER, *call) for call in CALLS] + [(LOCAL_USER, *call) for call in ADMIN_CALLS]
     errors = [gate.call(principal, tool, arguments).error for principal, tool, arguments in calls]
-    uris = (f"documents://{DAMAGED}/engineering/code-review.md", f"stackroom://{DAMAGED}/engineering/code-review.md")
+    uris = (
+        f"documents://{DAMAGED}/engineering/code-review.md",
+        f"stackroom://{DAMAGED}/engineering/code-review.md",
+    )
     errors += [error_of(lambda uri=uri: gate.read(READER, uri)) for uri in uris]
-    assert {(error.code, error.http_status, bool(error.retry_after_s)) for error in errors if error} == {
-        ("storage", 503, True)
-    }
+    assert {
+        (error.code, error.http_status, bool(error.retry_after_s)) for error in errors if error
+    } == {("storage", 503, True)}
     assert None not in errors
-    assert [error.message for error in errors[: len(CALLS)] if error and str(home) in error.message] == []
+    assert [
+        error.message for error in errors[: len(CALLS)] if error and str(home) in error.message
+    ] == []
     assert str(home) not in gate.call(READER, "search", {"query": "dragon"}).text
     info = answer(gate, "server.query", query_type="info")
     assert f"catalogue {DAMAGED}" in str(info)
@@ -152,7 +162,10 @@ def test_what_is_about_all_answers_from_the_others_names_the_one_it_skipped_and_
     entries = gate.cache.statistics().entries
     found = answer(gate, "search", query="dragon on-call pay")
     assert found["results"]
-    assert any(note.startswith(f"{DAMAGED}: skipped, its storage cannot be read") for note in found["notes"])
+    assert any(
+        note.startswith(f"{DAMAGED}: skipped, its storage cannot be read")
+        for note in found["notes"]
+    )
     told = gate.call(LOCAL_USER, "search_documents", {"query": "dragon on-call pay"})
     assert told.structured is not None
     assert told.structured["skipped"] == [DAMAGED]
@@ -166,7 +179,9 @@ def test_resources_of_the_other_catalogues_are_there(gate: Gate) -> None:
     listed = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries]
     assert not any(uri.startswith(f"documents://{DAMAGED}/") for uri in listed)
     assert gate.list_templates(LOCAL_USER)
-    assert gate.read(LOCAL_USER, next(uri for uri in listed if uri.startswith("documents://dnd/"))).text
+    assert gate.read(
+        LOCAL_USER, next(uri for uri in listed if uri.startswith("documents://dnd/"))
+    ).text
 
 
 @pytest.mark.row("T8")
@@ -175,7 +190,10 @@ def test_over_http_the_damaged_catalogue_is_503_with_retry_after_and_health_name
 ) -> None:
     server = start_server(home, "--no-accounts", "--tools", "all")
     with httpx.Client(base_url=server.url, timeout=120, verify=False) as client:
-        assert client.post("/v1/tools/search_handbook", json={"query": "code review"}).status_code == 200
+        assert (
+            client.post("/v1/tools/search_handbook", json={"query": "code review"}).status_code
+            == 200
+        )
         overwrite(home / "catalogues" / DAMAGED, BEGINNING_BYTES)
         refused = client.post("/v1/tools/search_handbook", json={"query": "how is on-call paid"})
         every = client.post("/v1/tools/search", json={"query": "dragon on-call pay"})
@@ -196,13 +214,23 @@ def test_what_is_served_is_what_the_command_line_said_whatever_jobs_have_opened(
     gate = serve("music")
     counted = {"query": "select count(*) from items"}
     tries = (gate.call(LOCAL_USER, "debug.sql", counted) for _ in range(5))
-    before = next(found for found in tries if not found.is_error)  # a process starts late on a busy machine
+    # a process starts late on a busy machine
+    before = next(found for found in tries if not found.is_error)
     for name in ("handbook", "dnd"):
         app.open_catalogue(name)
     assert answer(gate, "debug.sql", **counted) == before.structured
-    assert gate.call(LOCAL_USER, "debug.sql", {**counted, "catalogue": "handbook"}).error_code == "not_found"
-    for tool, kind in (("server.query", "info"), ("debug.inspect", "index"), ("debug.inspect", "integrity")):
-        assert {row["catalogue"] for row in answer(gate, tool, query_type=kind)["rows"]} == {"music"}
+    assert (
+        gate.call(LOCAL_USER, "debug.sql", {**counted, "catalogue": "handbook"}).error_code
+        == "not_found"
+    )
+    for tool, kind in (
+        ("server.query", "info"),
+        ("debug.inspect", "index"),
+        ("debug.inspect", "integrity"),
+    ):
+        assert {row["catalogue"] for row in answer(gate, tool, query_type=kind)["rows"]} == {
+            "music"
+        }
 
 
 def overwrite_titles(home: Path, name: str) -> None:
@@ -214,7 +242,9 @@ def overwrite_titles(home: Path, name: str) -> None:
         np.save(file, rows)
 
 
-def test_a_call_that_fails_by_damage_to_an_index_has_it_rebuilt_and_is_answered(app: App, home: Path) -> None:
+def test_a_call_that_fails_by_damage_to_an_index_has_it_rebuilt_and_is_answered(
+    app: App, home: Path
+) -> None:
     overwrite_titles(home, "anime")
     gate = app.build_gate(["anime"])
     found = answer(gate, "search_anime", query="fulmetal alchemst")
@@ -222,7 +252,9 @@ def test_a_call_that_fails_by_damage_to_an_index_has_it_rebuilt_and_is_answered(
     assert not list(app.open_catalogue("anime").shelf.check())
 
 
-def test_a_bug_without_damage_is_a_bug_and_costs_one_look(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_without_damage_is_a_bug_and_costs_one_look(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = app.build_gate(["anime"])
     looks = []
     catalogue = app.open_catalogue("anime")

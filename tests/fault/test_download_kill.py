@@ -1,8 +1,10 @@
-"""Workers on downloads, killed at random points: nothing is lost or doubled, and whole files are not fetched again.
+"""Workers on downloads, killed at random points: nothing is lost or doubled, and whole files are
+not fetched again.
 
-A worker runs in a process of its own. It is killed while bytes come, or right before a step that can be seen from
-outside: a rename, a removal, a new file or folder, a statement to the database, the taking up of an album. Each further
-process sees a clock that is an hour ahead, so that what was put off is due.
+A worker runs in a process of its own. It is killed while bytes come, or right before a step that
+can be seen from outside: a rename, a removal, a new file or folder, a statement to the database,
+the taking up of an album. Each further process sees a clock that is an hour ahead, so that what was
+put off is due.
 """
 
 import hashlib
@@ -68,7 +70,9 @@ class Workers:
 
     @contextmanager
     def opened(self) -> Iterator[DownloadQueue]:
-        with closing(ControlDatabase.open(f"sqlite:///{self.folder / 'control.sqlite'}")) as database:
+        with closing(
+            ControlDatabase.open(f"sqlite:///{self.folder / 'control.sqlite'}")
+        ) as database:
             yield DownloadQueue(database, QueueRules(), now=lambda: START)
 
     def run(self, *, kill_at: int = 0) -> int | None:
@@ -87,7 +91,8 @@ class Workers:
     kill_at_byte: int | None = None
 
     def _kill_within(self, child: Child, sent: int) -> None:
-        time.sleep(0.003)  # so that the worker keeps up, and bytes do not just wait in the connection
+        # so that the worker keeps up, and bytes do not just wait in the connection
+        time.sleep(0.003)
         if self.kill_at_byte is not None and sent >= self.kill_at_byte:
             self.kill_at_byte = None
             self.killed_at.append(f"killed at byte {sent}")
@@ -102,13 +107,20 @@ class Workers:
             for name, body in self.tracks(album).items()
         }
         files = [path for path in music.rglob("*") if path.is_file()]
-        found = {path.relative_to(music).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        found = {
+            path.relative_to(music).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+        }
         problems = [f"lost {name}" for name in wanted if name not in found]
         problems += [f"left over {name}" for name in found if name not in wanted]
-        problems += [f"changed {name}" for name in wanted if found.get(name, wanted[name]) != wanted[name]]
+        problems += [
+            f"changed {name}" for name in wanted if found.get(name, wanted[name]) != wanted[name]
+        ]
         with self.opened() as queue:
             downloads, total = queue.list_downloads(DownloadState.DONE)
-            problems += [] if total == ALBUMS else [f"{total} are done: {[one.state for one in downloads]}"]
+            problems += (
+                [] if total == ALBUMS else [f"{total} are done: {[one.state for one in downloads]}"]
+            )
         taken_up = self.folder / "taken-up"
         counted = Counter(taken_up.read_text().split()) if taken_up.exists() else Counter()
         problems += [f"not taken up: {album}" for album in self.albums if not counted[album]]
@@ -126,7 +138,9 @@ def test_workers_killed_at_random_bytes_and_steps_lose_and_double_nothing(worker
     kills = 0
     for number in range(KILLS):
         by_byte = number % 2 == 0
-        workers.kill_at_byte = workers.server.sent_bytes + chance.randrange(1, total // 8) if by_byte else None
+        workers.kill_at_byte = (
+            workers.server.sent_bytes + chance.randrange(1, total // 8) if by_byte else None
+        )
         code = workers.run(kill_at=0 if by_byte else chance.randrange(1, 60))
         kills += code == -signal.SIGKILL
         workers.kill_at_byte = None

@@ -1,4 +1,6 @@
-"""An embedder that dies, hangs or answers nonsense: search goes on by words, says why, and comes back by itself."""
+"""An embedder that dies, hangs or answers nonsense: search goes on by words, says why, and comes
+back by itself.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -42,7 +44,8 @@ def searches(shelved: Any, embedding_server: Any, anime: Callable[..., Any]) -> 
         anime("The Bakery", synopsis="Bread, and the people who eat it."),
     )
     made = Searches(shelved, embedding_server)
-    assert made.search("bread in space").mode is SearchMode.HYBRID  # all is well before anything goes wrong
+    # all is well before anything goes wrong
+    assert made.search("bread in space").mode is SearchMode.HYBRID
     yield made
     made.remote.close()
 
@@ -63,12 +66,16 @@ def test_a_faulty_embedder_costs_the_vectors_and_no_more(
     require_words_alone(searches.search(), reason)
 
 
-def test_a_query_that_was_embedded_before_needs_no_embedder(searches: Searches, embedding_server: Any) -> None:
+def test_a_query_that_was_embedded_before_needs_no_embedder(
+    searches: Searches, embedding_server: Any
+) -> None:
     embedding_server.die()
     assert searches.search("bread in space").mode is SearchMode.HYBRID
 
 
-def test_a_dead_embedder_is_said_to_be_out_of_reach(searches: Searches, embedding_server: Any) -> None:
+def test_a_dead_embedder_is_said_to_be_out_of_reach(
+    searches: Searches, embedding_server: Any
+) -> None:
     embedding_server.die()
     require_words_alone(searches.search(), "cannot be reached")
 

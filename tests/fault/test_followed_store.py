@@ -1,4 +1,6 @@
-"""Several servers over one store in PostgreSQL, each with a folder of its own; the database is killed and replaced."""
+"""Several servers over one store in PostgreSQL, each with a folder of its own; the database is
+killed and replaced.
+"""
 
 import json
 import signal
@@ -50,7 +52,10 @@ SPEC = PACKAGES.get("anime").spec
     params=[
         None,
         pytest.param(
-            DEBIAN, marks=pytest.mark.skipif(not DEBIAN.is_dir(), reason="Debian's PostgreSQL 15 is not installed")
+            DEBIAN,
+            marks=pytest.mark.skipif(
+                not DEBIAN.is_dir(), reason="Debian's PostgreSQL 15 is not installed"
+            ),
         ),
     ],
     ids=["newest", "oldest"],
@@ -81,8 +86,15 @@ def test_an_acknowledged_edit_is_in_the_next_answer_of_every_server(server_of: O
     assert second.lexical("briefcase") == []
     third = server_of("third")
     assert [stock.nearest("heat") for stock in (first, second, third)] == [["heat"]] * 3
-    assert third.shelf.history().list_changes(limit=9) == first.shelf.history().list_changes(limit=9)
-    assert [change.change_no for change in third.shelf.history().list_changes(limit=9)] == [4, 3, 2, 1]
+    assert third.shelf.history().list_changes(limit=9) == first.shelf.history().list_changes(
+        limit=9
+    )
+    assert [change.change_no for change in third.shelf.history().list_changes(limit=9)] == [
+        4,
+        3,
+        2,
+        1,
+    ]
 
 
 def test_numbers_have_no_gaps_and_keys_are_never_given_twice(server_of: OpenServer) -> None:
@@ -215,7 +227,9 @@ def test_a_server_that_starts_while_the_database_is_away_says_the_age_of_its_cop
     database.start()
 
 
-def test_a_server_that_embeds_alone_does_not_wait_for_itself_to_share_the_texts(server_of: OpenServer) -> None:
+def test_a_server_that_embeds_alone_does_not_wait_for_itself_to_share_the_texts(
+    server_of: OpenServer,
+) -> None:
     shelf = shelf_of(server_of("first"))
     with shelf.sole_embedder(wait_s=1), shelf.embedding_parts(wait_s=0) as parts:
         assert list(parts) == [EVERY_KEY]
@@ -297,7 +311,9 @@ def test_a_database_put_back_to_an_earlier_state_is_followed_to_it(
     require_followed_back(server_of, lambda: database.undo_change(2, place.schema))
 
 
-def test_a_copy_that_another_process_is_bringing_up_to_date_is_read_as_it_is(server_of: OpenServer) -> None:
+def test_a_copy_that_another_process_is_bringing_up_to_date_is_read_as_it_is(
+    server_of: OpenServer,
+) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(first.record("a"))
     assert second.shelf.reader().count(WHOLE) == 1
@@ -319,7 +335,10 @@ def test_reads_follow_while_a_write_of_the_same_server_waits_for_another_server(
     first.put(first.record("a"))
     assert second.shelf.reader().count(WHOLE) == 1
     first.put(first.record("b"))
-    with ThreadPoolExecutor() as pool, closing(StoreDatabase(place.url, place.schema, catalogue="other")) as other:
+    with (
+        ThreadPoolExecutor() as pool,
+        closing(StoreDatabase(place.url, place.schema, catalogue="other")) as other,
+    ):
         with other.writing():
             writing = pool.submit(second.put, second.record("c"))
             time.sleep(0.3)
@@ -343,7 +362,9 @@ def test_tables_that_are_gone_empty_no_copy_and_are_not_made_anew_by_an_update(
     assert second.shelf.reader().stale
 
 
-def test_a_schema_with_other_things_in_it_is_not_taken(place: StorePlace, database: PostgresServer) -> None:
+def test_a_schema_with_other_things_in_it_is_not_taken(
+    place: StorePlace, database: PostgresServer
+) -> None:
     database.execute("CREATE SCHEMA bookkeeping")
     with (
         closing(StoreDatabase(place.url, "bookkeeping", catalogue="films")) as other,
@@ -352,7 +373,9 @@ def test_a_schema_with_other_things_in_it_is_not_taken(place: StorePlace, databa
         other.create()
 
 
-def test_the_same_model_with_another_dimension_is_another_model_on_every_server(server_of: OpenServer) -> None:
+def test_the_same_model_with_another_dimension_is_another_model_on_every_server(
+    server_of: OpenServer,
+) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(first.record("heat"))
     assert second.nearest("heat") == ["heat"]
@@ -372,8 +395,13 @@ def test_after_a_host_has_vanished_reads_and_writes_go_on_at_its_successor(
     monkeypatch.setattr(store_database, "LOOK_UP_S", 0.5)
     with SilentProxy(f"{database.folder}/.s.PGSQL.5432") as proxy:
         address = f"127.0.0.1:{proxy.port}/postgres?sslmode=disable&gssencmode=disable"
-        save_place(tmp_path, StorePlace(url=f"postgresql://stackroom@{address}", schema="vanishing"))
-        with closing(EmbeddedShelf.create(tmp_path, SPEC, model=MODEL)) as shelf, ThreadPoolExecutor() as pool:
+        save_place(
+            tmp_path, StorePlace(url=f"postgresql://stackroom@{address}", schema="vanishing")
+        )
+        with (
+            closing(EmbeddedShelf.create(tmp_path, SPEC, model=MODEL)) as shelf,
+            ThreadPoolExecutor() as pool,
+        ):
             stock = Stock(shelf=shelf, spec=SPEC)
             stock.put(stock.record("heat", body="a robbery"))
             proxy.fall_silent()
@@ -383,7 +411,9 @@ def test_after_a_host_has_vanished_reads_and_writes_go_on_at_its_successor(
 
 
 @pytest.mark.parametrize("setting", ["statement_timeout", "idle_in_transaction_session_timeout"])
-def test_time_limits_of_the_database_do_not_count_for_long_work(database: PostgresServer, setting: str) -> None:
+def test_time_limits_of_the_database_do_not_count_for_long_work(
+    database: PostgresServer, setting: str
+) -> None:
     limited = f"{database.url()}%20-c{setting}%3D100"
     with closing(StoreDatabase(limited, f"limited_{setting[:4]}", catalogue="films")) as one:
         one.create()
@@ -393,7 +423,9 @@ def test_time_limits_of_the_database_do_not_count_for_long_work(database: Postgr
             assert db.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_row_that_the_database_refuses_is_no_lost_database(place: StorePlace, server_of: OpenServer) -> None:
+def test_a_row_that_the_database_refuses_is_no_lost_database(
+    place: StorePlace, server_of: OpenServer
+) -> None:
     stock = server_of("first")
     with pytest.raises(StorageError, match="index row") as refused:
         stock.put(stock.record("".join(map(chr, range(0x4E00, 0x4E00 + 6_000)))))
@@ -426,7 +458,11 @@ def test_a_damaged_copy_gets_its_vectors_from_the_database_again(server_of: Open
     store = shelf_of(stock).store
     with closing(store.connect()) as db:
         db.execute("UPDATE embeddings SET vector = zeroblob(64)")
-    assert [problem.message for problem in check_store(store, never_stop) if "vectors" in problem.message]
+    assert [
+        problem.message
+        for problem in check_store(store, never_stop)
+        if "vectors" in problem.message
+    ]
     shelf_of(stock).mend()
     assert list(check_store(store, never_stop)) == []
     assert list(store.embeddings_of([store.list_keys()[0]], MODEL))
@@ -435,7 +471,9 @@ def test_a_damaged_copy_gets_its_vectors_from_the_database_again(server_of: Open
 def test_the_file_that_names_the_database_is_for_its_owner_alone_and_no_message_has_the_password(
     tmp_path: Path,
 ) -> None:
-    place = StorePlace(url="postgresql://ann:secret@host/db?sslmode=require&password=secret", schema="films")
+    place = StorePlace(
+        url="postgresql://ann:secret@host/db?sslmode=require&password=secret", schema="films"
+    )
     save_place(tmp_path, place)
     assert (tmp_path / "store.toml").stat().st_mode & 0o077 == 0
     assert "ret" not in replace(place, url="postgresql://ann:sec?ret@host/db").shown

@@ -1,4 +1,6 @@
-"""A disk without room: everything that reads works at the terminal, and nothing is called damaged."""
+"""A disk without room: everything that reads works at the terminal, and nothing is called
+damaged.
+"""
 
 import os
 import subprocess
@@ -87,7 +89,10 @@ def test_without_room_a_file_is_read_as_it_is_and_writable_again_when_there_is_r
         patch.setattr(StoreFile, "_connect_writable", refuse)
         patch.setattr(store_file, "is_full", lambda _path: True)
         assert list(store.rows("SELECT value FROM kept")) == [(7,)]
-        with pytest.raises(StorageError, match="the disk is full; nothing was changed"), store._writing() as db:
+        with (
+            pytest.raises(StorageError, match="the disk is full; nothing was changed"),
+            store._writing() as db,
+        ):
             db.execute("INSERT INTO kept VALUES (8)")
     with store._writing() as db:
         db.execute("INSERT INTO kept VALUES (8)")
@@ -95,7 +100,9 @@ def test_without_room_a_file_is_read_as_it_is_and_writable_again_when_there_is_r
     store.close()
 
 
-def test_a_file_that_cannot_be_read_now_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_now_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "records.sqlite"
     make_table(path)
     monkeypatch.setattr(StoreFile, "_connect_writable", refuse)

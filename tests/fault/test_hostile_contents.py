@@ -1,4 +1,6 @@
-"""Files that want to take all memory, time or disk: each is refused in a sentence, or read within bounds."""
+"""Files that want to take all memory, time or disk: each is refused in a sentence, or read within
+bounds.
+"""
 
 import json
 import os
@@ -18,7 +20,9 @@ MOST_MEMORY_MB = 1_200
 MOST_CPU_S = 180
 MOST_DISK_MB = 300
 READ = {"pdf", "docx", "quote.csv", "cell.csv"}
-"""Of these a part can be read: another document of the folder, or lines as rows where a quotation mark is misplaced."""
+"""Of these a part can be read: another document of the folder, or lines as rows where a quotation
+mark is misplaced.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +33,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("contents")
     environment = {**os.environ, "PYTHONPATH": str(REPO / "tests"), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "support.hostile_contents", str(folder)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=590)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=590
+    )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {line["name"]: line for line in lines}
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_a_hostile_file_is_bounded_and_refused_in_a_sentence(told: dict[str, dict[str, Any]], name: str) -> None:
+def test_a_hostile_file_is_bounded_and_refused_in_a_sentence(
+    told: dict[str, dict[str, Any]], name: str
+) -> None:
     end = told[name]
     assert end["memory_mb"] <= MOST_MEMORY_MB, end
     assert end["cpu_s"] <= MOST_CPU_S, end

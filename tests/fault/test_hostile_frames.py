@@ -1,6 +1,8 @@
-"""Every hostile JSON-RPC frame there is a list of, and more of the kind: on every transport, in both eras of MCP.
+"""Every hostile JSON-RPC frame there is a list of, and more of the kind: on every transport, in
+both eras of MCP.
 
-Each gets the refusal that is right for it, at once, and the next good call on the same connection is answered.
+Each gets the refusal that is right for it, at once, and the next good call on the same connection
+is answered.
 """
 
 import base64
@@ -18,13 +20,23 @@ from support.wire import ENVELOPE, LEGACY, MODERN, POSTED
 
 pytestmark = pytest.mark.row("T8")
 
-KINDS = [(transport, era) for transport in ("http", "sse", "websocket", "stdio") for era in (LEGACY, MODERN)]
+KINDS = [
+    (transport, era)
+    for transport in ("http", "sse", "websocket", "stdio")
+    for era in (LEGACY, MODERN)
+]
 BASE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 PLAIN = json.dumps(BASE).encode()
 FOLDER = Path(__file__).parent
-LISTED: list[dict[str, Any]] = json.loads((FOLDER / "jsonrpc_frames.json").read_text(encoding="utf-8"))
-OURS: dict[str, list[dict[str, Any]]] = json.loads((FOLDER / "our_frames.json").read_text(encoding="utf-8"))
-"""More of the kind, by family; `modern` is what may come of a frame in 2026, where that is something else."""
+LISTED: list[dict[str, Any]] = json.loads(
+    (FOLDER / "jsonrpc_frames.json").read_text(encoding="utf-8")
+)
+OURS: dict[str, list[dict[str, Any]]] = json.loads(
+    (FOLDER / "our_frames.json").read_text(encoding="utf-8")
+)
+"""More of the kind, by family; `modern` is what may come of a frame in 2026, where that is
+something else.
+"""
 
 LONGEST_FRAME = 4 * 1024 * 1024
 MORE_MEMORY_MIB = 40
@@ -38,7 +50,9 @@ Verdicts = frozenset[int | str]
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A frame, what may come of it, and what may come of it in 2026 where that is something else."""
+    """A frame, what may come of it, and what may come of it in 2026 where that is something
+    else.
+    """
 
     name: str
     raw: bytes
@@ -51,7 +65,11 @@ def raw_of(case: dict[str, Any]) -> bytes:
     if "raw_b64" in case:
         return base64.b64decode(case["raw_b64"])
     builtins = {"dict": dict, "range": range, "str": str}
-    text: str = eval(case["gen"], {"__builtins__": builtins, "json": json, "B": BASE}) if "gen" in case else case["raw"]
+    text: str = (
+        eval(case["gen"], {"__builtins__": builtins, "json": json, "B": BASE})
+        if "gen" in case
+        else case["raw"]
+    )
     return text.encode()
 
 
@@ -81,19 +99,29 @@ def call(tool: str, /, **arguments: Any) -> bytes:
     return request("tools/call", name=tool, arguments=arguments)
 
 
-FAMILIES = {name: [frame_of(case) for case in cases] for name, cases in {"listed": LISTED, **OURS}.items()}
+FAMILIES = {
+    name: [frame_of(case) for case in cases] for name, cases in {"listed": LISTED, **OURS}.items()
+}
 FRAMES = [one for family in FAMILIES.values() for one in family]
 
 
 def in_era(raw: bytes, era: str) -> bytes:
-    """Return a frame as it is said in an era: in 2026, a request that can be read tells its version."""
+    """Return a frame as it is said in an era: in 2026, a request that can be read tells its
+    version.
+    """
     if era == LEGACY:
         return raw
     try:
         found = json.loads(raw.decode(), object_pairs_hook=once_each)
-        if "id" not in found or not isinstance(found["method"], str) or "_meta" in found.setdefault("params", {}):
+        if (
+            "id" not in found
+            or not isinstance(found["method"], str)
+            or "_meta" in found.setdefault("params", {})
+        ):
             return raw
-        return json.dumps({**found, "params": {**found["params"], "_meta": ENVELOPE}}, allow_nan=False).encode()
+        return json.dumps(
+            {**found, "params": {**found["params"], "_meta": ENVELOPE}}, allow_nan=False
+        ).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         return raw
 
@@ -126,7 +154,11 @@ def can_be_said_by_headers(raw: bytes) -> bool:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return True
     return all(
-        isinstance(text, str) and text.isascii() and text.isprintable() and text == text.strip() and len(text) < 20_000
+        isinstance(text, str)
+        and text.isascii()
+        and text.isprintable()
+        and text == text.strip()
+        and len(text) < 20_000
         for text in said
     )
 
@@ -154,7 +186,9 @@ def test_hostile_frames_get_what_they_deserve_and_the_next_good_call_is_answered
         for one in FAMILIES[family]:
             raw, wanted = in_era(one.raw, kind[1]), expected(one, *kind)
             outcome = channel.put(raw, wants_answer="no_response" not in wanted)
-            problems += [f"{one.name}: {problem}" for problem in problems_of(outcome, wanted, id_of(raw))]
+            problems += [
+                f"{one.name}: {problem}" for problem in problems_of(outcome, wanted, id_of(raw))
+            ]
             assert channel.ask("tools/list")["result"]["tools"], one.name
     assert problems == []
 
@@ -165,14 +199,18 @@ def problems_of(outcome: Any, wanted: Verdicts, own_id: Any) -> list[str]:
         f"came to {outcome.verdicts}, not {set(wanted)}": bool(outcome.verdicts & wanted),
         f"broke something: {outcome.verdicts}": not outcome.verdicts & NEVER,
         f"got a status of {outcome.status}": outcome.status is None or outcome.status < 500,
-        "got the answer of another": all(answer["id"] in (None, own_id) for answer in outcome.messages),
+        "got the answer of another": all(
+            answer["id"] in (None, own_id) for answer in outcome.messages
+        ),
     }
     return [problem for problem, is_so in as_should_be.items() if not is_so]
 
 
 @pytest.mark.row("Z2")
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hostile_frames_of_a_stranger_are_not_even_looked_at(besieged: Any, channels: Any, family: str) -> None:
+def test_hostile_frames_of_a_stranger_are_not_even_looked_at(
+    besieged: Any, channels: Any, family: str
+) -> None:
     with channels.use("sse", LEGACY) as channel:
         refused = {
             (one.name, path): refusal_of(besieged.request("POST", path, posted(one.raw), one.raw))
@@ -192,12 +230,17 @@ def refusal_of(reply: Any) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hostile_frames_that_come_before_the_handshake_are_refused_too(besieged: Any, family: str) -> None:
+def test_hostile_frames_that_come_before_the_handshake_are_refused_too(
+    besieged: Any, family: str
+) -> None:
     for one in FAMILIES[family]:
         with besieged.websocket() as socket:
             socket.send(one.raw)
             socket.send(request("ping"))
-            texts = [socket.receive_text(), socket.receive_text() if "no_response" not in one.expect else ""]
+            texts = [
+                socket.receive_text(),
+                socket.receive_text() if "no_response" not in one.expect else "",
+            ]
             codes = {json.loads(text).get("error", {}).get("code", "ok") for text in texts if text}
             assert not codes & NEVER, one.name
             assert codes & {*one.expect, PARAMS, "ok"} or "close" in one.expect, one.name
@@ -210,7 +253,8 @@ def test_hostile_frames_without_a_session_are_refused(besieged: Any, family: str
         if b'"initialize"' in one.raw:
             assert [reply.status, len(reply.messages)] == [200, 1], one.name
         elif "an answer" in one.name or "an error" in one.name:
-            assert reply.status in (202, 400), one.name  # nobody waits for it, with a session or without
+            # nobody waits for it, with a session or without
+            assert reply.status in (202, 400), one.name
         else:
             assert 400 <= reply.status < 500, one.name
             assert reply.messages[0]["error"]["code"] in {*one.expect, REQUEST}, one.name
@@ -227,12 +271,17 @@ def test_a_bad_frame_among_good_calls_ends_none_of_them(besieged: Any, transport
     assert good == {f"call-{number}" for number in range(20)}
 
 
-ENDING = {"no text": b"\xff\xfe", "too long": json.dumps({**BASE, "params": {"pad": "x" * 5_300_000}}).encode()}
+ENDING = {
+    "no text": b"\xff\xfe",
+    "too long": json.dumps({**BASE, "params": {"pad": "x" * 5_300_000}}).encode(),
+}
 
 
 @pytest.mark.row("Z1")
 @pytest.mark.parametrize("name", ENDING)
-def test_a_frame_that_ends_its_connection_ends_no_other_of_the_same_user(besieged: Any, name: str) -> None:
+def test_a_frame_that_ends_its_connection_ends_no_other_of_the_same_user(
+    besieged: Any, name: str
+) -> None:
     with ExitStack() as stack:
         kinds = [kind for kind in KINDS if kind[0] != "stdio"]
         peers = [stack.enter_context(closing(besieged.channel(*kind))) for kind in kinds]
@@ -243,7 +292,9 @@ def test_a_frame_that_ends_its_connection_ends_no_other_of_the_same_user(besiege
 
 
 @pytest.mark.parametrize("form", [int, str])
-def test_a_connection_whose_requests_are_all_cancelled_still_answers(besieged: Any, form: Callable[[int], Any]) -> None:
+def test_a_connection_whose_requests_are_all_cancelled_still_answers(
+    besieged: Any, form: Callable[[int], Any]
+) -> None:
     """The SDK takes "7" for 7; and whatever it gives up must not be waited for."""
     with closing(besieged.channel("websocket")) as channel:
         for number in range(150):
@@ -265,8 +316,12 @@ def test_a_thousand_requests_with_one_id_are_all_answered(besieged: Any) -> None
 
 @pytest.mark.row("T6")
 @pytest.mark.row("Z1")
-def test_after_rounds_of_everything_the_server_has_not_grown_answers_and_ends_in_time(besiege: Any) -> None:
-    """The first round fills caches and pools; what the second and third add would go on for ever."""
+def test_after_rounds_of_everything_the_server_has_not_grown_answers_and_ends_in_time(
+    besiege: Any,
+) -> None:
+    """The first round fills caches and pools; what the second and third add would go on for
+    ever.
+    """
     besieged = besiege()
     sizes = []
     for _ in range(3):
@@ -319,7 +374,10 @@ def test_a_call_before_the_handshake_is_told_what_comes_first(besieged: Any) -> 
     [
         (request("tools/call"), "'name' is missing"),
         (request("resources/read", uri=5), "'uri' must be a text"),
-        (request("tools/call", name="search_anime", arguments="x"), "'arguments' must be an object"),
+        (
+            request("tools/call", name="search_anime", arguments="x"),
+            "'arguments' must be an object",
+        ),
         (request("no/such"), "there is no method 'no/such' here"),
     ],
 )
@@ -333,7 +391,11 @@ def test_a_refusal_says_which_parameter_is_wrong(channels: Any, raw: bytes, told
 
 @pytest.mark.row("T6")
 @pytest.mark.parametrize("query", ["", "?session_id=x", "?session_id=", "?session_id=" + "0" * 32])
-def test_a_message_to_no_stream_is_refused_in_the_form_of_every_error(besieged: Any, query: str) -> None:
+def test_a_message_to_no_stream_is_refused_in_the_form_of_every_error(
+    besieged: Any, query: str
+) -> None:
     reply = besieged.request("POST", f"/messages{query}", posted(PLAIN, **besieged.bearer()), PLAIN)
     assert reply.headers["content-type"] == "application/json"
-    assert refusal_of(reply) == ((404, "not_found") if query.endswith("00") else (400, "invalid_input"))
+    assert refusal_of(reply) == (
+        (404, "not_found") if query.endswith("00") else (400, "invalid_input")
+    )

@@ -1,6 +1,7 @@
 """Every hostile HTTP request there is a list of, and more of the kind, as bytes on a socket.
 
-Requests differ in one thing from one that is answered with 200, so that it is that one thing that is refused.
+Requests differ in one thing from one that is answered with 200, so that it is that one thing that
+is refused.
 """
 
 import gzip
@@ -16,8 +17,12 @@ import pytest
 pytestmark = pytest.mark.row("T6")
 
 MODERN = "2026-07-28"
-LISTED: dict[str, Any] = json.loads((Path(__file__).parent / "http_requests.json").read_text(encoding="utf-8"))
-OURS: dict[str, Any] = json.loads((Path(__file__).parent / "our_requests.json").read_text(encoding="utf-8"))
+LISTED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "http_requests.json").read_text(encoding="utf-8")
+)
+OURS: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "our_requests.json").read_text(encoding="utf-8")
+)
 REQUESTS = [one for one in LISTED["requests"] if "behaviour" not in one]
 BEHAVIOURS = {one["behaviour"]["kind"] for one in LISTED["requests"] if "behaviour" in one}
 EXACTLY = {
@@ -36,7 +41,9 @@ META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-GOOD_BODY = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}).encode()
+GOOD_BODY = json.dumps(
+    {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+).encode()
 GOOD = {
     "Content-Type": "application/json",
     "Accept": "application/json, text/event-stream",
@@ -76,20 +83,27 @@ def answer_to(besieged: Any, data: bytes) -> Any:
 
 def good(besieged: Any, path: str = "/mcp", /, **changes: str) -> Any:
     """Make the good request with changed headers, and return the answer."""
-    headers = {**GOOD, **besieged.bearer(), **{name.replace("_", "-"): value for name, value in changes.items()}}
+    headers = {
+        **GOOD,
+        **besieged.bearer(),
+        **{name.replace("_", "-"): value for name, value in changes.items()},
+    }
     return besieged.request("POST", path, headers, GOOD_BODY)
 
 
 def twice(besieged: Any, name: str, first: str, second: str) -> Any:
     """Make the good request with a header twice, and return the answer."""
     headers = {key: value for key, value in {**GOOD, **besieged.bearer()}.items() if key != name}
-    return besieged.request("POST", "/mcp", {**headers, name: first, name.upper(): second}, GOOD_BODY)
+    return besieged.request(
+        "POST", "/mcp", {**headers, name: first, name.upper(): second}, GOOD_BODY
+    )
 
 
 def test_the_list_of_hostile_requests_is_whole_and_every_behaviour_has_its_test() -> None:
     assert len(LISTED["requests"]) == 49
     here = {"gzip_bomb", "slow_headers"}  # the latter in test_hostile_slowness.py
-    elsewhere = {"ws_big", "ws_binary", "ws_noauth", "ws_deflate_bomb"}  # in test_hostile_websocket.py
+    # in test_hostile_websocket.py
+    elsewhere = {"ws_big", "ws_binary", "ws_noauth", "ws_deflate_bomb"}
     assert here | elsewhere == BEHAVIOURS
 
 
@@ -102,7 +116,11 @@ def test_what_all_others_are_compared_to_is_answered(besieged: Any) -> None:
 @pytest.mark.parametrize("one", REQUESTS, ids=lambda one: one["id"])
 def test_a_listed_request_gets_its_refusal(besieged: Any, one: dict[str, Any]) -> None:
     with closing(besieged.channel("http")) as channel:
-        values = {"SESSION_OF_A": channel.session, "TOKEN_B": besieged.tokens["bob"], "VALID": besieged.tokens["alice"]}
+        values = {
+            "SESSION_OF_A": channel.session,
+            "TOKEN_B": besieged.tokens["bob"],
+            "VALID": besieged.tokens["alice"],
+        }
         reply = answer_to(besieged, bytes_of(one, values))
         assert channel.ask("tools/list")["result"]["tools"]
     exact = EXACTLY.get(re.split(r"[0-9_]", one["id"])[0])
@@ -116,9 +134,16 @@ def bytes_of(one: dict[str, Any], values: dict[str, str]) -> bytes:
     text: str = one.get("raw", "")
     if not text:
         own = {} if one["id"].startswith("auth") else {"Authorization": "Bearer VALID"}
-        headers = {"Host": "localhost", **own, **one["headers"], "Content-Length": len(one.get("body", ""))}
+        headers = {
+            "Host": "localhost",
+            **own,
+            **one["headers"],
+            "Content-Length": len(one.get("body", "")),
+        }
         lines = [f"{name}: {value}" for name, value in headers.items()]
-        text = "\r\n".join([f"{one['method']} {one['path']} HTTP/1.1", *lines, "", one.get("body", "")])
+        text = "\r\n".join(
+            [f"{one['method']} {one['path']} HTTP/1.1", *lines, "", one.get("body", "")]
+        )
     for mark, value in values.items():
         text = text.replace(f"{{{mark}}}", value).replace("VALID", values["VALID"])
     return text.encode("latin-1")
@@ -141,25 +166,38 @@ def test_a_request_with_one_wrong_header_gets_the_refusal_of_that(
     assert reply.headers["x-frame-options"] == "DENY"
 
 
-@pytest.mark.parametrize(("header", "status"), [("Host", 421), ("Accept", 406), ("Authorization", 401)], ids=str)
-def test_a_header_that_is_wrong_and_long_is_refused_as_a_short_one_is(besieged: Any, header: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("header", "status"), [("Host", 421), ("Accept", 406), ("Authorization", 401)], ids=str
+)
+def test_a_header_that_is_wrong_and_long_is_refused_as_a_short_one_is(
+    besieged: Any, header: str, status: int
+) -> None:
     assert good(besieged, **{header: f"Bearer {'x' * 10_000}"}).status == status
 
 
-@pytest.mark.parametrize("host", ["LOCALHOST", "LocalHost:99", "127.0.0.1", "[::1]", "[::1]:80", "localhost:65535"])
+@pytest.mark.parametrize(
+    "host", ["LOCALHOST", "LocalHost:99", "127.0.0.1", "[::1]", "[::1]:80", "localhost:65535"]
+)
 def test_a_host_that_is_ours_is_taken_however_it_is_written(besieged: Any, host: str) -> None:
     assert good(besieged, Host=host).status == 200
 
 
 def test_a_request_has_exactly_one_host(besieged: Any) -> None:
-    for hosts in ([], ["Host: localhost", "Host: evil.com"], ["Host: localhost", "host: localhost"]):
+    for hosts in (
+        [],
+        ["Host: localhost", "Host: evil.com"],
+        ["Host: localhost", "host: localhost"],
+    ):
         reply = answer_to(besieged, raw("GET /health HTTP/1.1", *hosts))
         assert (reply.status, code_of(reply)) == (400, "no_host")
 
 
 def test_one_foreign_origin_is_enough_wherever_it_stands(besieged: Any) -> None:
     assert good(besieged, Origin="http://localhost").status == 200
-    for first, second in (("http://localhost", "http://evil.com"), ("http://evil.com", "http://localhost")):
+    for first, second in (
+        ("http://localhost", "http://evil.com"),
+        ("http://evil.com", "http://localhost"),
+    ):
         reply = twice(besieged, "Origin", first, second)
         assert (reply.status, code_of(reply)) == (403, "foreign_origin")
 
@@ -168,37 +206,53 @@ def test_a_body_has_one_kind(besieged: Any) -> None:
     reply = twice(besieged, "Content-Type", "application/json", "text/plain")
     assert (reply.status, code_of(reply)) == (415, "not_json")
     without = {name: value for name, value in GOOD.items() if name != "Content-Type"}
-    assert besieged.request("POST", "/mcp", {**without, **besieged.bearer()}, GOOD_BODY).status == 415
+    assert (
+        besieged.request("POST", "/mcp", {**without, **besieged.bearer()}, GOOD_BODY).status == 415
+    )
 
 
 @pytest.mark.row("Z2")
 def test_a_bad_credential_gets_the_one_answer_that_all_get(besieged: Any) -> None:
     reply = good(besieged, Authorization="Bearer x")
-    assert reply.headers["www-authenticate"].startswith('Bearer error="invalid_token", resource_metadata="http://')
+    assert reply.headers["www-authenticate"].startswith(
+        'Bearer error="invalid_token", resource_metadata="http://'
+    )
     assert reply.body == besieged.request("POST", "/mcp", GOOD, GOOD_BODY).body
 
 
 @pytest.mark.row("Z2")
 def test_a_credential_counts_only_where_it_belongs(besieged: Any) -> None:
     token = besieged.tokens["alice"]
-    for path in (f"/mcp?access_token={token}", f"/mcp?token={token}", f"/mcp?Authorization=Bearer%20{token}"):
+    for path in (
+        f"/mcp?access_token={token}",
+        f"/mcp?token={token}",
+        f"/mcp?Authorization=Bearer%20{token}",
+    ):
         assert besieged.request("POST", path, GOOD, GOOD_BODY).status == 401
     assert twice(besieged, "Authorization", f"Bearer {token}", "Bearer x").status == 401
     assert twice(besieged, "Authorization", f"Bearer {token}", f"Bearer {token}").status == 401
     for cookie in ("stackroom_session=x", "stackroom_session=\xff", ';;==;"\\' + "a=b;" * 5_000):
         assert besieged.request("POST", "/mcp", {**GOOD, "Cookie": cookie}, GOOD_BODY).status == 401
-    in_two_lines = answer_to(besieged, post(f"Authorization: Bearer {token[:9]}\n {token[9:]}", "Content-Length: 0"))
+    in_two_lines = answer_to(
+        besieged, post(f"Authorization: Bearer {token[:9]}\n {token[9:]}", "Content-Length: 0")
+    )
     assert in_two_lines.status == 400
 
 
 @pytest.mark.row("Z2")
 def test_a_credential_behind_the_body_is_none(besieged: Any) -> None:
-    """What follows a body in parts is not among the headers: a gateway before us has not seen it."""
+    """What follows a body in parts is not among the headers: a gateway before us has not seen
+    it.
+    """
     chunk = f"{len(GOOD_BODY):x}\r\n{GOOD_BODY.decode()}\r\n0\r\n"
     head = [f"{name}: {value}" for name, value in GOOD.items()]
     token = f"Authorization: Bearer {besieged.tokens['alice']}"
-    before = answer_to(besieged, post(*head, token, "Transfer-Encoding: chunked", body=f"{chunk}\r\n"))
-    behind = answer_to(besieged, post(*head, "Transfer-Encoding: chunked", body=f"{chunk}{token}\r\n\r\n"))
+    before = answer_to(
+        besieged, post(*head, token, "Transfer-Encoding: chunked", body=f"{chunk}\r\n")
+    )
+    behind = answer_to(
+        besieged, post(*head, "Transfer-Encoding: chunked", body=f"{chunk}{token}\r\n\r\n")
+    )
     assert (before.status, behind.status) == (200, 401)
 
 
@@ -209,13 +263,21 @@ def test_the_session_of_one_user_is_nothing_to_another(besieged: Any) -> None:
     with closing(besieged.channel("http")) as channel, closing(besieged.channel("sse")) as stream:
         headers = {**kind, "Mcp-Session-Id": channel.session, **besieged.bearer("bob")}
         for method in ("POST", "GET", "DELETE"):
-            assert besieged.request(method, "/mcp", headers, body if method == "POST" else b"").status == 404
-        assert besieged.request("POST", stream.path, {**kind, **besieged.bearer("bob")}, body).status == 404
+            assert (
+                besieged.request(method, "/mcp", headers, body if method == "POST" else b"").status
+                == 404
+            )
+        assert (
+            besieged.request("POST", stream.path, {**kind, **besieged.bearer("bob")}, body).status
+            == 404
+        )
         for own in (channel, stream):
             assert own.ask("tools/list")["result"]["tools"]
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PUT", "PATCH", "PROPFIND", "M-SEARCH", "QUERY", "LINK"])
+@pytest.mark.parametrize(
+    "method", ["OPTIONS", "TRACE", "PUT", "PATCH", "PROPFIND", "M-SEARCH", "QUERY", "LINK"]
+)
 @pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages", "/health"])
 def test_a_method_that_is_not_for_a_path_is_refused(besieged: Any, method: str, path: str) -> None:
     reply = besieged.request(method, path, besieged.bearer())
@@ -237,7 +299,9 @@ def test_there_is_nothing_at_a_path_that_is_none_of_ours(besieged: Any, path: st
 
 
 @pytest.mark.parametrize(
-    "query", ["?", "?a=%00", "?%ff=%fe", "?" + "&".join("a" * 5_000), "?a=b&a=c", "#x"], ids=lambda text: text[:9]
+    "query",
+    ["?", "?a=%00", "?%ff=%fe", "?" + "&".join("a" * 5_000), "?a=b&a=c", "#x"],
+    ids=lambda text: text[:9],
 )
 def test_what_stands_behind_a_path_changes_nothing(besieged: Any, query: str) -> None:
     assert besieged.request("GET", f"/health{query}").status == 200
@@ -266,7 +330,9 @@ NO_HTTP = {
     "an encoding that is none": post("Transfer-Encoding: xchunked", body="0\r\n\r\n"),
     "a part of no size": post("Transfer-Encoding: chunked", body="zz\r\n\r\n"),
     "a part beyond all": post("Transfer-Encoding: chunked", body="f" * 18 + "\r\n\r\n"),
-    "a part longer than it says": post("Transfer-Encoding: chunked", body="2\r\nhello\r\n0\r\n\r\n"),
+    "a part longer than it says": post(
+        "Transfer-Encoding: chunked", body="2\r\nhello\r\n0\r\n\r\n"
+    ),
     "a second request that is none": HEALTH + b"GARBAGE\r\n\r\n",
 }
 
@@ -289,19 +355,25 @@ TOO_MUCH = {
     "a hundred thousand empty headers": get(*["A:"] * 100_000),
     "a body behind it": post("X: " + "x" * 70_000, "Content-Length: 5", body="hello"),
     "a request behind it": get("X: " + "x" * 70_000) + HEALTH,
-    "what follows the body": post("Transfer-Encoding: chunked", body="0\r\n" + "X: y\r\n" * 20_000 + "\r\n"),
+    "what follows the body": post(
+        "Transfer-Encoding: chunked", body="0\r\n" + "X: y\r\n" * 20_000 + "\r\n"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_a_head_that_is_too_long_is_refused_and_what_follows_is_not_answered(besieged: Any, name: str) -> None:
+def test_a_head_that_is_too_long_is_refused_and_what_follows_is_not_answered(
+    besieged: Any, name: str
+) -> None:
     with besieged.wire() as wire:
         wire.send(TOO_MUCH[name])
         assert wire.read_reply().status == 431
         assert wire.read_reply() is None
 
 
-@pytest.mark.parametrize("path", ["/" + "a" * 70_000, "/health?" + "a" * 70_000], ids=["path", "query"])
+@pytest.mark.parametrize(
+    "path", ["/" + "a" * 70_000, "/health?" + "a" * 70_000], ids=["path", "query"]
+)
 def test_an_address_that_is_too_long_is_refused_as_that(besieged: Any, path: str) -> None:
     with besieged.wire() as wire:
         wire.send(get(path=path))
@@ -314,10 +386,14 @@ HARMLESS = {
     "empty lines before": b"\r\n\r\n\r\n" + get(),
     "a thousand headers": get(*(f"X{number}: y" for number in range(1_000))),
     "a header that is no ASCII": get("X: \xff\xfe"),
-    "another protocol": get("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"),
+    "another protocol": get(
+        "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"
+    ),
     "a protocol that is none": get("Connection: Upgrade", "Upgrade: \xff"),
     "close and keep": get("Connection: close, keep-alive"),
-    "what a proxy says": get("X-Forwarded-Host: evil.com", "X-Forwarded-Proto: https", "Forwarded: host=evil.com"),
+    "what a proxy says": get(
+        "X-Forwarded-Host: evil.com", "X-Forwarded-Proto: https", "Forwarded: host=evil.com"
+    ),
     "another method by a header": get("X-HTTP-Method-Override: DELETE"),
     "many ranges": get("Range: bytes=0-1,0-1,999999999999-"),
     "a body": get("Content-Length: 5") + b"hello",
@@ -347,7 +423,14 @@ def test_a_length_that_is_too_small_leaves_a_rest_that_is_no_request(besieged: A
 def test_whoever_asks_first_hears_at_once_whether_a_body_is_wanted(besieged: Any) -> None:
     bearer = f"Authorization: {besieged.bearer()['Authorization']}"
     with besieged.wire() as wire:
-        wire.send(post("Expect: 100-continue", "Content-Length: 2", bearer, "Content-Type: application/json"))
+        wire.send(
+            post(
+                "Expect: 100-continue",
+                "Content-Length: 2",
+                bearer,
+                "Content-Type: application/json",
+            )
+        )
         assert wire.read_head().startswith(b"HTTP/1.1 100 ")
         wire.send(b"{}")
         assert wire.read_reply().status == 400
@@ -366,7 +449,9 @@ def test_half_a_character_as_a_key_twice_breaks_nothing(besiege: Any) -> None:
 
 
 @pytest.mark.parametrize("declared", [True, False], ids=["with its length", "in parts"])
-def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(besieged: Any, declared: bool) -> None:
+def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(
+    besieged: Any, declared: bool
+) -> None:
     body = b"x" * (MOST_BYTES + 1)
     headers = {**GOOD, **besieged.bearer()}
     if not declared:
@@ -383,7 +468,11 @@ def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(besieged: 
 def test_parts_without_end_are_refused_before_they_fill_the_memory(besieged: Any) -> None:
     before = besieged.memory_mib()
     with besieged.wire() as wire:
-        wire.send(post("Transfer-Encoding: chunked", f"Authorization: {besieged.bearer()['Authorization']}"))
+        wire.send(
+            post(
+                "Transfer-Encoding: chunked", f"Authorization: {besieged.bearer()['Authorization']}"
+            )
+        )
         part = b"%x\r\n%s\r\n" % (65_536, b"x" * 65_536)
         for _ in range(1_000):
             wire.send(part)
@@ -404,17 +493,24 @@ def test_a_body_in_very_many_small_parts_is_read_in_time(besieged: Any) -> None:
 def test_a_bomb_is_not_even_unpacked(besieged: Any) -> None:
     """A megabyte that would become a gigabyte."""
     packed = gzip.compress(bytes(16 * 1024 * 1024)) * 64
-    assert sum(len(gzip.GzipFile(fileobj=io.BytesIO(packed)).read(1_000_000)) for _ in range(2)) == 2_000_000
+    assert (
+        sum(len(gzip.GzipFile(fileobj=io.BytesIO(packed)).read(1_000_000)) for _ in range(2))
+        == 2_000_000
+    )
     before = besieged.memory_mib()
     for encoding in ("gzip", "GZIP", "br", "deflate", "zstd", "gzip, identity", "x"):
-        reply = besieged.request("POST", "/mcp", {**GOOD, **besieged.bearer(), "Content-Encoding": encoding}, packed)
+        reply = besieged.request(
+            "POST", "/mcp", {**GOOD, **besieged.bearer(), "Content-Encoding": encoding}, packed
+        )
         assert (reply.status, code_of(reply)) == (415, "encoded_body")
     assert besieged.memory_mib() - before < MORE_MEMORY_MIB
     besieged.require_well()
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"GET", HEALTH[:-2], post("Content-Length: 9"), get()], ids=lambda data: repr(data[-20:])
+    "data",
+    [b"", b"GET", HEALTH[:-2], post("Content-Length: 9"), get()],
+    ids=lambda data: repr(data[-20:]),
 )
 def test_a_client_that_leaves_in_the_middle_is_let_go(besieged: Any, data: bytes) -> None:
     with besieged.wire() as wire:
@@ -442,14 +538,21 @@ PATHS_OF_STRANGERS = [
 
 
 @pytest.mark.row("Z2")
-def test_large_bodies_of_strangers_take_no_memory_and_good_calls_are_answered_meanwhile(besieged: Any) -> None:
-    """benchmarks/stranger_memory.py sends 500 on each path, held back before their end and whole."""
+def test_large_bodies_of_strangers_take_no_memory_and_good_calls_are_answered_meanwhile(
+    besieged: Any,
+) -> None:
+    """benchmarks/stranger_memory.py sends 500 on each path, held back before their end and
+    whole.
+    """
     before = besieged.memory_mib()
     almost = b"x" * (MOST_BYTES - 100)
     with ExitStack() as stack:
         for path in PATHS_OF_STRANGERS * 20:
             wire = stack.enter_context(besieged.wire())
-            wire.send(raw(f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {MOST_BYTES}") + almost)
+            wire.send(
+                raw(f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {MOST_BYTES}")
+                + almost
+            )
         assert good(besieged).status == 200
         assert besieged.memory_mib() - before < MORE_MEMORY_MIB  # of 320 MiB that were sent
 
@@ -465,6 +568,8 @@ def test_a_stranger_is_refused_before_the_body_comes(besieged: Any, path: str) -
 def test_a_login_has_a_small_body(besieged: Any) -> None:
     for length in (16 * 1024 + 1, MOST_BYTES):
         with besieged.wire() as wire:
-            wire.send(raw("POST /v1/login HTTP/1.1", "Host: localhost", f"Content-Length: {length}"))
+            wire.send(
+                raw("POST /v1/login HTTP/1.1", "Host: localhost", f"Content-Length: {length}")
+            )
             reply = wire.read_reply()
         assert (reply.status, code_of(reply)) == (413, "too_large")

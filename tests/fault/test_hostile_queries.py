@@ -44,7 +44,9 @@ OBVIOUS = {
 
 def query_of(case: dict[str, str]) -> str:
     """Return the query of a case; long ones are written as the expression that makes them."""
-    generated: str = eval(case["gen"], {"__builtins__": {}, "range": range}) if case.get("gen") else case["q"]
+    generated: str = (
+        eval(case["gen"], {"__builtins__": {}, "range": range}) if case.get("gen") else case["q"]
+    )
     return generated
 
 
@@ -58,11 +60,14 @@ def test_the_list_of_hostile_queries_is_whole() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_a_hostile_query_is_answered_without_an_error_and_with_bounded_work(sample: Any, number: int) -> None:
+def test_a_hostile_query_is_answered_without_an_error_and_with_bounded_work(
+    sample: Any, number: int
+) -> None:
     query = query_of(CASES[number])
     answer = sample.call("search_anime", query=query)
     if is_half_a_character(query):
-        assert answer.error_code == "invalid_input"  # transports replace such halves; within, they are refused
+        # transports replace such halves; within, they are refused
+        assert answer.error_code == "invalid_input"
         return
     assert not answer.is_error, answer.text
     assert answer.structured["totalMatches"] >= sum(
@@ -81,7 +86,9 @@ def test_a_hostile_query_gets_its_answer_by_words_alone_too(sample: Any, number:
 
 
 @pytest.mark.parametrize(("query", "title"), OBVIOUS.items())
-def test_what_is_plainly_asked_for_is_found_whatever_the_signs_around_it(sample: Any, query: str, title: str) -> None:
+def test_what_is_plainly_asked_for_is_found_whatever_the_signs_around_it(
+    sample: Any, query: str, title: str
+) -> None:
     found = sample.structured("search_anime", query=query)
     assert title in [hit["title"] for hit in found["results"]]
 
@@ -101,12 +108,17 @@ def test_the_note_on_a_cut_query_is_not_kept_for_its_beginning(sample: Any) -> N
     assert not any("were searched for" in note for note in whole.get("notes", []))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.get("gen")], ids=lambda case: repr(case["q"]))
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.get("gen")], ids=lambda case: repr(case["q"])
+)
 def test_hostile_text_is_safe_in_every_other_argument(sample: Any, case: dict[str, str]) -> None:
     text = case["q"]
     calls: list[tuple[str, dict[str, Any]]] = [
         ("search_anime", {"query": "x", "filters": {"tags": [text]}}),
-        ("recommend_similar", {"titles": ["Mushishi"], "preferences": text, "excludeTitles": [text]}),
+        (
+            "recommend_similar",
+            {"titles": ["Mushishi"], "preferences": text, "excludeTitles": [text]},
+        ),
         ("recommend_similar", {"titles": [text]}),
         ("get_anime_details", {"title": text}),
         ("get_anime_details", {"id": text}),

@@ -1,4 +1,6 @@
-"""Clients that never finish a head or a body, and one that reads nothing: each is let go, and nobody else notices."""
+"""Clients that never finish a head or a body, and one that reads nothing: each is let go, and
+nobody else notices.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +19,9 @@ LISTING = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 
 
 def send_slowly(wires: list[Any], besieged: Any) -> Iterator[Any]:
-    """Send a byte on each connection now and then, ask for something meanwhile, and yield each answer that ends one."""
+    """Send a byte on each connection now and then, ask for something meanwhile, and yield each
+    answer that ends one.
+    """
     waiting = list(wires)
     for _ in range(120):
         if not waiting:
@@ -41,7 +45,11 @@ def begin_heads(besieged: Any, stack: ExitStack) -> list[Any]:
 
 def begin_bodies(besieged: Any, stack: ExitStack) -> list[Any]:
     wires = [stack.enter_context(besieged.wire()) for _ in range(5)]
-    token = b"Authorization: " + besieged.bearer()["Authorization"].encode() + b"\r\nContent-Type: application/json\r\n"
+    token = (
+        b"Authorization: "
+        + besieged.bearer()["Authorization"].encode()
+        + b"\r\nContent-Type: application/json\r\n"
+    )
     for wire in wires:
         wire.send(POST % token + b"{")
     return wires

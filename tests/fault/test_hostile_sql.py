@@ -1,4 +1,6 @@
-"""Hostile statements against `debug.sql`: every one ends as it must, and nothing is changed, made, leaked or slowed."""
+"""Hostile statements against `debug.sql`: every one ends as it must, and nothing is changed, made,
+leaked or slowed.
+"""
 
 import hashlib
 import json
@@ -20,8 +22,12 @@ from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z10")
 
-CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "sql.json").read_text(encoding="utf-8"))
-OURS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "our_sql.json").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "sql.json").read_text(encoding="utf-8")
+)
+OURS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "our_sql.json").read_text(encoding="utf-8")
+)
 PATIENCE_S = 60.0
 SECRETS = ("hash-of-a-password", "hash-of-a-token")
 SLOW = "SELECT count(*) FROM items a, items b, items c, items d"
@@ -32,7 +38,9 @@ PRINTF = "SELECT printf('%.*c', 1000000000, 'x')"
 
 def sql_of(case: dict[str, Any]) -> str:
     """Return a case's statement; long ones are written as the expression that makes them."""
-    generated: str = eval(case["gen"], {"__builtins__": {}, "range": range}) if case.get("gen") else case["sql"]
+    generated: str = (
+        eval(case["gen"], {"__builtins__": {}, "range": range}) if case.get("gen") else case["sql"]
+    )
     return generated
 
 
@@ -62,7 +70,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         INSERT INTO tokens VALUES (1, 'hash-of-a-token');
     """)
     with db:
-        rows = [(f"i{number}", f"title {number} of an abecedary", 1900 + number % 120) for number in range(3000)]
+        rows = [
+            (f"i{number}", f"title {number} of an abecedary", 1900 + number % 120)
+            for number in range(3000)
+        ]
         db.executemany("INSERT INTO items VALUES (?, ?, ?)", rows)
     db.execute("INSERT INTO items_fts (items_fts) VALUES ('rebuild')")
     db.close()
@@ -101,7 +112,8 @@ def test_a_hostile_statement_ends_as_it_must_and_leaves_no_trace(
     name: str, sql: str, accepted: list[str], database: Path, children: SqlChildren
 ) -> None:
     before, beside, in_tmp = digest(database), files(database.parent), files(Path("/tmp"))
-    time_s = 0.3 if Verdict.TIMEOUT in accepted else 1.0  # what has no end is ended sooner than what is to have one
+    # what has no end is ended sooner than what is to have one
+    time_s = 0.3 if Verdict.TIMEOUT in accepted else 1.0
     reply = children.ask(question(database, sql, time_s=time_s))
     assert ended_as(reply, accepted), reply
     assert digest(database) == before
@@ -112,7 +124,9 @@ def test_a_hostile_statement_ends_as_it_must_and_leaves_no_trace(
     assert str(database) not in whole
 
 
-@pytest.mark.parametrize(("name", "sql", "accepted"), ALL[::4], ids=[name for name, _, _ in ALL[::4]])
+@pytest.mark.parametrize(
+    ("name", "sql", "accepted"), ALL[::4], ids=[name for name, _, _ in ALL[::4]]
+)
 def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
     name: str, sql: str, accepted: list[str], catalogue_tool: tuple[SqlTool, Path]
 ) -> None:
@@ -145,14 +159,18 @@ def catalogue_tool(plain: Any) -> tuple[SqlTool, Path]:
 
 
 def test_opening_the_file_read_only_is_not_enough(database: Path, tmp_path: Path) -> None:
-    """The control: with `mode=ro` alone, statements that must be refused run, make files and give secrets away."""
+    """The control: with `mode=ro` alone, statements that must be refused run, make files and give
+    secrets away.
+    """
     copy = tmp_path / "copy.sqlite"
     copy.write_bytes(database.read_bytes())
     ran = []
     for case in CASES:
         if case["expect"] != "denied" or "/tmp" in case["sql"]:
             continue
-        db = apsw.Connection(f"file:{copy}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        db = apsw.Connection(
+            f"file:{copy}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
         try:
             db.execute(case["sql"]).fetchall()
             ran.append(case["id"])
@@ -161,14 +179,18 @@ def test_opening_the_file_read_only_is_not_enough(database: Path, tmp_path: Path
         finally:
             db.close()
     assert len(ran) >= 20
-    db = apsw.Connection(f"file:{copy}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    db = apsw.Connection(
+        f"file:{copy}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
     db.execute("VACUUM INTO ?", (str(tmp_path / "made.sqlite"),))
     assert (tmp_path / "made.sqlite").is_file()
     assert SECRETS[0] in str(db.execute("SELECT * FROM v_users").fetchall())
     db.close()
 
 
-def test_a_process_that_does_not_answer_is_killed_and_the_next_statement_has_a_new_one(database: Path) -> None:
+def test_a_process_that_does_not_answer_is_killed_and_the_next_statement_has_a_new_one(
+    database: Path,
+) -> None:
     """The control of the kill: this child has no guard at all, and does not even listen."""
     deaf = SqlChildren(command=(sys.executable, "-c", "import time; time.sleep(60)"))
     reply = deaf.ask(question(database, "SELECT 1"))
@@ -176,10 +198,12 @@ def test_a_process_that_does_not_answer_is_killed_and_the_next_statement_has_a_n
     assert deaf.ask(question(database, "SELECT 1")).verdict is Verdict.TIMEOUT
 
 
-def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_opcode(database: Path) -> None:
+def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_opcode(
+    database: Path,
+) -> None:
     loosened = (
-        "import stackroom.admin.sql.guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob', 'randomblob'}; "
-        "from stackroom.admin.sql.child import main; main()"
+        "import stackroom.admin.sql.guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob',"
+        " 'randomblob'}; from stackroom.admin.sql.child import main; main()"
     )
     children = SqlChildren(command=(sys.executable, "-P", "-c", loosened))
     for sql in (PRINTF, "SELECT randomblob(1000000000)", "SELECT length(hex(zeroblob(999999)))"):
@@ -187,12 +211,17 @@ def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_op
 
 
 def test_a_process_that_dies_in_the_middle_is_said_to_have_used_too_much(database: Path) -> None:
-    mortal = SqlChildren(command=(sys.executable, "-c", "import os, sys; sys.stdin.readline(); os.abort()"))
+    mortal = SqlChildren(
+        command=(sys.executable, "-c", "import os, sys; sys.stdin.readline(); os.abort()")
+    )
     assert mortal.ask(question(database, "SELECT 1")).verdict is Verdict.LIMIT
 
 
 def test_a_process_that_talks_nonsense_is_not_believed(database: Path) -> None:
-    code = 'import sys; sys.stdin.readline(); print(\'{"verdict": "perfect"}\', flush=True); sys.stdin.readline()'
+    code = (
+        'import sys; sys.stdin.readline(); print(\'{"verdict": "perfect"}\', flush=True);'
+        " sys.stdin.readline()"
+    )
     liar = SqlChildren(command=(sys.executable, "-c", code))
     assert liar.ask(question(database, "SELECT 1")).verdict is Verdict.LIMIT
 
@@ -210,23 +239,37 @@ def test_endless_rows_end_at_the_limit(database: Path, children: SqlChildren) ->
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").is_file(), reason="needs Linux's /proc")
-def test_the_process_has_nothing_of_the_server(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STACKROOM_CONTROL_URL", "postgresql://somebody:secret-of-the-server@db/stackroom")
+def test_the_process_has_nothing_of_the_server(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "STACKROOM_CONTROL_URL", "postgresql://somebody:secret-of-the-server@db/stackroom"
+    )
     monkeypatch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 19)
     children, others = SqlChildren(answer_s=PATIENCE_S), set(list_children())
-    counting = question(database, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), time_s=60.0)
+    counting = question(
+        database, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), time_s=60.0
+    )
     with database.open("rb"):
         asking = threading.Thread(target=children.ask, args=(counting,))
         asking.start()
         wait_until(lambda: bool(set(list_children()) - others), timeout_s=120)
         ((_name, pid),) = set(list_children()) - others
         process = Path(f"/proc/{pid}")
-        wait_until(lambda: "Max file size             0  " in (process / "limits").read_text(), timeout_s=120)
-        targets = {path.name: str(path.readlink()) for path in (process / "fd").iterdir() if path.name in "012"}
+        wait_until(
+            lambda: "Max file size             0  " in (process / "limits").read_text(),
+            timeout_s=120,
+        )
+        targets = {
+            path.name: str(path.readlink())
+            for path in (process / "fd").iterdir()
+            if path.name in "012"
+        }
         assert set(targets) == {"0", "1", "2"}
         assert "secret-of-the-server" not in (process / "environ").read_text()
         limits = (process / "limits").read_text()
-        assert process.joinpath("stat").read_text().rpartition(")")[2].split()[16] == "19"  # its priority
+        # its priority
+        assert process.joinpath("stat").read_text().rpartition(")")[2].split()[16] == "19"
         assert "Max core file size        0                    0" in limits
         asking.join()
     assert not process.exists()
@@ -234,7 +277,13 @@ def test_the_process_has_nothing_of_the_server(database: Path, monkeypatch: pyte
 
 def hostile_together(tool: SqlTool, ended: list[str]) -> list[threading.Thread]:
     """Start ten hostile statements at once; each notes how it ended."""
-    statements = (SLOW, GREEDY, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), PRINTF, sql_of(CASES[0]))
+    statements = (
+        SLOW,
+        GREEDY,
+        ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"),
+        PRINTF,
+        sql_of(CASES[0]),
+    )
 
     def run(sql: str) -> None:
         try:
@@ -244,13 +293,18 @@ def hostile_together(tool: SqlTool, ended: list[str]) -> list[threading.Thread]:
             outcome = error.message.partition(":")[0]
         ended.append(outcome)
 
-    threads = [threading.Thread(target=run, args=(statements[number % len(statements)],)) for number in range(10)]
+    threads = [
+        threading.Thread(target=run, args=(statements[number % len(statements)],))
+        for number in range(10)
+    ]
     for thread in threads:
         thread.start()
     return threads
 
 
-def test_searches_are_answered_beside_ten_hostile_statements(catalogue_tool: tuple[SqlTool, Path], plain: Any) -> None:
+def test_searches_are_answered_beside_ten_hostile_statements(
+    catalogue_tool: tuple[SqlTool, Path], plain: Any
+) -> None:
     tool, _ = catalogue_tool
     ended: list[str] = []
     threads = hostile_together(tool, ended)

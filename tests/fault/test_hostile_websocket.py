@@ -1,4 +1,6 @@
-"""WebSockets of hostile clients: who is refused before there is one, and what ends one, with which code."""
+"""WebSockets of hostile clients: who is refused before there is one, and what ends one, with which
+code.
+"""
 
 import json
 import socket
@@ -13,15 +15,29 @@ import pytest
 pytestmark = pytest.mark.row("Z1")
 
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-GOING, PROTOCOL_ERROR, NO_TEXT, NO_UTF8, POLICY, TOO_BIG, LATER = 1001, 1002, 1003, 1007, 1008, 1009, 1013
+GOING, PROTOCOL_ERROR, NO_TEXT, NO_UTF8, POLICY, TOO_BIG, LATER = (
+    1001,
+    1002,
+    1003,
+    1007,
+    1008,
+    1009,
+    1013,
+)
 MOST_BYTES = 4 * 1024 * 1024
 MORE_MEMORY_MIB = 40
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "unread", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "unread", "version": "1"},
+}
 PINGED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 
 
 def refusal(besieged: Any, headers: dict[str, str], **options: Any) -> tuple[int | None, str]:
-    """Ask for a WebSocket, and return the status and the code of the refusal; afterwards the connection is closed."""
+    """Ask for a WebSocket, and return the status and the code of the refusal; afterwards the
+    connection is closed.
+    """
     with besieged.websocket(headers, **options) as refused:
         body = refused.reply.body
         assert refused.wire.is_ended()
@@ -37,14 +53,25 @@ def test_strangers_are_refused_before_there_is_a_websocket(besieged: Any) -> Non
     assert refusal(besieged, {"Sec-WebSocket-Protocol": f"mcp, {token}"}) == stranger
     assert refusal(besieged, {"Cookie": "stackroom_session=x"}) == stranger
     assert refusal(besieged, {**besieged.bearer(), "authorization": "Bearer x"}) == stranger
-    for wrong in ("", "Bearer x", f"Bearer {token}x", f"Basic {token}", "Bearer \xff", "Bearer " + "x" * 7_000):
+    for wrong in (
+        "",
+        "Bearer x",
+        f"Bearer {token}x",
+        f"Basic {token}",
+        "Bearer \xff",
+        "Bearer " + "x" * 7_000,
+    ):
         assert refusal(besieged, {"Authorization": wrong}) == stranger
     with besieged.websocket() as known:
         assert known.status == 101
 
 
-@pytest.mark.parametrize("origin", ["http://evil.com", "null", "", "http://localhost:1", "https://localhost.evil.com"])
-def test_a_page_of_somebody_else_is_refused_before_there_is_a_websocket(besieged: Any, origin: str) -> None:
+@pytest.mark.parametrize(
+    "origin", ["http://evil.com", "null", "", "http://localhost:1", "https://localhost.evil.com"]
+)
+def test_a_page_of_somebody_else_is_refused_before_there_is_a_websocket(
+    besieged: Any, origin: str
+) -> None:
     assert refusal(besieged, {**besieged.bearer(), "Origin": origin}) == (403, "foreign_origin")
     with besieged.websocket({**besieged.bearer(), "Origin": "http://localhost"}) as own:
         assert own.status == 101
@@ -53,11 +80,16 @@ def test_a_page_of_somebody_else_is_refused_before_there_is_a_websocket(besieged
 def test_a_websocket_for_somebody_else_is_refused_before_there_is_one(besieged: Any) -> None:
     for host in ("evil.com", "127.0.0.1.evil.com", "localhost:99999", ""):
         assert refusal(besieged, {**besieged.bearer(), "Host": host}) == (421, "misdirected")
-    assert refusal(besieged, {**besieged.bearer(), "Host": "localhost", "host": "evil.com"}) == (400, "no_host")
+    assert refusal(besieged, {**besieged.bearer(), "Host": "localhost", "host": "evil.com"}) == (
+        400,
+        "no_host",
+    )
     assert refusal(besieged, besieged.bearer(), path="http://evil.com/v1/mcp")[0] in (403, 421)
 
 
-@pytest.mark.parametrize("path", ["/", "/mcp", "/sse", "/health", "/v1/mcp/", "/v1/mcp%00", "//v1/mcp", "/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/", "/mcp", "/sse", "/health", "/v1/mcp/", "/v1/mcp%00", "//v1/mcp", "/nothing"]
+)
 def test_there_is_a_websocket_at_one_path_only(besieged: Any, path: str) -> None:
     assert refusal(besieged, besieged.bearer(), path=path) == (404, "not_found")
 
@@ -100,7 +132,10 @@ ENDINGS: dict[str, tuple[list[tuple[bytes, int, dict[str, Any]]], int]] = {
     "a surrogate": ([framed(b"\xed\xa0\x80")], NO_UTF8),
     "one byte too long": ([framed(b"x" * (MOST_BYTES + 1))], TOO_BIG),
     "far too long": ([framed(b"x" * 5_300_000)], TOO_BIG),
-    "too long in parts": ([framed(b"x" * 1_000_000, TEXT if n == 0 else CONT, fin=False) for n in range(5)], TOO_BIG),
+    "too long in parts": (
+        [framed(b"x" * 1_000_000, TEXT if n == 0 else CONT, fin=False) for n in range(5)],
+        TOO_BIG,
+    ),
     "reserved bit 1": ([framed(b"{}", reserved=4)], PROTOCOL_ERROR),
     "reserved bit 2": ([framed(b"{}", reserved=2)], PROTOCOL_ERROR),
     "reserved bit 3": ([framed(b"{}", reserved=1)], PROTOCOL_ERROR),
@@ -115,12 +150,17 @@ ENDINGS: dict[str, tuple[list[tuple[bytes, int, dict[str, Any]]], int]] = {
     "a close that must not be said": ([framed(struct.pack("!H", 1005), CLOSE)], PROTOCOL_ERROR),
     "a close for no reason": ([framed(struct.pack("!H", 1000) + b"\xff", CLOSE)], NO_UTF8),
     "a close": ([framed(struct.pack("!H", 1000), CLOSE)], 1000),
-    "a close within a message": ([framed(b"{", fin=False), framed(struct.pack("!H", 1000), CLOSE)], PROTOCOL_ERROR),
+    "a close within a message": (
+        [framed(b"{", fin=False), framed(struct.pack("!H", 1000), CLOSE)],
+        PROTOCOL_ERROR,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_a_frame_that_must_not_be_ends_the_websocket_with_its_code(besieged: Any, name: str) -> None:
+def test_a_frame_that_must_not_be_ends_the_websocket_with_its_code(
+    besieged: Any, name: str
+) -> None:
     frames, code = ENDINGS[name]
     with besieged.websocket() as culprit, besieged.websocket() as peer:
         culprit.send(PINGED)
@@ -141,7 +181,9 @@ RAW_ENDINGS = {
 
 
 @pytest.mark.parametrize("name", RAW_ENDINGS)
-def test_bytes_that_are_no_frame_end_the_websocket_with_their_code(besieged: Any, name: str) -> None:
+def test_bytes_that_are_no_frame_end_the_websocket_with_their_code(
+    besieged: Any, name: str
+) -> None:
     data, code = RAW_ENDINGS[name]
     with besieged.websocket() as culprit:
         culprit.wire.send(data)
@@ -155,12 +197,18 @@ def test_the_longest_message_that_is_allowed_is_read(besieged: Any) -> None:
         assert json.loads(client.receive_text())["result"] == {}
 
 
-OFFERS = ["permessage-deflate", "permessage-deflate; client_max_window_bits", "x-webkit-deflate-frame, " * 100 + "x"]
+OFFERS = [
+    "permessage-deflate",
+    "permessage-deflate; client_max_window_bits",
+    "x-webkit-deflate-frame, " * 100 + "x",
+]
 
 
 @pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer[:30])
 def test_nothing_is_packed_and_a_bomb_is_not_unpacked(besieged: Any, offer: str) -> None:
-    """Three megabytes that would become three gigabytes; the first bit says that they are packed."""
+    """Three megabytes that would become three gigabytes; the first bit says that they are
+    packed.
+    """
     bomb = zlib.compress(bytes(16 * 1024 * 1024), wbits=-15) * 190
     before = besieged.memory_mib()
     with besieged.websocket({**besieged.bearer(), "Sec-WebSocket-Extensions": offer}) as client:
@@ -179,10 +227,19 @@ def test_pings_are_answered(besieged: Any) -> None:
 
 
 @pytest.mark.parametrize("other", ["http", "sse", "websocket"])
-def test_who_reads_nothing_on_one_connection_is_answered_on_another(besieged: Any, other: str) -> None:
+def test_who_reads_nothing_on_one_connection_is_answered_on_another(
+    besieged: Any, other: str
+) -> None:
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-    with besieged.websocket(receive_buffer=4096) as unread, closing(besieged.channel(other)) as channel:
-        unread.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode())
+    with (
+        besieged.websocket(receive_buffer=4096) as unread,
+        closing(besieged.channel(other)) as channel,
+    ):
+        unread.send(
+            json.dumps(
+                {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
+            ).encode()
+        )
         unread.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
         for _ in range(3_000):
             unread.send(asked)
@@ -200,7 +257,9 @@ def test_answers_nobody_asked_for_are_passed_over(besieged: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["leaves", "leaves at once", "says nothing more"])
-def test_a_client_that_is_gone_while_it_is_answered_leaves_nothing_behind(besieged: Any, way: str) -> None:
+def test_a_client_that_is_gone_while_it_is_answered_leaves_nothing_behind(
+    besieged: Any, way: str
+) -> None:
     before = besieged.health()["streams"]
     asked = {"name": "search_anime", "arguments": {"query": f"robots {way}"}}
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}).encode()
@@ -210,7 +269,9 @@ def test_a_client_that_is_gone_while_it_is_answered_leaves_nothing_behind(besieg
             for _ in range(20):
                 client.send(call)
             if way == "leaves at once":
-                client.wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.wire.socket.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
             if way == "says nothing more":
                 client.wire.socket.shutdown(socket.SHUT_WR)
                 assert client.wire.is_ended()

@@ -1,4 +1,6 @@
-"""Jobs killed with -9 at random points: what they work on is whole, and the next run does the work."""
+"""Jobs killed with -9 at random points: what they work on is whole, and the next run does the
+work.
+"""
 
 import os
 import random
@@ -79,8 +81,18 @@ def test_jobs_that_are_killed_at_any_point_leave_everything_whole(settings: Sett
     assert set(told.values()) <= {"done"}
     app = App(settings)
     with closing(Control.open(settings)) as control:
-        board = JobBoard(control.database, list_builtin_jobs(MaintainedLibrary(app=app, control=control, backups=2)))
-        for name in ("backup", "backup", "prune_audit", "rebuild_indexes", "verify_indexes", "integrity_check"):
+        board = JobBoard(
+            control.database,
+            list_builtin_jobs(MaintainedLibrary(app=app, control=control, backups=2)),
+        )
+        for name in (
+            "backup",
+            "backup",
+            "prune_audit",
+            "rebuild_indexes",
+            "verify_indexes",
+            "integrity_check",
+        ):
             run = Scheduler(board).run_now(name, by="local", show=lambda *_: None)
             assert (run.state, run.error) == (RunState.DONE, None)
         runs, _ = board.list_runs(limit=200)

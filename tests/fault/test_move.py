@@ -1,4 +1,6 @@
-"""Moving a catalogue into a database and back: while it is served and edited, and killed at every step."""
+"""Moving a catalogue into a database and back: while it is served and edited, and killed at every
+step.
+"""
 
 import os
 import shutil
@@ -131,7 +133,11 @@ def test_a_catalogue_is_served_and_edited_while_it_is_moved_there_and_back(
         assert report.equal_answers == report.answers
         put(app, "Jaws")
         gate.refresh()
-        assert [find(gate, title) for title in ("Heat", "Insomnia", "Jaws")] == [["Heat"], ["Insomnia"], ["Jaws"]]
+        assert [find(gate, title) for title in ("Heat", "Insomnia", "Jaws")] == [
+            ["Heat"],
+            ["Insomnia"],
+            ["Jaws"],
+        ]
         with closing(App(Settings(home=follower(home, tmp_path / "second")))) as second:
             assert find(second.build_gate(), "Jaws") == ["Jaws"]
             put(second, "Kes")
@@ -159,11 +165,15 @@ def follower(home: Path, other: Path) -> Path:
 
 
 def run_killed(home: Path, url: str, schema: str, *, at_first: int) -> int:
-    """Run a move, killed at its first step so often, then one step later each time; return how often it was killed."""
+    """Run a move, killed at its first step so often, then one step later each time; return how
+    often it was killed.
+    """
     kills = 0
     while True:
         command = [*SCRIPT, KILLED, str(home), url, schema, str(max(0, kills - at_first))]
-        process = launch(command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = launch(
+            command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         _output, errors = process.communicate(timeout=300)
         if process.returncode == 0:
             return kills
@@ -172,10 +182,14 @@ def run_killed(home: Path, url: str, schema: str, *, at_first: int) -> int:
         assert kills < 40, "the move does not advance"
 
 
-def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: Path, place: StorePlace) -> None:
+def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(
+    home: Path, place: StorePlace
+) -> None:
     folder = home / "catalogues" / "films"
     with closing(
-        Workshop(Settings(home=home)).open_shelf(App(Settings(home=home)).library.get_installed("films"))
+        Workshop(Settings(home=home)).open_shelf(
+            App(Settings(home=home)).library.get_installed("films")
+        )
     ) as shelf:
         before = shelf.history().list_changes(limit=99)
     assert run_killed(home, place.url, place.schema, at_first=4) == 6
@@ -183,7 +197,9 @@ def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: 
     assert [path.name for path in folder.parent.iterdir()] == ["films"], "nothing is left behind"
     assert run_killed(home, "here", "", at_first=0) == 1
     assert find_place(folder) is None
-    assert run_killed(home, "here", "", at_first=0) == 0, "one that is stopped after its switch is done"
+    assert run_killed(home, "here", "", at_first=0) == 0, (
+        "one that is stopped after its switch is done"
+    )
     with closing(App(Settings(home=home))) as app:
         assert app.open_catalogue("films").shelf.history().list_changes(limit=99) == before
         put(app, "Gattaca")
@@ -212,18 +228,24 @@ def test_a_catalogue_that_is_searched_in_the_database_has_no_copy_until_it_is_mo
     assert postgresql.execute(schemas, place.schema) == []
 
 
-def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(home: Path, place: StorePlace) -> None:
+def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(
+    home: Path, place: StorePlace
+) -> None:
     workshop = Workshop(Settings(home=home))
     installed = workshop.library.get_installed("films")
     with closing(EmbeddedShelf.open(installed.folder, workshop.spec_of(installed).spec)) as shelf:
         shelf.reader()
         move_to_database(workshop, "films", place, advance=ignore)
         with pytest.raises(BusyError, match="moved to a database"):
-            shelf.apply([Put(record=Record(id=RecordId("x"), kind="film", fields={"title": "Lost"}))])
+            shelf.apply(
+                [Put(record=Record(id=RecordId("x"), kind="film", fields={"title": "Lost"}))]
+            )
         assert shelf.reader().count(WHOLE) == 7
 
 
-def test_words_of_removed_records_do_not_keep_a_catalogue_from_being_moved(tmp_path: Path, place: StorePlace) -> None:
+def test_words_of_removed_records_do_not_keep_a_catalogue_from_being_moved(
+    tmp_path: Path, place: StorePlace
+) -> None:
     removed = [f"Heat {number}" for number in range(50)]
     build(tmp_path / "home", "Heat Ronin", "Heat", "Ronin", "Ronin Alien", *removed)
     steps: list[str] = []
@@ -234,17 +256,24 @@ def test_words_of_removed_records_do_not_keep_a_catalogue_from_being_moved(tmp_p
         writer.apply([Delete(id=record.id) for record in records if record.get("title") in removed])
         writer.publish()
         workshop = Workshop(app.settings)
-        report = move_to_database(workshop, "films", place, advance=lambda step, _count: steps.append(step))
+        report = move_to_database(
+            workshop, "films", place, advance=lambda step, _count: steps.append(step)
+        )
     assert "building the index here anew" in steps
     assert (report.answers, report.equal_answers) == (4, 4)
 
 
-def test_a_schema_that_has_a_catalogue_is_refused_and_so_is_a_second_move(home: Path, place: StorePlace) -> None:
+def test_a_schema_that_has_a_catalogue_is_refused_and_so_is_a_second_move(
+    home: Path, place: StorePlace
+) -> None:
     workshop = Workshop(Settings(home=home))
     move_to_database(workshop, "films", place, advance=ignore)
-    move_to_database(workshop, "films", place, advance=ignore)  # it is there, and nothing is to be done
+    # it is there, and nothing is to be done
+    move_to_database(workshop, "films", place, advance=ignore)
     with pytest.raises(InputError, match="already"):
-        move_to_database(workshop, "films", StorePlace(url=place.url, schema="other"), advance=ignore)
+        move_to_database(
+            workshop, "films", StorePlace(url=place.url, schema="other"), advance=ignore
+        )
     other = home.parent / "second" / "home"
     other.parent.mkdir()
     build(other, "Vertigo")
@@ -297,11 +326,15 @@ def test_tables_that_a_catalogue_was_moved_to_again_are_not_dropped(
 def test_tables_of_a_former_database_are_dropped_when_the_catalogue_is_in_another_one(
     home: Path, place: StorePlace, postgresql: PostgresServer
 ) -> None:
-    workshop, other = Workshop(Settings(home=home)), replace(place, url=f"{place.url}%20-cjit%3Doff")
+    workshop, other = (
+        Workshop(Settings(home=home)),
+        replace(place, url=f"{place.url}%20-cjit%3Doff"),
+    )
     move_to_database(workshop, "films", place, advance=ignore)
     move_to_folder(workshop, "films", advance=ignore)
     former = home / "catalogues" / "films" / FORMER_FILE
-    save_place(former.parent, replace(other, schema=place.schema))  # the same name, in another database
+    # the same name, in another database
+    save_place(former.parent, replace(other, schema=place.schema))
     assert drop_former(workshop, now=former.stat().st_mtime + KEPT_S) == ["films"]
     assert tables_of(postgresql, place) == []
 
@@ -333,12 +366,16 @@ def test_an_edit_between_the_copying_and_its_check_is_no_damage(
     assert report.rows["records"] == 8
 
 
-def test_a_catalogue_that_was_never_moved_out_of_a_database_is_in_its_folder_already(home: Path) -> None:
+def test_a_catalogue_that_was_never_moved_out_of_a_database_is_in_its_folder_already(
+    home: Path,
+) -> None:
     with pytest.raises(InputError, match="in its folder already"):
         move_to_folder(Workshop(Settings(home=home)), "films", advance=ignore)
 
 
-def test_the_plan_of_an_update_changes_nothing_in_the_database(home: Path, place: StorePlace) -> None:
+def test_the_plan_of_an_update_changes_nothing_in_the_database(
+    home: Path, place: StorePlace
+) -> None:
     workshop = Workshop(Settings(home=home))
     move_to_database(workshop, "films", place, advance=ignore)
     rows = home.parent / "films.jsonl"
@@ -350,14 +387,22 @@ def test_the_plan_of_an_update_changes_nothing_in_the_database(home: Path, place
 
 
 @pytest.mark.parametrize("search", ["", IN_DATABASE])
-def test_the_plan_of_an_update_knows_what_another_server_wrote(home: Path, place: StorePlace, search: str) -> None:
+def test_the_plan_of_an_update_knows_what_another_server_wrote(
+    home: Path, place: StorePlace, search: str
+) -> None:
     move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
     save_place(home / "catalogues" / "films", replace(place, search=search))
     with closing(App(Settings(home=follower(home, home.parent / "second")))) as second:
         shelf = second.open_catalogue("films").shelf
-        records = shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=9), scope=WHOLE).values()
-        shelf.writer().apply([Delete(id=one.id) for one in records if one.fields["title"] == "Alien"])
-    (rows := home.parent / "films.jsonl").write_text('{"title": "Heat"}\n{"title": "Ronin"}\n{"title": "Her"}\n')
+        records = (
+            shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=9), scope=WHOLE).values()
+        )
+        shelf.writer().apply(
+            [Delete(id=one.id) for one in records if one.fields["title"] == "Alien"]
+        )
+    (rows := home.parent / "films.jsonl").write_text(
+        '{"title": "Heat"}\n{"title": "Ronin"}\n{"title": "Her"}\n'
+    )
     with closing(App(Settings(home=home))) as app:
         planned = plan_update(app, JsonRows(rows), recipe=RECIPE, name="films", replaces=False)
     assert [planned[what] for what in ("added", "removed", "unchanged")] == [1, 4, 2]
@@ -379,8 +424,12 @@ def test_edits_of_a_catalogue_in_a_database_that_was_made_editable_there_are_kep
     assert not main(["describe", "films", "--editable"])
     with closing(App(Settings(home=home))) as app:
         shelf = app.open_catalogue("films").shelf
-        ((_key, record),) = shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=1), scope=WHOLE).items()
-        shelf.writer().apply([Put(record=replace(record, fields={**record.fields, "genre": "crime"}))])
+        ((_key, record),) = (
+            shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=1), scope=WHOLE).items()
+        )
+        shelf.writer().apply(
+            [Put(record=replace(record, fields={**record.fields, "genre": "crime"}))]
+        )
     rows.write_text('{"title": "Heat", "genre": "drama"}\n{"title": "Ronin"}\n')
     assert not main(["add", str(rows), "--name", "films", "--yes", "--no-embed"])
     with closing(App(Settings(home=home))) as app:
@@ -390,10 +439,15 @@ def test_edits_of_a_catalogue_in_a_database_that_was_made_editable_there_are_kep
 
 
 def test_a_backup_has_what_another_server_wrote_and_says_what_it_has_not(
-    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path,
+    place: StorePlace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def restored(second: Path) -> str:
-        """Back up the library of a server, and return how many records it has, or what it does not have."""
+        """Back up the library of a server, and return how many records it has, or what it does not
+        have.
+        """
         copies, third = second.parent / "copies", second.parent / "third"
         monkeypatch.setenv("STACKROOM_HOME", str(second))
         assert not main(["backup", "--to", str(copies)])
@@ -423,7 +477,9 @@ def follower_of_moved(home: Path, place: StorePlace) -> Path:
     return follower(home, home.parent / "second")
 
 
-def test_a_catalogue_in_a_database_is_updated_from_its_source(home: Path, place: StorePlace) -> None:
+def test_a_catalogue_in_a_database_is_updated_from_its_source(
+    home: Path, place: StorePlace
+) -> None:
     move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
     build(home, "Heat", "Zodiac")
     with closing(App(Settings(home=home))) as app:
@@ -432,7 +488,10 @@ def test_a_catalogue_in_a_database_is_updated_from_its_source(home: Path, place:
 
 
 def test_the_command_moves_a_catalogue_and_shows_no_password(
-    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path,
+    place: StorePlace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(home))
     url = place.url.replace("stackroom@", "stackroom:secret@")
@@ -453,7 +512,9 @@ def add_to(place: StorePlace, home: Path, *titles: str, options: tuple[str, ...]
     """Run `stackroom add` on a table of these titles, for a catalogue in a database."""
     home.mkdir(parents=True, exist_ok=True)
     (spec := home.parent / "films.toml").write_text(SPEC)
-    (rows := home.parent / "films.jsonl").write_text("".join(f'{{"title": "{title}"}}\n' for title in titles))
+    (rows := home.parent / "films.jsonl").write_text(
+        "".join(f'{{"title": "{title}"}}\n' for title in titles)
+    )
     there = ("--to", place.url, "--schema", place.schema) if place.schema else ()
     return main(["add", str(rows), "--spec", str(spec), *there, *options])
 
@@ -480,9 +541,15 @@ def test_a_new_catalogue_is_added_to_a_database_and_no_server_holds_one_that_is_
 
 
 def test_a_catalogue_that_cannot_be_added_to_a_database_leaves_nothing(
-    home: Path, place: StorePlace, postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    home: Path,
+    place: StorePlace,
+    postgresql: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
-    def refused(library: Path, *titles: str, to: StorePlace = place, options: tuple[str, ...] = ()) -> str:
+    def refused(
+        library: Path, *titles: str, to: StorePlace = place, options: tuple[str, ...] = ()
+    ) -> str:
         monkeypatch.setenv("STACKROOM_HOME", str(library))
         with pytest.raises(SystemExit):
             add_to(to, library, *titles, options=options)
@@ -504,11 +571,17 @@ def test_a_catalogue_that_cannot_be_added_to_a_database_leaves_nothing(
 
 @pytest.mark.parametrize("options", [(), ("--search-there",)])
 def test_an_address_that_does_not_work_is_told_by_its_reason_and_without_its_password(
-    home: Path, place: StorePlace, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Any
+    home: Path,
+    place: StorePlace,
+    options: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
     def told(url: str) -> str:
         with pytest.raises(SystemExit):
-            add_to(replace(place, url=url), home.parent / "second" / "home", "Heat", options=options)
+            add_to(
+                replace(place, url=url), home.parent / "second" / "home", "Heat", options=options
+            )
         return str(capsys.readouterr().err)
 
     monkeypatch.setenv("STACKROOM_HOME", str(home.parent / "second" / "home"))
@@ -521,14 +594,18 @@ def test_an_address_that_does_not_work_is_told_by_its_reason_and_without_its_pas
 def test_nothing_is_moved_to_a_database_that_cannot_search_it(
     home: Path, place: StorePlace, postgresql: PostgresServer
 ) -> None:
-    for query in ("CREATE ROLE plain LOGIN CONNECTION LIMIT 1", "CREATE DATABASE plain OWNER plain"):
+    for query in (
+        "CREATE ROLE plain LOGIN CONNECTION LIMIT 1",
+        "CREATE DATABASE plain OWNER plain",
+    ):
         postgresql.execute(query)
     plain = replace(place, url=place.url.replace("//stackroom@/postgres?", "//plain@/plain?"))
     workshop = Workshop(Settings(home=home))
     with pytest.raises(InputError, match="needs the extension pgvector"):
         move_to_database(workshop, "films", replace(plain, search=IN_DATABASE), advance=ignore)
     with pytest.raises(BusyError, match="does not answer"):
-        move_to_database(workshop, "films", plain, advance=ignore)  # it takes one connection, and a server needs more
+        # it takes one connection, and a server needs more
+        move_to_database(workshop, "films", plain, advance=ignore)
     assert find_place(home / "catalogues" / "films") is None
 
 
@@ -550,7 +627,10 @@ def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(
 
 
 def test_the_command_lets_a_catalogue_in_a_database_be_searched_there_and_its_removal_says_what_stays(
-    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path,
+    place: StorePlace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(home))
     command = ["move", "films", "--to", place.url, "--schema", place.schema]

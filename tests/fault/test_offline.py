@@ -1,4 +1,6 @@
-"""Strict offline mode: with every way out guarded, a catalogue is built and every judoka tool answers."""
+"""Strict offline mode: with every way out guarded, a catalogue is built and every judoka tool
+answers.
+"""
 
 import json
 import socket
@@ -13,7 +15,12 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.embed.adapters import GuardedEmbedder, UnusableEmbedder, build_embedder, is_on_this_machine
+from stackroom.embed.adapters import (
+    GuardedEmbedder,
+    UnusableEmbedder,
+    build_embedder,
+    is_on_this_machine,
+)
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.embed.weights import WeightSources, pull_model
 from stackroom.errors import UnavailableError
@@ -44,7 +51,8 @@ class WayOut(OSError):
 
 @pytest.fixture
 def ways_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Fail whatever would leave the machine: connections, datagrams, look-ups of names, other processes.
+    """Fail whatever would leave the machine: connections, datagrams, look-ups of names, other
+    processes.
 
     What was tried is in the list, also where the failure was swallowed.
     """
@@ -100,12 +108,22 @@ def send_elsewhere() -> None:
 def write_files(folder: Path) -> Path:
     stats = dict.fromkeys(("power", "speed", "technique", "kumikata", "newaza"), 7)
     cards = [
-        {"id": number, "firstname": "Judoka", "surname": str(number), "country": "Japan", "stats": stats}
+        {
+            "id": number,
+            "firstname": "Judoka",
+            "surname": str(number),
+            "country": "Japan",
+            "stats": stats,
+        }
         for number in (1, 2, 3)
     ]
-    passages = [{"id": "rules", "text": "The higher stat scores a point.", "qaContext": "How do I score?"}]
+    passages = [
+        {"id": "rules", "text": "The higher stat scores a point.", "qaContext": "How do I score?"}
+    ]
     folder.mkdir()
-    (folder / "judoka.json").write_text(json.dumps([{**cards[0], "cardCode": "AAAA-BBBB"}, *cards[1:]]))
+    (folder / "judoka.json").write_text(
+        json.dumps([{**cards[0], "cardCode": "AAAA-BBBB"}, *cards[1:]])
+    )
     (folder / "client_embeddings.json").write_text(json.dumps(passages))
     (folder / "synonyms.json").write_text(json.dumps({"score": ["point"]}))
     return folder
@@ -115,7 +133,11 @@ def built(app: App, folder: Path) -> Gate:
     source = open_rows(str(folder))
     assert source is not None
     add_catalogue(
-        app, source, recipe=package_recipe(PACKAGES.get("judoka")), name="judoka", progress=lambda _report: None
+        app,
+        source,
+        recipe=package_recipe(PACKAGES.get("judoka")),
+        name="judoka",
+        progress=lambda _report: None,
     )
     keep_files(str(folder), app.library.get_installed("judoka").folder)
     return app.build_gate(["judoka"])
@@ -157,14 +179,18 @@ def pull_elsewhere() -> None:
         pull_elsewhere,
     ],
 )
-def test_the_guard_fires_when_something_leaves(leave: Callable[[], Any], ways_out: list[str]) -> None:
+def test_the_guard_fires_when_something_leaves(
+    leave: Callable[[], Any], ways_out: list[str]
+) -> None:
     with pytest.raises((OSError, UnavailableError)):
         leave()
     assert ways_out
 
 
 @pytest.mark.row("J9")
-def test_an_embedder_elsewhere_is_refused_offline_and_says_why(tmp_path: Path, ways_out: list[str]) -> None:
+def test_an_embedder_elsewhere_is_refused_offline_and_says_why(
+    tmp_path: Path, ways_out: list[str]
+) -> None:
     embedder = build_embedder(REMOTE, tmp_path, offline=True)
     assert isinstance(embedder, UnusableEmbedder)
     assert "RAG_STRICT_OFFLINE" in str(embedder.check())
@@ -175,7 +201,9 @@ def test_an_embedder_elsewhere_is_refused_offline_and_says_why(tmp_path: Path, w
 
 
 @pytest.mark.row("J9")
-def test_an_embedder_on_this_machine_is_asked_offline(embedding_server: Any, tmp_path: Path) -> None:
+def test_an_embedder_on_this_machine_is_asked_offline(
+    embedding_server: Any, tmp_path: Path
+) -> None:
     embedder = build_embedder(embedding_server.settings(), tmp_path, offline=True)
     assert isinstance(embedder, GuardedEmbedder)
 
@@ -205,7 +233,8 @@ def test_which_addresses_are_of_this_machine(url: str, is_here: bool) -> None:
 @pytest.mark.row("J9")
 def test_the_model_is_not_downloaded_offline(tmp_path: Path, ways_out: list[str]) -> None:
     with pytest.raises(
-        UnavailableError, match=r"RAG_STRICT_OFFLINE.*stackroom model pull all-MiniLM-L6-v2 --from FOLDER"
+        UnavailableError,
+        match=r"RAG_STRICT_OFFLINE.*stackroom model pull all-MiniLM-L6-v2 --from FOLDER",
     ):
         pull_model(tmp_path, sources=WeightSources(offline=True))
     assert ways_out == []

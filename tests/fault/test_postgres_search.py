@@ -1,4 +1,6 @@
-"""A catalogue that is searched inside PostgreSQL while its database is away, is put back, or its update is judged."""
+"""A catalogue that is searched inside PostgreSQL while its database is away, is put back, or its
+update is judged.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -67,7 +69,9 @@ def test_a_database_that_was_put_back_with_its_index_gives_new_terms_their_own_n
     assert found == [["heat"], ["new"], ["again"]]
 
 
-def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of: OpenServer) -> None:
+def test_an_update_that_is_being_judged_is_withheld_from_other_servers(
+    server_of: OpenServer,
+) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(first.record("heat", body="a robbery"))
     assert second.lexical("robbery") == ["heat"]
@@ -83,7 +87,9 @@ def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of
     assert second.lexical("briefcase") == ["ronin"]
 
 
-def test_pgvector_may_be_in_a_schema_of_its_own(server_of: OpenServer, database: PostgresServer) -> None:
+def test_pgvector_may_be_in_a_schema_of_its_own(
+    server_of: OpenServer, database: PostgresServer
+) -> None:
     database.execute("CREATE SCHEMA IF NOT EXISTS extensions")
     database.execute("CREATE EXTENSION IF NOT EXISTS vector")
     database.execute("ALTER EXTENSION vector SET SCHEMA extensions")
@@ -103,7 +109,9 @@ def test_a_snapshot_that_was_idle_while_another_server_rebuilt_the_index_answers
     writer = first.shelf.writer()
     assert isinstance(writer, EmbeddedShelf)
     writer.rebuild()
-    idle = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+    idle = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+    )
     assert database.execute(idle)
     for _ in range(2):
         with pytest.raises(BusyError, match="has changed since"):
@@ -121,7 +129,9 @@ def test_a_connection_whose_host_has_vanished_is_not_waited_for_longer_than_thos
     assert {name: int(told[name]) for name in ALIVE} == ALIVE
 
 
-def test_no_server_keeps_a_copy_of_the_records_or_of_their_index(server_of: OpenServer, tmp_path: Path) -> None:
+def test_no_server_keeps_a_copy_of_the_records_or_of_their_index(
+    server_of: OpenServer, tmp_path: Path
+) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(*(first.record(f"r{number}", body="robot " * 200) for number in range(120)))
     second.put(second.record("r7", body="a chase"))
@@ -129,7 +139,10 @@ def test_no_server_keeps_a_copy_of_the_records_or_of_their_index(server_of: Open
     assert second.lexical("chase") == first.lexical("chase") == ["r7"]
     view = first.shelf.reader()
     assert len(view.fetch(view.scan(scope=WHOLE, limit=200), scope=WHOLE)) == 119
-    assert [change.change_no for change in first.shelf.history().list_changes(limit=2)] == [122, 121]
+    assert [change.change_no for change in first.shelf.history().list_changes(limit=2)] == [
+        122,
+        121,
+    ]
     for folder in (tmp_path / "first", tmp_path / "second"):
         kept = {path.name: path.stat().st_size for path in folder.rglob("*")}
         assert sum(kept.values()) < 1_000, kept
@@ -144,13 +157,17 @@ def test_numbers_have_no_gaps_and_keys_are_never_given_twice(server_of: OpenServ
     assert second.shelf.reader().find([RecordId("c")], scope=WHOLE) == {"c": 3}
 
 
-def test_another_model_is_followed_by_every_server_and_logs_no_change(server_of: OpenServer) -> None:
+def test_another_model_is_followed_by_every_server_and_logs_no_change(
+    server_of: OpenServer,
+) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(first.record("a", body="robot"), first.record("b", body="garden"))
     view, other = second.shelf.reader(), replace(MODEL, name="another")
     shelf, embedded = first.shelf, view.embeddings(view.scan(scope=WHOLE, limit=2))
     assert isinstance(shelf, EmbeddedShelf)
-    shelf.keep_vectors(other, {one.digest: first.vector(f"new {key}") for key, one in embedded.items()})
+    shelf.keep_vectors(
+        other, {one.digest: first.vector(f"new {key}") for key, one in embedded.items()}
+    )
     shelf.switch_model(other)
     shelf.publish()
     assert shelf.missing_embeddings(one.digest for one in embedded.values()) == set()
@@ -164,11 +181,17 @@ def test_a_damaged_record_is_left_out_and_named(
 ) -> None:
     stock = server_of("only")
     stock.put(stock.record("heat", body="a robbery"), stock.record("ronin", body="a briefcase"))
-    database.execute(f"UPDATE {place.schema}.records SET body = body || '\\x20'::bytea WHERE id = 'heat'")
+    database.execute(
+        f"UPDATE {place.schema}.records SET body = body || '\\x20'::bytea WHERE id = 'heat'"
+    )
     view = stock.shelf.reader()
-    assert [str(one.id) for one in view.fetch(view.scan(scope=WHOLE, limit=9), scope=WHOLE).values()] == ["ronin"]
+    assert [
+        str(one.id) for one in view.fetch(view.scan(scope=WHOLE, limit=9), scope=WHOLE).values()
+    ] == ["ronin"]
     problems = [problem.message for problem in stock.shelf.check()]
-    assert "only in PostgreSQL has 1 damaged records: heat; they are left out of answers" in problems
+    assert (
+        "only in PostgreSQL has 1 damaged records: heat; they are left out of answers" in problems
+    )
 
 
 def test_a_server_that_is_killed_while_it_builds_leaves_an_index_that_the_next_reader_builds(
@@ -191,7 +214,9 @@ def test_a_server_that_is_killed_while_it_builds_leaves_an_index_that_the_next_r
 def test_records_are_read_from_a_replica_that_has_what_the_server_has_seen(tmp_path: Path) -> None:
     with open_server() as primary, open_server(primary=primary) as replica:
         place = replace(
-            primary.new_place(), search=IN_DATABASE, reads=f"postgresql://stackroom@/postgres?host={replica.folder}"
+            primary.new_place(),
+            search=IN_DATABASE,
+            reads=f"postgresql://stackroom@/postgres?host={replica.folder}",
         )
         save_place(tmp_path, place)
         with closing(EmbeddedShelf.create(tmp_path, SPEC, model=MODEL)) as shelf:
@@ -202,11 +227,16 @@ def test_records_are_read_from_a_replica_that_has_what_the_server_has_seen(tmp_p
             stock.put(stock.record("ronin", body="a briefcase"))
             view = shelf.reader()
             keys = view.scan(scope=WHOLE, limit=9)
-            assert list(view.find([RecordId("ronin")], scope=WHOLE)) == ["ronin"], "the replica lacks it"
+            assert list(view.find([RecordId("ronin")], scope=WHOLE)) == ["ronin"], (
+                "the replica lacks it"
+            )
             replica.execute("SELECT pg_wal_replay_resume()")
             replica.wait_until_replayed(primary)
             primary.kill()
-            assert [str(one.id) for one in view.fetch(keys, scope=WHOLE).values()] == ["heat", "ronin"]
+            assert [str(one.id) for one in view.fetch(keys, scope=WHOLE).values()] == [
+                "heat",
+                "ronin",
+            ]
             assert list(view.find([RecordId("ronin")], scope=WHOLE)) == ["ronin"]
             replica.kill()
             with pytest.raises(BusyError, match="does not answer"):

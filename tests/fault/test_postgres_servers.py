@@ -20,7 +20,9 @@ def test_a_killed_server_has_what_it_acknowledged(primary: PostgresServer) -> No
     assert primary.execute("SELECT number FROM numbers") == [(1,)]
 
 
-def test_a_replica_follows_its_primary_and_takes_writes_once_it_is_promoted(primary: PostgresServer) -> None:
+def test_a_replica_follows_its_primary_and_takes_writes_once_it_is_promoted(
+    primary: PostgresServer,
+) -> None:
     with open_server(primary=primary) as replica:
         primary.execute("CREATE TABLE numbers AS SELECT 1 AS number")
         replica.wait_until_replayed(primary)

@@ -1,6 +1,8 @@
-"""A process that dies while it installs or updates from a release leaves the former version or the new one, whole.
+"""A process that dies while it installs or updates from a release leaves the former version or the
+new one, whole.
 
-`python -m support.release_kills` kills at each step many times; here each test kills at some of them.
+`python -m support.release_kills` kills at each step many times; here each test kills at some of
+them.
 """
 
 import random
@@ -38,5 +40,7 @@ def test_a_killed_installation_leaves_nothing_or_all_and_the_same_command_goes_o
 
 
 @pytest.mark.parametrize("step", _some(UPDATE_STEPS, 2), ids=lambda step: step.name)
-def test_a_killed_update_leaves_the_former_or_the_new_release(killings: Killings, step: Step) -> None:
+def test_a_killed_update_leaves_the_former_or_the_new_release(
+    killings: Killings, step: Step
+) -> None:
     killings.kill_update(step, 1)

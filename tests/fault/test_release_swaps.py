@@ -1,6 +1,7 @@
 """Releases are swapped in under a server that is asked: every answer comes, and is of one version.
 
-`python -m support.release_swaps` swaps a hundred times with another process; here it is a few times.
+`python -m support.release_swaps` swaps a hundred times with another process; here it is a few
+times.
 """
 
 import threading

@@ -1,4 +1,6 @@
-"""Health by taking each part away: the control database, the disk, the embedder, a catalogue; and back by itself."""
+"""Health by taking each part away: the control database, the disk, the embedder, a catalogue; and
+back by itself.
+"""
 
 import subprocess
 import sys
@@ -62,7 +64,12 @@ def build_films(app: App, folder: Path, *, embed: bool) -> None:
     rows.write_text('{"title": "Heat"}\n{"title": "Ronin"}\n')
     loaded = LoadedSpec(spec=compile_text(FILMS, origin="films"), declaration=FILMS)
     add_catalogue(
-        app, JsonRows(rows), recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=embed
+        app,
+        JsonRows(rows),
+        recipe=own_recipe(loaded),
+        name="films",
+        progress=lambda _report: None,
+        embed=embed,
     )
 
 
@@ -82,13 +89,21 @@ def test_while_the_control_database_is_away_nobody_is_served_and_all_is_well_whe
             assert health.problems().keys() == {"control database", "jobs"}
         finally:
             postgres.start()
-        wait_until(lambda: health.find_unready() is None and health.problems() == {}, timeout_s=PATIENCE_S)
+        wait_until(
+            lambda: health.find_unready() is None and health.problems() == {}, timeout_s=PATIENCE_S
+        )
     app.close()
 
 
-def test_a_disk_that_takes_no_more_is_degraded_and_one_that_is_nearly_full_too(tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_more_is_degraded_and_one_that_is_nearly_full_too(
+    tmp_path: Path,
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert "writing fails: File too large" in done.stdout
     assert check_disk(tmp_path) is None
@@ -115,7 +130,9 @@ def test_an_embedder_that_does_not_answer_is_named_and_is_well_again_by_itself(
     app.close()
 
 
-def test_a_catalogue_that_is_gone_is_named_and_while_none_can_be_read_nobody_is_served(tmp_path: Path) -> None:
+def test_a_catalogue_that_is_gone_is_named_and_while_none_can_be_read_nobody_is_served(
+    tmp_path: Path,
+) -> None:
     app = App(Settings(home=tmp_path / "home"))
     build_films(app, tmp_path, embed=False)
     gate, health = app.build_gate(), ServerHealth(app, None)

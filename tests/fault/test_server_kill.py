@@ -1,4 +1,6 @@
-"""The shared server is killed while it makes tokens: what it acknowledged is there, and the audit is whole."""
+"""The shared server is killed while it makes tokens: what it acknowledged is there, and the audit
+is whole.
+"""
 
 import os
 import random
@@ -41,7 +43,9 @@ class Makers:
         """Kill the server when so many tokens have been acknowledged."""
         enough = threading.Event()
         with ThreadPoolExecutor(CLIENTS) as pool:
-            running = [pool.submit(self._make, number, kill_after, enough) for number in range(CLIENTS)]
+            running = [
+                pool.submit(self._make, number, kill_after, enough) for number in range(CLIENTS)
+            ]
             assert enough.wait(60)
             assert server.stop(signal.SIGKILL) == -signal.SIGKILL
             for one in running:
@@ -65,8 +69,14 @@ class Makers:
 
 def find_losses(control: Control, acknowledged: dict[str, str]) -> list[str]:
     """Return what of the acknowledged is not there, or not in the audit."""
-    noted = {row.target for row in audit_rows(control.audit, operation=OPERATION) if row.outcome is Outcome.OK}
-    lost = [name for name, secret in acknowledged.items() if control.credentials.find(secret) is None]
+    noted = {
+        row.target
+        for row in audit_rows(control.audit, operation=OPERATION)
+        if row.outcome is Outcome.OK
+    }
+    lost = [
+        name for name, secret in acknowledged.items() if control.credentials.find(secret) is None
+    ]
     return [*lost, *(name for name in acknowledged if name not in noted)]
 
 
@@ -88,7 +98,9 @@ def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_ro
     secrets = []
     for number in range(USERS):
         name = f"maker-{number}"
-        control.accounts.create_user(LOCAL_USER, name, password=None, grants=[Action.ACCESS_CATALOG])
+        control.accounts.create_user(
+            LOCAL_USER, name, password=None, grants=[Action.ACCESS_CATALOG]
+        )
         secrets.append(control.credentials.issue_token(LOCAL_USER, name, name="first")[0])
     acknowledged: dict[str, str] = {}
     for number in range(KILLS):
@@ -102,6 +114,10 @@ def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_ro
     assert {row.outcome for row in rows} == {Outcome.OK}
     assert len({row.target for row in rows}) == len(rows) >= len(acknowledged) > KILLS * 5
     # What the audit says was done was done: a row is written when there is something to tell.
-    names = {one.name for number in range(USERS) for one in control.credentials.list_of(f"maker-{number}")}
+    names = {
+        one.name
+        for number in range(USERS)
+        for one in control.credentials.list_of(f"maker-{number}")
+    }
     assert {row.target for row in rows} <= names
     accounts.close()

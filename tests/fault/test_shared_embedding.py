@@ -1,4 +1,6 @@
-"""Texts that several servers embed together, over one store in PostgreSQL; workers fail and are cut off."""
+"""Texts that several servers embed together, over one store in PostgreSQL; workers fail and are cut
+off.
+"""
 
 import threading
 from collections import Counter
@@ -50,11 +52,16 @@ class CountingEmbedder:
         if not self.texts:
             self._before()
         self.texts.update(texts)
-        return [np.eye(MODEL.dimension, dtype=np.float32)[hash(text) % MODEL.dimension] for text in texts]
+        return [
+            np.eye(MODEL.dimension, dtype=np.float32)[hash(text) % MODEL.dimension]
+            for text in texts
+        ]
 
 
 @pytest.fixture
-def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenServer]:
+def server_of(
+    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[OpenServer]:
     """Opens the shelf of one server, by its name; the first one creates the store and fills it."""
     monkeypatch.setattr(store_database, "KEYS_AT_ONCE", 10)
     place, opened = postgresql.new_place(), list[EmbeddedShelf]()
@@ -68,7 +75,9 @@ def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.Mo
         else:
             shelf = EmbeddedShelf.create(folder, SPEC, model=MODEL)
             stock = Stock(shelf=shelf, spec=SPEC)
-            puts, _texts = build_puts([stock.record(f"r{one}", body=f"story {one}") for one in range(RECORDS)], SPEC)
+            puts, _texts = build_puts(
+                [stock.record(f"r{one}", body=f"story {one}") for one in range(RECORDS)], SPEC
+            )
             shelf.apply(puts)
         opened.append(shelf)
         return shelf
@@ -88,7 +97,9 @@ def test_servers_share_the_texts_and_each_is_embedded_once(server_of: OpenServer
     shelves = [server_of("first"), server_of("second")]
     meeting = threading.Barrier(2, timeout=60)  # each takes a range before the other goes on
     embedders = [CountingEmbedder(meeting.wait) for _ in shelves]
-    workers = [threading.Thread(target=embed, args=pair) for pair in zip(shelves, embedders, strict=True)]
+    workers = [
+        threading.Thread(target=embed, args=pair) for pair in zip(shelves, embedders, strict=True)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -100,7 +111,12 @@ def test_servers_share_the_texts_and_each_is_embedded_once(server_of: OpenServer
         assert shelf.count_unembedded() == 0
         assert np.any(shelf.reader().vectors(shelf.store.list_keys()), axis=1).all()
     progress = shelves[0].find_progress()["embedding"]
-    assert (progress["ranges"], progress["done"], progress["items"], progress["workers"]) == (6, 6, RECORDS, 1)
+    assert (progress["ranges"], progress["done"], progress["items"], progress["workers"]) == (
+        6,
+        6,
+        RECORDS,
+        1,
+    )
 
 
 def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) -> None:
@@ -112,12 +128,18 @@ def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) 
     with pytest.raises(ModelError):
         embed(first, CountingEmbedder(fail))
     progress = first.find_progress()["embedding"]
-    assert (progress["done"], progress["failures"], progress["error"]) == (0, 1, "the model is damaged")
+    assert (progress["done"], progress["failures"], progress["error"]) == (
+        0,
+        1,
+        "the model is damaged",
+    )
     assert embed(second, CountingEmbedder()).embedded == RECORDS
     assert second.find_progress()["embedding"]["done"] == 6
 
 
-def test_a_worker_that_is_cut_off_gives_its_range_back(server_of: OpenServer, postgresql: PostgresServer) -> None:
+def test_a_worker_that_is_cut_off_gives_its_range_back(
+    server_of: OpenServer, postgresql: PostgresServer
+) -> None:
     first, second = server_of("first"), server_of("second")
     with pytest.raises(DatabaseLostError):
         embed(first, CountingEmbedder(postgresql.end_connections))

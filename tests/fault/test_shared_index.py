@@ -1,4 +1,6 @@
-"""An index that one server has built and others fetch: shared whole or not at all, checked, and followed from there."""
+"""An index that one server has built and others fetch: shared whole or not at all, checked, and
+followed from there.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,7 +39,9 @@ def place(postgresql: PostgresServer) -> StorePlace:
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts the base segments that are built in each server's folder; every catalogue is large enough to be shared."""
+    """Counts the base segments that are built in each server's folder; every catalogue is large
+    enough to be shared.
+    """
     counted: Counter[str] = Counter()
     real = BaseFolder.swap
 
@@ -59,7 +63,11 @@ def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         save_place(folder, place)
-        shelf = EmbeddedShelf.open(folder, SPEC) if opened else EmbeddedShelf.create(folder, SPEC, model=MODEL)
+        shelf = (
+            EmbeddedShelf.open(folder, SPEC)
+            if opened
+            else EmbeddedShelf.create(folder, SPEC, model=MODEL)
+        )
         opened.append(shelf)
         return Stock(shelf=shelf, spec=SPEC)
 
@@ -73,7 +81,9 @@ def fill(stock: Stock) -> None:
 
 
 def has_films(stock: Stock) -> bool:
-    found = [(stock.lexical(body.split()[1]), stock.nearest(name)[:1]) for name, body in FILMS.items()]
+    found = [
+        (stock.lexical(body.split()[1]), stock.nearest(name)[:1]) for name, body in FILMS.items()
+    ]
     return found == [([name], [name]) for name in FILMS]
 
 
@@ -109,13 +119,22 @@ def test_a_server_that_is_far_behind_takes_the_new_index_of_another(
     assert builds == {"first": 2}
 
 
-def test_vectors_that_come_later_are_shared_once_all_are_there(server_of: OpenServer, builds: Counter[str]) -> None:
+def test_vectors_that_come_later_are_shared_once_all_are_there(
+    server_of: OpenServer, builds: Counter[str]
+) -> None:
     first = server_of("first")
-    first.apply(*(Put(record=first.record(name), embedding=Embedding(digest=name.encode())) for name in FILMS))
+    first.apply(
+        *(
+            Put(record=first.record(name), embedding=Embedding(digest=name.encode()))
+            for name in FILMS
+        )
+    )
     writer = first.shelf.writer()
     with writer.sole_embedder(wait_s=0):
         for name in FILMS:
-            writer.add_vectors({first.record(name).id: name.encode()}, {name.encode(): first.vector(name)})
+            writer.add_vectors(
+                {first.record(name).id: name.encode()}, {name.encode(): first.vector(name)}
+            )
             writer.publish_vectors()
     second = server_of("second")
     assert [second.nearest(name)[:1] for name in FILMS] == [[name] for name in FILMS]
@@ -126,8 +145,13 @@ def test_an_index_with_a_flipped_byte_is_refused_and_replaced(
     server_of: OpenServer, builds: Counter[str], postgresql: PostgresServer, place: StorePlace
 ) -> None:
     fill(server_of("first"))
-    flip = f"UPDATE {place.schema}.shared_files SET data = set_byte(data, 200, get_byte(data, 200) # 1)"
-    assert postgresql.execute(f"{flip} WHERE path LIKE %s RETURNING piece", "%/vectors.npy") == [(0,)]
+    flip = (
+        f"UPDATE {place.schema}.shared_files SET data = set_byte(data, 200, get_byte(data, 200)"
+        " # 1)"
+    )
+    assert postgresql.execute(f"{flip} WHERE path LIKE %s RETURNING piece", "%/vectors.npy") == [
+        (0,)
+    ]
     assert has_films(server_of("second"))
     assert builds == {"first": 1, "second": 1}
     assert has_films(server_of("third"))
@@ -136,7 +160,11 @@ def test_an_index_with_a_flipped_byte_is_refused_and_replaced(
 
 @pytest.mark.parametrize("column", ["version = 'another'", "reached = 99", "base = '../first'"])
 def test_an_index_of_another_version_or_state_is_not_used(
-    column: str, server_of: OpenServer, builds: Counter[str], postgresql: PostgresServer, place: StorePlace
+    column: str,
+    server_of: OpenServer,
+    builds: Counter[str],
+    postgresql: PostgresServer,
+    place: StorePlace,
 ) -> None:
     fill(server_of("first"))
     postgresql.execute(f"UPDATE {place.schema}.shared_index SET {column}")
@@ -145,12 +173,19 @@ def test_an_index_of_another_version_or_state_is_not_used(
 
 
 def test_a_server_that_is_killed_when_it_has_sent_its_index_leaves_nothing_half(
-    server_of: OpenServer, builds: Counter[str], postgresql: PostgresServer, place: StorePlace, tmp_path: Path
+    server_of: OpenServer,
+    builds: Counter[str],
+    postgresql: PostgresServer,
+    place: StorePlace,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "killed").mkdir()
     save_place(tmp_path / "killed", place)
     assert run_child(share_and_die, tmp_path / "killed", list(FILMS.items())).code == KILLED
-    counts = [f"(SELECT count(*) FROM {place.schema}.{table})" for table in ("records", "shared_index", "shared_files")]
+    counts = [
+        f"(SELECT count(*) FROM {place.schema}.{table})"
+        for table in ("records", "shared_index", "shared_files")
+    ]
     assert postgresql.execute(f"SELECT {', '.join(counts)}") == [(3, 0, 0)]
     server_of("killed")  # which has its index
     assert has_films(server_of("second"))
@@ -172,14 +207,20 @@ def test_a_server_without_an_index_waits_for_the_one_that_builds_and_one_with_an
         second.put(second.record("brazil", body="a dream"))
         assert second.lexical("dream") == ["brazil"]
         assert builds == {"first": 1}
-        assert server_of("third").shelf.reader().count(WHOLE) == 4, "it has waited, and builds its own"
+        assert server_of("third").shelf.reader().count(WHOLE) == 4, (
+            "it has waited, and builds its own"
+        )
         assert builds == {"first": 1, "third": 1}
     builder.close()
     assert has_films(second)
 
 
 def test_an_index_that_is_too_large_and_one_that_is_built_anew_are_not_fetched(
-    server_of: OpenServer, builds: Counter[str], postgresql: PostgresServer, place: StorePlace, tmp_path: Path
+    server_of: OpenServer,
+    builds: Counter[str],
+    postgresql: PostgresServer,
+    place: StorePlace,
+    tmp_path: Path,
 ) -> None:
     first = server_of("first")
     folder = tmp_path / "small"
@@ -195,11 +236,14 @@ def test_an_index_that_is_too_large_and_one_that_is_built_anew_are_not_fetched(
     assert builds["second"] == 1
 
 
-def test_nothing_gathers_in_memory_for_a_database_that_reads_slowly(postgresql: PostgresServer) -> None:
+def test_nothing_gathers_in_memory_for_a_database_that_reads_slowly(
+    postgresql: PostgresServer,
+) -> None:
     with psycopg.connect(postgresql.new_url().replace("+psycopg", "")) as db:
         db.execute("CREATE TABLE slow (data bytea)")
         db.execute(
-            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(.1); RETURN NEW; END'"
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM"
+            " pg_sleep(.1); RETURN NEW; END'"
         )
         db.execute("CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()")
         with copying(db, "COPY slow FROM STDIN (FORMAT BINARY)") as copy:

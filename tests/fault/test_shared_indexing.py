@@ -31,12 +31,19 @@ OpenServer = Callable[[str], PostgresqlShelf]
 
 
 @pytest.fixture
-def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenServer]:
-    """Opens the shelf of one server, by its name; the first one fills the store. None builds the index yet."""
+def server_of(
+    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[OpenServer]:
+    """Opens the shelf of one server, by its name; the first one fills the store. None builds the
+    index yet.
+    """
     monkeypatch.setattr(postings, "BLOCK_BITS", RANGE_KEYS.bit_length() - 1)
     monkeypatch.setattr(database, "BLOCK_KEYS", RANGE_KEYS)
     monkeypatch.setattr(index, "BLOCK_KEYS", RANGE_KEYS)
-    place, opened = replace(postgresql.new_place(), search=IN_DATABASE, parts=PARTS), list[PostgresqlShelf]()
+    place, opened = (
+        replace(postgresql.new_place(), search=IN_DATABASE, parts=PARTS),
+        list[PostgresqlShelf](),
+    )
 
     def open_shelf(name: str) -> PostgresqlShelf:
         (tmp_path / name).mkdir()
@@ -45,7 +52,12 @@ def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.Mo
         shelf.switch_model(MODEL)
         if not opened:
             stock = Stock(shelf=shelf, spec=SPEC)
-            shelf.apply([stock.embedded(stock.record(f"r{one}", body=f"story {one % 7}")) for one in range(RECORDS)])
+            shelf.apply(
+                [
+                    stock.embedded(stock.record(f"r{one}", body=f"story {one % 7}"))
+                    for one in range(RECORDS)
+                ]
+            )
         opened.append(shelf)
         return shelf
 
@@ -55,13 +67,19 @@ def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Watched:
-    """Counts the ranges that each server indexes; `before` is called with that number before each."""
+    """Counts the ranges that each server indexes; `before` is called with that number before
+    each.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, before: Callable[[str, int], object]) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, before: Callable[[str, int], object]
+    ) -> None:
         self.ranges = Counter[str]()
         write = SearchIndex._write
 
-        def watched(search: SearchIndex, db: Any, dictionary: Any, keys: Sequence[Key], *, is_new: bool) -> int:
+        def watched(
+            search: SearchIndex, db: Any, dictionary: Any, keys: Sequence[Key], *, is_new: bool
+        ) -> int:
             name = search._store.path.parent.name
             self.ranges[name] += 1
             before(name, self.ranges[name])
@@ -73,11 +91,18 @@ class Watched:
 def rankings(shelf: PostgresqlShelf) -> list[Any]:
     """Return what searches find, with exact scores, and the counts that they are made of."""
     view = shelf.reader()
-    found = [view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=RECORDS) for text in ("story 3", "r7")]
+    found = [
+        view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=RECORDS)
+        for text in ("story 3", "r7")
+    ]
     counts = view.snapshot.rows(
-        "SELECT hash, class, sum(records)::int FROM counts JOIN entries ON id = entry GROUP BY 1, 2 ORDER BY 1, 2"
+        "SELECT hash, class, sum(records)::int FROM counts JOIN entries ON id = entry GROUP BY 1, 2"
+        " ORDER BY 1, 2"
     )
-    return [[(one.key, one.score) for one in ranking.best] for ranking in found] + [counts, view.count(WHOLE)]
+    return [[(one.key, one.score) for one in ranking.best] for ranking in found] + [
+        counts,
+        view.count(WHOLE),
+    ]
 
 
 def test_servers_share_the_ranges_and_each_is_indexed_once(
@@ -100,7 +125,11 @@ def test_servers_share_the_ranges_and_each_is_indexed_once(
     assert sum(watched.ranges.values()) == RANGES
     assert min(watched.ranges.values()) >= 1
     progress = second.find_progress()
-    assert [progress["indexing"][name] for name in ("ranges", "done", "items")] == [RANGES, RANGES, RECORDS]
+    assert [progress["indexing"][name] for name in ("ranges", "done", "items")] == [
+        RANGES,
+        RANGES,
+        RECORDS,
+    ]
     assert progress["indexes of parts"]["done"] == PARTS
     together = rankings(second)
     assert first.reader().snapshot.generation == 1
@@ -114,7 +143,10 @@ def test_the_ranges_of_a_server_that_is_cut_off_are_indexed_by_the_next(
     server_of: OpenServer, postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = server_of("first"), server_of("second")
-    watched = Watched(monkeypatch, lambda name, number: (name, number) == ("first", 3) and postgresql.end_connections())
+    watched = Watched(
+        monkeypatch,
+        lambda name, number: (name, number) == ("first", 3) and postgresql.end_connections(),
+    )
     with pytest.raises(BusyError):
         first.publish()
     assert first.find_progress()["indexing"]["done"] == 2
@@ -123,7 +155,9 @@ def test_the_ranges_of_a_server_that_is_cut_off_are_indexed_by_the_next(
     assert rankings(first) == rankings(second)
 
 
-def test_a_range_that_failed_is_noted_and_tried_again(server_of: OpenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_that_failed_is_noted_and_tried_again(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shelf = server_of("only")
 
     def fail(_name: str, number: int) -> None:
@@ -134,7 +168,11 @@ def test_a_range_that_failed_is_noted_and_tried_again(server_of: OpenServer, mon
     with pytest.raises(StorageError, match="damaged"):
         shelf.publish()
     progress = shelf.find_progress()["indexing"]
-    assert (progress["done"], progress["failures"], progress["error"]) == (1, 1, "a record is damaged")
+    assert (progress["done"], progress["failures"], progress["error"]) == (
+        1,
+        1,
+        "a record is damaged",
+    )
     shelf.publish()
     assert shelf.find_progress()["indexing"]["done"] == RANGES
     assert shelf.reader().count(WHOLE) == RECORDS
@@ -149,7 +187,10 @@ def test_changes_that_come_while_an_index_is_built_are_in_it_when_it_is_publishe
     def edit(name: str, number: int) -> None:
         if (name, number) == ("first", 3):
             second.apply(
-                [stock.embedded(stock.record("r5", body="dragon")), stock.embedded(stock.record("new", body="dragon"))]
+                [
+                    stock.embedded(stock.record("r5", body="dragon")),
+                    stock.embedded(stock.record("new", body="dragon")),
+                ]
             )
 
     Watched(monkeypatch, edit)
@@ -175,7 +216,11 @@ def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(server_of: O
     shelf = server_of("only")
     stock = Stock(shelf=shelf, spec=SPEC)
     assert shelf.reader().count(WHOLE) == RECORDS
-    stock.put(stock.record("r5", body="dragon dragon"), stock.record("r6", body="story 6"), stock.record("new"))
+    stock.put(
+        stock.record("r5", body="dragon dragon"),
+        stock.record("r6", body="story 6"),
+        stock.record("new"),
+    )
     stock.delete("r7", "r8")
     stock.put(stock.record("r8", body="dragon " * 300))
     followed = tables(shelf)
@@ -183,7 +228,9 @@ def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(server_of: O
     assert tables(shelf) == followed
 
 
-def test_names_with_the_same_number_are_told_apart(server_of: OpenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_with_the_same_number_are_told_apart(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (index, view_module):
         monkeypatch.setattr(module, "name_number", lambda _name: -7)
     view = server_of("only").reader()

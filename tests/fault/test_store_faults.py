@@ -1,4 +1,6 @@
-"""Faults of an object store while collections are synced from it: what is served stays whole, and it is said."""
+"""Faults of an object store while collections are synced from it: what is served stays whole, and
+it is said.
+"""
 
 import json
 import os
@@ -39,24 +41,39 @@ QUICK_CLIENT = {"CLIENT_MAX_RETRIES": "0", "CLIENT_RETRY_TIMEOUT": "1", "DOWNLOA
 
 
 class Bucket:
-    """A real server of Cloud Storage behind a faulty proxy, a library that publishes, and one that syncs."""
+    """A real server of Cloud Storage behind a faulty proxy, a library that publishes, and one that
+    syncs.
+    """
 
     def __init__(self, folder: Path, server: GcsServer, proxy: FaultyProxy) -> None:
         self.folder = folder
         self.server = server
         self.proxy = proxy
         self.here = App(Settings(home=folder / "here"))
-        self.there = App(Settings(home=folder / "there", collections=CollectionSettings(base_db_path=PLACE)))
-        self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+        self.there = App(
+            Settings(home=folder / "there", collections=CollectionSettings(base_db_path=PLACE))
+        )
+        self.recipe = own_recipe(
+            LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC)
+        )
 
     def publish(self, edition: int) -> None:
-        """Publish an edition, in which every record has its number, and one record is of this edition alone."""
+        """Publish an edition, in which every record has its number, and one record is of this
+        edition alone.
+        """
         path = self.folder / "games.jsonl"
-        rows = [{"id": f"g{one}", "title": f"Game {one}", "edition": edition} for one in range(RECORDS)]
+        rows = [
+            {"id": f"g{one}", "title": f"Game {one}", "edition": edition} for one in range(RECORDS)
+        ]
         rows.append({"id": f"only-{edition}", "title": "Extra", "edition": edition})
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         add_catalogue(
-            self.here, JsonRows(path), recipe=self.recipe, name="games", progress=lambda _report: None, embed=False
+            self.here,
+            JsonRows(path),
+            recipe=self.recipe,
+            name="games",
+            progress=lambda _report: None,
+            embed=False,
         )
         former, self.proxy.find_fault = self.proxy.find_fault, no_fault
         publish_catalogue(self.here, "games", PLACE, progress=lambda _rows: None)
@@ -70,11 +87,15 @@ class Bucket:
             return load_state(self.there.settings.home, PLACE)
 
     def served_editions(self) -> set[Any]:
-        """Return the editions of the records that are served; refuse where some are missing or left over."""
+        """Return the editions of the records that are served; refuse where some are missing or left
+        over.
+        """
         reader = self.there.open_catalogue("games").shelf.reader()
         records = reader.fetch(reader.scan(scope=WHOLE, limit=1000), scope=WHOLE).values()
         editions = {record.get("edition") for record in records}
-        expected = {f"g{one}" for one in range(RECORDS)} | {f"only-{edition}" for edition in editions}
+        expected = {f"g{one}" for one in range(RECORDS)} | {
+            f"only-{edition}" for edition in editions
+        }
         return editions if {record.id for record in records} == expected else {"a mixture"}
 
 
@@ -150,8 +171,14 @@ def test_an_outside_client_reads_text_metadata_and_vectors_from_the_bucket(bucke
     bucket.proxy.find_fault = no_fault
     table = lancedb.connect(PLACE).open_table("games_documents")
     row = table.search().where("id = 'g3'").limit(1).to_list()[0]
-    assert (row["text"], row["heading"], json.loads(row["metadata"])["title"]) == ("Game 3", "Game 3", "Game 3")
-    assert {"text", "path", "heading", "first_line", "last_line", "metadata"} <= set(table.schema.names)
+    assert (row["text"], row["heading"], json.loads(row["metadata"])["title"]) == (
+        "Game 3",
+        "Game 3",
+        "Game 3",
+    )
+    assert {"text", "path", "heading", "first_line", "last_line", "metadata"} <= set(
+        table.schema.names
+    )
 
 
 # Beside a server
@@ -195,7 +222,9 @@ def watching(bucket: Bucket) -> Iterator[Callable[..., Looks]]:
 
 
 @pytest.mark.row("T7")
-def test_a_server_syncs_at_its_start_and_when_the_version_moves(bucket: Bucket, watching: Callable[..., Looks]) -> None:
+def test_a_server_syncs_at_its_start_and_when_the_version_moves(
+    bucket: Bucket, watching: Callable[..., Looks]
+) -> None:
     bucket.proxy.find_fault = no_fault
     (edition,) = bucket.served_editions()
     bucket.publish(edition + 1)

@@ -1,6 +1,8 @@
-"""A table is searched by words while its texts are being embedded, by servers that were there before it.
+"""A table is searched by words while its texts are being embedded, by servers that were there
+before it.
 
-What one process writes keeps no call about another catalogue waiting, and needs no restart to be seen.
+What one process writes keeps no call about another catalogue waiting, and needs no restart to be
+seen.
 """
 
 import csv
@@ -41,7 +43,12 @@ def write_table(path: Path, subject: str) -> Path:
         rows.writerow(["id", "title", "year", "story"])
         for number in range(ROWS):
             rows.writerow(
-                [number + 1, f"{subject} {number:03}", 1950 + number % 70, f"A {subject} about tale {number}."]
+                [
+                    number + 1,
+                    f"{subject} {number:03}",
+                    1950 + number % 70,
+                    f"A {subject} about tale {number}.",
+                ]
             )
     return path
 
@@ -63,7 +70,9 @@ class Home:
 
     @contextmanager
     def being_written(self, name: str) -> Iterator[None]:
-        """Hold the write lock of a catalogue whose index is not there, as a build by another spec does."""
+        """Hold the write lock of a catalogue whose index is not there, as a build by another spec
+        does.
+        """
         folder = self.home / "catalogues" / name
         (folder / INDEX_FOLDER).rename(folder / "index.away")
         with CatalogueLock(folder, name).held(1.0):
@@ -78,7 +87,9 @@ class StdioServer(LineChannel):
         super().__init__(home.home, LEGACY, *names, environment=home.environment)
 
     def search(self, catalogue: str, query: str) -> dict[str, Any]:
-        return self.ask("tools/call", {"name": "search", "arguments": {"query": query, "catalogue": catalogue}})
+        return self.ask(
+            "tools/call", {"name": "search", "arguments": {"query": query, "catalogue": catalogue}}
+        )
 
     def list_catalogues(self) -> list[str]:
         tools = {tool["name"]: tool for tool in self.ask("tools/list")["tools"]}
@@ -95,7 +106,9 @@ class StdioServer(LineChannel):
 
 
 def _enum_of(schema: dict[str, Any]) -> list[str]:
-    found = schema.get("enum") or next((one["enum"] for one in schema.get("anyOf", ()) if "enum" in one), [])
+    found = schema.get("enum") or next(
+        (one["enum"] for one in schema.get("anyOf", ()) if "enum" in one), []
+    )
     return list(found)
 
 
@@ -122,7 +135,9 @@ def serve(home: Home) -> Iterator[Callable[..., StdioServer]]:
 
 @contextmanager
 def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[Started]:
-    """Run `add`, and keep its embedder from answering more than the first batch until the block ends."""
+    """Run `add`, and keep its embedder from answering more than the first batch until the block
+    ends.
+    """
     table, go_on = write_table(home.folder / f"{name}.csv", name), threading.Event()
     embedded: list[str] = []
 
@@ -136,7 +151,9 @@ def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[Star
     embedding_server.vector_of = hold
     environment = {**home.environment, "STACKROOM_EMBED_TIMEOUT_S": "60"}
     command = [*STACKROOM, "add", str(table), "--yes"]
-    process = launch(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = launch(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         yield process
     finally:
@@ -168,7 +185,9 @@ def test_a_server_over_http_has_a_new_catalogue_by_words_then_by_meaning_without
 
     def search(query: str) -> httpx.Response:
         asked = {"query": query, "catalogue": "films"}
-        return httpx.post(f"{server.url}/v1/tools/search", json=asked, timeout=PATIENCE_S, verify=False)
+        return httpx.post(
+            f"{server.url}/v1/tools/search", json=asked, timeout=PATIENCE_S, verify=False
+        )
 
     assert search("films 299").status_code == 404
     with half_embedded(home, embedding_server, "films"):
@@ -205,7 +224,9 @@ def test_a_server_started_while_a_catalogue_is_written_serves_the_others_at_once
     wait_until(lambda: not server.search("plays", "plays 7")["isError"], timeout_s=PATIENCE_S)
 
 
-def test_nothing_waits_for_the_writer_of_another_catalogue(home: Home, open_library: Callable[[Settings], Any]) -> None:
+def test_nothing_waits_for_the_writer_of_another_catalogue(
+    home: Home, open_library: Callable[[Settings], Any]
+) -> None:
     with home.being_written("plays"), open_library(Settings(home=home.home)) as library:
         for tool, arguments in (
             ("search", {"query": "letters 7", "catalogue": "letters"}),

@@ -25,10 +25,13 @@ ORDINARY = {
     "card": "a graphics card",
     "ping": "a message of the protocols",
 }
-"""Words of the engine that a shipped catalogue uses too. As a whole string they are refused all the same."""
+"""Words of the engine that a shipped catalogue uses too. As a whole string they are refused all the
+same.
+"""
 
 ALLOWED = {
-    "catalogue/column_words.toml": {"artist", "album", "track"},  # names of columns in tables of any kind
+    # names of columns in tables of any kind
+    "catalogue/column_words.toml": {"artist", "album", "track"},
     "catalogue/infer/fields.py": {"artist"},
     "analytics/events.py": {"track"},  # a key of the answer
     "cli/model.py": {"documents"},  # the heading of a column
@@ -42,7 +45,9 @@ pytestmark = pytest.mark.row("N11")
 
 def words_of(package: CataloguePackage) -> set[str]:
     """Return what a package is called, its kinds, its samples and its tools."""
-    stand_in = cast(Any, SimpleNamespace(name=package.samples[0].name, spec=package.spec, folder=None))
+    stand_in = cast(
+        Any, SimpleNamespace(name=package.samples[0].name, spec=package.spec, folder=None)
+    )
     tools = {tool.name for tool in package.tools([stand_in])}
     return {package.name, *package.spec.kinds, *(sample.name for sample in package.samples), *tools}
 
@@ -53,7 +58,9 @@ def forbidden_words() -> set[str]:
 
 
 def find_words(text: str, words: set[str]) -> Iterator[str]:
-    """Yield those of the words, in the singular or plural, that the text has; an underscore ends a word."""
+    """Yield those of the words, in the singular or plural, that the text has; an underscore ends a
+    word.
+    """
     listed = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     for found in re.finditer(rf"(?<![^\W_])({listed})s?(?![^\W_])", text, re.IGNORECASE):
         yield found[1].lower()
@@ -81,12 +88,27 @@ def test_no_module_of_the_engine_names_a_shipped_catalogue_its_kinds_or_its_tool
 
 def test_the_words_come_from_the_packages() -> None:
     assert len(SHIPPED) == 5
-    assert {"anime", "judoka", "artist", "technique", "search_papers", "query_rag", "handbook"} <= forbidden_words()
+    assert {
+        "anime",
+        "judoka",
+        "artist",
+        "technique",
+        "search_papers",
+        "query_rag",
+        "handbook",
+    } <= forbidden_words()
     assert set(ORDINARY) <= forbidden_words()
 
 
 @pytest.mark.parametrize(
-    "code", ['MUSIC = "music"', "def find_album(): ...", '"""Reads papers."""', "call('query_rag')", "# of anime"]
+    "code",
+    [
+        'MUSIC = "music"',
+        "def find_album(): ...",
+        '"""Reads papers."""',
+        "call('query_rag')",
+        "# of anime",
+    ],
 )
 def test_a_module_that_names_one_is_found(code: str) -> None:
     assert list(find_words(code, forbidden_words() - set(ORDINARY)))

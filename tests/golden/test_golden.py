@@ -49,7 +49,9 @@ async def received_tools(server: Server[Any], mode: str) -> list[dict[str, Any]]
 
 
 @pytest.mark.row("A13")
-def test_the_tool_list_is_as_it_was_and_small(plain: Any, require_golden: Callable[[str, str], None]) -> None:
+def test_the_tool_list_is_as_it_was_and_small(
+    plain: Any, require_golden: Callable[[str, str], None]
+) -> None:
     server = build_server(lambda: plain.gate, always(LOCAL_USER))
     tools = anyio.run(received_tools, server, "legacy")
     assert anyio.run(received_tools, server, "2026-07-28") == tools
@@ -65,10 +67,14 @@ def test_the_tool_list_of_all_samples_is_as_it_was_and_small(
     tools = anyio.run(received_tools, server, "2026-07-28")
     assert [tool["name"] for tool in tools] == sorted(tool["name"] for tool in tools)
     assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_WHOLE_LIST
-    require_golden("all-tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
+    require_golden(
+        "all-tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n"
+    )
 
 
-def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_them(whole: Any) -> None:
+def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_them(
+    whole: Any,
+) -> None:
     countable = {
         tool.name: tool.count_of is not ToolSpec.count_of
         for tool in whole.gate.list_tools(LOCAL_USER)
@@ -80,25 +86,41 @@ def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_th
 
 def test_the_error_table_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:
     kinds = [
-        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ExpectedError)
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.ExpectedError)
     ]
-    rows = [f"{kind.__name__:20} {kind.code:16} {kind.http_status:4} {kind.exit_code:4}" for kind in kinds]
+    rows = [
+        f"{kind.__name__:20} {kind.code:16} {kind.http_status:4} {kind.exit_code:4}"
+        for kind in kinds
+    ]
     head = f"{'error':20} {'code':16} {'http':>4} {'exit':>4}"
     require_golden("errors.txt", "\n".join([head, *rows]) + "\n")
 
 
 def test_every_code_has_one_meaning() -> None:
     kinds = [
-        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ExpectedError)
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.ExpectedError)
     ]
     assert len({kind.code for kind in kinds}) == len(kinds)
     assert all(kind.exit_code for kind in kinds)
 
 
-def help_of(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:
-    """Yield the help of a command and of those within it, as they are shown on a terminal of 80 columns."""
+def help_of(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[str]:
+    """Yield the help of a command and of those within it, as they are shown on a terminal of 80
+    columns.
+    """
     context = click.Context(
-        command, parent, info_name=name, terminal_width=80, max_content_width=80, **command.context_settings
+        command,
+        parent,
+        info_name=name,
+        terminal_width=80,
+        max_content_width=80,
+        **command.context_settings,
     )
     yield f"$ {context.command_path} --help\n{command.get_help(context)}\n"
     for inner in command.list_commands(context) if isinstance(command, click.Group) else ():

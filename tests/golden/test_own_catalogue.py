@@ -1,4 +1,6 @@
-"""The page on adding a catalogue, followed to the letter: one declaration, no change of the engine."""
+"""The page on adding a catalogue, followed to the letter: one declaration, no change of the
+engine.
+"""
 
 import re
 from importlib.metadata import EntryPoint
@@ -48,7 +50,9 @@ def packages(games: Path, monkeypatch: pytest.MonkeyPatch) -> PackageRegistry:
 def build(folder: Path, recipe: Recipe, packages: PackageRegistry = PACKAGES) -> App:
     app = App(Settings(home=folder / "home"), packages=packages)
     source = open_source(str(folder / "games.jsonl"))
-    report = add_catalogue(app, source, recipe=recipe, name="boardgames", progress=lambda _report: None, embed=False)
+    report = add_catalogue(
+        app, source, recipe=recipe, name="boardgames", progress=lambda _report: None, embed=False
+    )
     assert (report.rows, report.written, report.rejected) == (4, 4, 0)
     return app
 
@@ -63,7 +67,10 @@ def require_answers(app: App) -> None:
         "search",
         "similar",
     ]
-    arguments = {"query": "diseases", "filters": {"minutes": {"max": 60}, "mechanics": ["Cooperative"]}}
+    arguments = {
+        "query": "diseases",
+        "filters": {"minutes": {"max": 60}, "mechanics": ["Cooperative"]},
+    }
     found = gate.call(LOCAL_USER, "search", arguments)
     assert found.structured is not None
     assert [one["id"] for one in found.structured["results"]] == ["boardgames/pandemic"]
@@ -74,7 +81,9 @@ def require_answers(app: App) -> None:
     app.close()
 
 
-def test_a_declaration_of_one_s_own_makes_a_catalogue_with_search_filters_and_facets(games: Path) -> None:
+def test_a_declaration_of_one_s_own_makes_a_catalogue_with_search_filters_and_facets(
+    games: Path,
+) -> None:
     require_answers(build(games, own_recipe(load_spec(games / "games.toml"))))
 
 

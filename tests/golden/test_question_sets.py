@@ -43,7 +43,8 @@ def test_a_name_has_an_answer_unless_it_is_of_no_anime() -> None:
 def test_no_question_is_asked_twice_in_a_set_for_one_catalogue() -> None:
     for path in sorted(SETS.glob("*.jsonl")):
         asked = Counter(
-            (row.get("catalogue"), *(row[name] for name in ASKED if name in row)) for row in rows_of(path.name)
+            (row.get("catalogue"), *(row[name] for name in ASKED if name in row))
+            for row in rows_of(path.name)
         )
         assert {question for question, count in asked.items() if count > 1} == set(), path.name
 

@@ -1,4 +1,6 @@
-"""The pages in `docs/` say what the code does: reference pages are what the script makes, examples compile."""
+"""The pages in `docs/` say what the code does: reference pages are what the script makes, examples
+compile.
+"""
 
 import inspect
 import re
@@ -22,7 +24,11 @@ from stackroom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PUBLIC = [name for name, item in vars(api).items() if not name.startswith("_") and not inspect.ismodule(item)]
+PUBLIC = [
+    name
+    for name, item in vars(api).items()
+    if not name.startswith("_") and not inspect.ismodule(item)
+]
 
 
 @cache
@@ -40,7 +46,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def example_of(page: str) -> str:
-    blocks = re.findall(r"^```toml\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^```toml\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     return next(block for block in blocks if block.startswith("name ="))
 
 
@@ -48,7 +56,9 @@ def example_of(page: str) -> str:
 def test_a_reference_page_is_what_the_code_says(name):
     page = (build_reference.TARGET / name).read_text(encoding="utf-8")
 
-    assert page == page_of(name), f"docs/reference/{name} lags; run: python scripts/build_reference.py"
+    assert page == page_of(name), (
+        f"docs/reference/{name} lags; run: python scripts/build_reference.py"
+    )
 
 
 def test_a_page_that_was_changed_by_hand_or_is_missing_is_named(folder):
@@ -84,7 +94,9 @@ def every_error(error: type[ExpectedError] = ExpectedError) -> Iterator[type[Exp
 def test_the_page_of_errors_has_every_code():
     page = page_of("errors.md")
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
-    replies = {code for text in sources for code in re.findall(r'status_reply\([^,"]+, "(\w+)"', text)}
+    replies = {
+        code for text in sources for code in re.findall(r'status_reply\([^,"]+, "(\w+)"', text)
+    }
     codes = {error.code for error in every_error()} | replies
 
     assert {"not_found", "method_not_allowed", "range_not_satisfiable"} <= codes
@@ -93,7 +105,9 @@ def test_the_page_of_errors_has_every_code():
 
 
 def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
-    app = App(Settings(home=tmp_path, offline=True, sections={"downloads": {"folder": str(tmp_path)}}))
+    app = App(
+        Settings(home=tmp_path, offline=True, sections={"downloads": {"folder": str(tmp_path)}})
+    )
     with closing(Control.open(app.settings)) as control:
         house = AdminServer(app, control)
         tools = {tool.name: tool for tool in house.tools.tools}
@@ -132,12 +146,16 @@ def test_the_pages_for_users_have_every_command():
     pages = [page for page in DOCS.rglob("*.md") if page.name != "cli.md"]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
-    assert [name for name in (*COMMANDS, *find_package_commands()) if f"stackroom {name}" not in text] == []
+    assert [
+        name for name in (*COMMANDS, *find_package_commands()) if f"stackroom {name}" not in text
+    ] == []
 
 
 def test_every_public_name_has_a_word_about_it_within_the_length_of_a_page():
     pages = [page_of(name) for name in ("python-api.md", "package-api.md")]
     assert all(f"`{name}" in pages[0] for name in dir(stackroom) if not name.startswith("_"))
-    assert all(f"`{name}" in pages[1] for name in [*PUBLIC, "open_sample", "ServerContext", "CsvRows"])
+    assert all(
+        f"`{name}" in pages[1] for name in [*PUBLIC, "open_sample", "ServerContext", "CsvRows"]
+    )
     assert " at 0x" not in "".join(pages)
     assert sum(len(page.split()) for page in pages) <= 2_500

@@ -18,14 +18,21 @@ def rows(status: str) -> set[str]:
 def marked_rows(tree: ast.AST) -> Iterator[str]:
     """Yield the row of every `pytest.mark.row("…")`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "row":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "row"
+        ):
             yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
 
 
 @cache
 def rows_by_file() -> dict[str, set[str]]:
     files = sorted(TESTS.rglob("test_*.py"))
-    return {str(file.relative_to(TESTS)): set(marked_rows(ast.parse(file.read_text("utf-8")))) for file in files}
+    return {
+        str(file.relative_to(TESTS)): set(marked_rows(ast.parse(file.read_text("utf-8"))))
+        for file in files
+    }
 
 
 def test_every_row_that_is_built_is_shown_by_a_test() -> None:

@@ -10,8 +10,14 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 def run(folder: Path, reason: str, *, strict: bool) -> subprocess.CompletedProcess[str]:
-    (folder / "test_one.py").write_text(f"import pytest\n\ndef test_one():\n    pytest.skip({reason!r})\n")
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(TESTS), "STACKROOM_STRICT_SKIPS": "1" if strict else ""}
+    (folder / "test_one.py").write_text(
+        f"import pytest\n\ndef test_one():\n    pytest.skip({reason!r})\n"
+    )
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": str(TESTS),
+        "STACKROOM_STRICT_SKIPS": "1" if strict else "",
+    }
     command = [
         sys.executable,
         "-m",
@@ -23,17 +29,31 @@ def run(folder: Path, reason: str, *, strict: bool) -> subprocess.CompletedProce
         "no:cacheprovider",
         str(folder),
     ]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command,
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_an_unforeseen_skip_fails_a_strict_run(tmp_path: Path) -> None:
     done = run(tmp_path, "PostgreSQL's programs are not installed", strict=True)
     assert done.returncode == 1
-    assert "1 tests did not run, which counts as a failure: Skipped: PostgreSQL's programs" in done.stdout
+    assert (
+        "1 tests did not run, which counts as a failure: Skipped: PostgreSQL's programs"
+        in done.stdout
+    )
 
 
 @pytest.mark.parametrize(
-    ("reason", "strict"), [("the real data sets are not here (/data)", True), ("PostgreSQL is missing", False)]
+    ("reason", "strict"),
+    [("the real data sets are not here (/data)", True), ("PostgreSQL is missing", False)],
 )
-def test_a_foreseen_skip_or_a_run_that_is_not_strict_passes(tmp_path: Path, reason: str, strict: bool) -> None:
+def test_a_foreseen_skip_or_a_run_that_is_not_strict_passes(
+    tmp_path: Path, reason: str, strict: bool
+) -> None:
     assert run(tmp_path, reason, strict=strict).returncode == 0

@@ -1,6 +1,8 @@
-"""Import every module of Stackroom as on a system without what only POSIX has; print those that cannot be, as JSON.
+"""Import every module of Stackroom as on a system without what only POSIX has; print those that
+cannot be, as JSON.
 
-Run as a program: what others' modules need was imported before it is hidden, since theirs are other files on Windows.
+Run as a program: what others' modules need was imported before it is hidden, since theirs are other
+files on Windows.
 """
 
 import gc
@@ -20,7 +22,9 @@ PACKAGES = ("stackroom", "stackroom_catalogues")
 NOT_MODULES = ("stackroom.__main__", "stackroom.cli.new_package")
 """A program, and the files that a new package is written from."""
 IMPORT = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
-MODULES = frozenset({"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop"})
+MODULES = frozenset(
+    {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop"}
+)
 OF_OS = """
     chown fchmod fchown fork forkpty getegid geteuid getgid getgroups getpgid getpgrp getuid initgroups killpg lchown
     mkfifo nice openpty posix_spawn register_at_fork sched_getaffinity setgid setpgid setsid setuid statvfs uname wait4
@@ -35,7 +39,9 @@ OF_SIGNAL = """
 class _Hiding(importlib.abc.MetaPathFinder):
     """Refuses the modules that only POSIX has."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: object = None
+    ) -> None:
         """Refuse a module, or leave it to others."""
         if name in MODULES:
             raise ModuleNotFoundError(f"No module named '{name}'", name=name)
@@ -46,7 +52,9 @@ def list_modules() -> list[str]:
     names = []
     for package in PACKAGES:
         folder = Path(importlib.util.find_spec(package).origin).parent
-        files = (file.relative_to(folder.parent).with_suffix("") for file in sorted(folder.rglob("*.py")))
+        files = (
+            file.relative_to(folder.parent).with_suffix("") for file in sorted(folder.rglob("*.py"))
+        )
         names += [".".join(file.parts).removesuffix(".__init__") for file in files]
     return [name for name in names if not name.startswith(NOT_MODULES)]
 
@@ -55,7 +63,10 @@ def import_others(modules: Sequence[str]) -> None:
     """Import what the modules import of others, where it is installed."""
     texts = (Path(importlib.util.find_spec(package).origin).parent for package in PACKAGES)
     named = {
-        name for folder in texts for file in folder.rglob("*.py") for name in IMPORT.findall(file.read_text("utf-8"))
+        name
+        for folder in texts
+        for file in folder.rglob("*.py")
+        for name in IMPORT.findall(file.read_text("utf-8"))
     }
     for name in sorted(named - set(modules)):
         if name.split(".")[0] not in (*PACKAGES, *MODULES):
@@ -91,4 +102,6 @@ if __name__ == "__main__":
     modules = list_modules()
     import_others(modules)
     hide()
-    print(json.dumps({"modules": len(modules), "failures": find_failures([*modules, *sys.argv[1:]])}))
+    print(
+        json.dumps({"modules": len(modules), "failures": find_failures([*modules, *sys.argv[1:]])})
+    )

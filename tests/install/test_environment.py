@@ -1,4 +1,6 @@
-"""What `make serve` does before it serves, with programs in the place of Python and uv that do as they are told."""
+"""What `make serve` does before it serves, with programs in the place of Python and uv that do as
+they are told.
+"""
 
 import os
 import shutil
@@ -44,9 +46,13 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def write_python(checkout: Path, name: str = "python3", *, version: str = "3.12.1", pip: int = 0) -> None:
+def write_python(
+    checkout: Path, name: str = "python3", *, version: str = "3.12.1", pip: int = 0
+) -> None:
     is_too_old = int(version.startswith("3.1") and int(version.split(".")[1]) < 11)
-    write_program(checkout / "programs" / name, PYTHON.format(version=version, is_too_old=is_too_old, pip=pip))
+    write_program(
+        checkout / "programs" / name, PYTHON.format(version=version, is_too_old=is_too_old, pip=pip)
+    )
 
 
 def write_uv(checkout: Path, does: str = "") -> None:
@@ -54,7 +60,9 @@ def write_uv(checkout: Path, does: str = "") -> None:
 
 
 def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
-    """Run `make` for the serving environment, with no Python to be found but those of the folder of programs."""
+    """Run `make` for the serving environment, with no Python to be found but those of the folder of
+    programs.
+    """
     tools = checkout / "tools"
     if not tools.is_dir():
         tools.mkdir()
@@ -79,7 +87,9 @@ def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_a_python_that_is_too_old_is_told_in_one_sentence_and_nothing_is_made(checkout: Path) -> None:
+def test_a_python_that_is_too_old_is_told_in_one_sentence_and_nothing_is_made(
+    checkout: Path,
+) -> None:
     write_python(checkout, version="3.10.13")
     done = set_up(checkout)
     sentence, *rest = [line for line in done.stderr.splitlines() if not line.startswith("make")]
@@ -112,7 +122,9 @@ def test_serving_installs_the_serving_lock_alone(checkout: Path) -> None:
     assert "-r requirements.lock" not in calls
 
 
-def test_an_installation_that_fails_leaves_nothing_behind_and_the_next_one_works(checkout: Path) -> None:
+def test_an_installation_that_fails_leaves_nothing_behind_and_the_next_one_works(
+    checkout: Path,
+) -> None:
     write_python(checkout, pip=1)
     write_uv(checkout, "exit 1")
     done = set_up(checkout)
@@ -127,11 +139,16 @@ def test_where_uv_fails_pip_installs(checkout: Path) -> None:
     write_python(checkout)
     write_uv(checkout, "exit 1")
     assert set_up(checkout).returncode == 0
-    assert "pip -m pip install -q --require-hashes -r requirements-server.lock" in (checkout / "calls").read_text()
+    assert (
+        "pip -m pip install -q --require-hashes -r requirements-server.lock"
+        in (checkout / "calls").read_text()
+    )
 
 
 @pytest.mark.parametrize(("sent", "stays"), [("INT", False), ("KILL", True)])
-def test_after_an_interruption_the_next_run_makes_the_environment_anew(checkout: Path, sent: str, stays: bool) -> None:
+def test_after_an_interruption_the_next_run_makes_the_environment_anew(
+    checkout: Path, sent: str, stays: bool
+) -> None:
     write_python(checkout)
     write_uv(checkout, f"touch .venv/half; kill -{sent} $PPID; exit 1")
     assert set_up(checkout).returncode != 0

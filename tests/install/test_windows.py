@@ -23,7 +23,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = os.pathsep.join([str(SOURCES), str(folder)])
     environment = os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, str(PROGRAM), "needs_posix"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=100, check=True
+    )
     return json.loads(done.stdout)
 
 

@@ -1,7 +1,8 @@
 """The shared server, accounts on it, and one way to ask over every transport.
 
-A way is a transport and an era of the protocol, such as `websocket 2026-07-28`. Over each, the same request is asked in
-the same words, and its answer is brought into the same form, so that answers can be compared.
+A way is a transport and an era of the protocol, such as `websocket 2026-07-28`. Over each, the same
+request is asked in the same words, and its answer is brought into the same form, so that answers
+can be compared.
 """
 
 import os
@@ -21,7 +22,16 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
+from support.clients import (
+    NETWORK_WAYS,
+    WAYS,
+    Connect,
+    GateAsker,
+    McpAsker,
+    Request,
+    RestAsker,
+    websocket_streams,
+)
 from support.hosting import FIXTURE_SERVER, Hosted, Kept
 from support.launching import STACKROOM, launch
 from support.libraries import copy_samples
@@ -43,7 +53,9 @@ def network_way(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def request_of() -> Callable[..., Request]:
     """Make a request: operation, target, arguments."""
-    return lambda operation, target="", **arguments: Request(operation=operation, target=target, arguments=arguments)
+    return lambda operation, target="", **arguments: Request(
+        operation=operation, target=target, arguments=arguments
+    )
 
 
 @pytest.fixture(scope="session")
@@ -60,26 +72,39 @@ def portal() -> Iterator[anyio.from_thread.BlockingPortal]:
 
 
 @contextmanager
-def forked_server(environment: dict[str, str], log: TextIO, folder: Path) -> Iterator[StdioServerParameters]:
-    """Yield a command that is joined by pipes to a forked `stackroom serve`, which need not read its modules."""
+def forked_server(
+    environment: dict[str, str], log: TextIO, folder: Path
+) -> Iterator[StdioServerParameters]:
+    """Yield a command that is joined by pipes to a forked `stackroom serve`, which need not read
+    its modules.
+    """
     requests, answers = (str(folder / name) for name in ("requests", "answers"))
     os.mkfifo(requests)
     os.mkfifo(answers)
 
     def serve() -> int:
-        with open(requests, "rb") as stdin, open(answers, "wb") as stdout:  # once the client has opened them
-            process = launch([*STACKROOM, "serve"], env=environment, stdin=stdin, stdout=stdout, stderr=log)
+        # once the client has opened them
+        with open(requests, "rb") as stdin, open(answers, "wb") as stdout:
+            process = launch(
+                [*STACKROOM, "serve"], env=environment, stdin=stdin, stdout=stdout, stderr=log
+            )
         return process.wait(120)
 
     with ThreadPoolExecutor(1) as pool:
         served = pool.submit(serve)
-        yield StdioServerParameters(command="sh", args=["-c", 'cat "$1" & cat >"$0"; wait', requests, answers])
+        yield StdioServerParameters(
+            command="sh", args=["-c", 'cat "$1" & cat >"$0"; wait', requests, answers]
+        )
         assert served.result() == 0
 
 
 @pytest.fixture(scope="session")
-def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.TempPathFactory) -> Connect:
-    """Connect to a hosted server by a way, with a token; over stdio, start a server on the same library."""
+def connect(
+    portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.TempPathFactory
+) -> Connect:
+    """Connect to a hosted server by a way, with a token; over stdio, start a server on the same
+    library.
+    """
 
     @contextmanager
     def connected(way: str, hosted: Hosted, secret: str = "") -> Iterator[McpAsker | RestAsker]:
@@ -92,7 +117,9 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
         with ExitStack() as stack:
             if transport == "http":
                 web = stack.enter_context(
-                    portal.wrap_async_context_manager(httpx2.AsyncClient(headers=headers, verify=False))
+                    portal.wrap_async_context_manager(
+                        httpx2.AsyncClient(headers=headers, verify=False)
+                    )
                 )
                 streams = streamable_http_client(f"{hosted.url}/mcp", http_client=web)
             elif transport == "sse":
@@ -101,11 +128,19 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
                 streams = websocket_streams(hosted.websocket_url, headers)
             else:
                 log = stack.enter_context((tmp_path_factory.mktemp("log") / "stderr").open("w"))
-                environment = {**os.environ, **hosted.environment, "STACKROOM_HOME": str(hosted.server.home)}
+                environment = {
+                    **os.environ,
+                    **hosted.environment,
+                    "STACKROOM_HOME": str(hosted.server.home),
+                }
                 environment["LOG_LEVEL"] = "WARNING"
                 folder = tmp_path_factory.mktemp("pipes")
-                streams = stdio_client(stack.enter_context(forked_server(environment, log, folder)), errlog=log)
-            client = stack.enter_context(portal.wrap_async_context_manager(Client(streams, mode=era)))
+                streams = stdio_client(
+                    stack.enter_context(forked_server(environment, log, folder)), errlog=log
+                )
+            client = stack.enter_context(
+                portal.wrap_async_context_manager(Client(streams, mode=era))
+            )
             assert client.protocol_version == {"legacy": "2025-11-25"}.get(era, era)
             yield McpAsker(client, portal)
 
@@ -113,13 +148,19 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="session")
-def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any, kept: Kept) -> Iterator[Hosted]:
+def hosted(
+    whole_home: Path, tmp_path_factory: Any, start_server: Any, kept: Kept
+) -> Iterator[Hosted]:
     """`stackroom serve --http` over every sample catalogue, with accounts."""
     home = tmp_path_factory.mktemp("shared") / "home"
     shutil.copytree(whole_home, home)
     accounts, named = kept(home)
     environment = {"LOG_LEVEL": "DEBUG", **named}
-    yield Hosted(server=start_server(home, environment=environment), accounts=accounts, environment=environment)
+    yield Hosted(
+        server=start_server(home, environment=environment),
+        accounts=accounts,
+        environment=environment,
+    )
     accounts.close()
 
 
@@ -128,7 +169,12 @@ def music_hosted(tmp_path_factory: Any, start_server: Any, kept: Kept) -> Iterat
     """`stackroom serve --http` over the music sample alone, where nobody has an account yet."""
     home = copy_samples(tmp_path_factory.mktemp("music"), "music")
     accounts, named = kept(home)
-    environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "STACKROOM_EMBED_API_KEY": "sk-very-secret", **named}
+    environment = {
+        "LOG_LEVEL": "INFO",
+        "RAG_STRICT_OFFLINE": "1",
+        "STACKROOM_EMBED_API_KEY": "sk-very-secret",
+        **named,
+    }
     server = start_server(home, environment=environment)
     yield Hosted(server=server, accounts=accounts, environment=environment)
     accounts.close()
@@ -137,13 +183,17 @@ def music_hosted(tmp_path_factory: Any, start_server: Any, kept: Kept) -> Iterat
 
 @pytest.fixture(scope="session")
 def start_fixture_server(kept: Kept) -> Iterator[Callable[..., Hosted]]:
-    """Start the server of the fixture tools on a library of its own; what still runs at the end is ended."""
+    """Start the server of the fixture tools on a library of its own; what still runs at the end is
+    ended.
+    """
     with ExitStack() as stack:
 
         def start(home: Path, **environment: str) -> Hosted:
             accounts, named = kept(home)
             stack.callback(accounts.close)
-            process = ServerProcess(home, environment={**environment, **named}, program=FIXTURE_SERVER)
+            process = ServerProcess(
+                home, environment={**environment, **named}, program=FIXTURE_SERVER
+            )
             stack.callback(lambda: process.stop() if process.process.poll() is None else None)
             return Hosted(server=process, accounts=accounts, environment={**environment, **named})
 

@@ -1,4 +1,6 @@
-"""An agent keeps a music library in order, over WebSocket, within the calls and the tokens that it can afford."""
+"""An agent keeps a music library in order, over WebSocket, within the calls and the tokens that it
+can afford.
+"""
 
 import json
 import sqlite3
@@ -77,19 +79,32 @@ def test_an_agent_fills_a_gap_mends_records_makes_a_playlist_and_undoes_it_all_w
     gaps = agent.call("catalog.get", query_type="gaps", id="Chopin", reference=KNOWN_BY_CHOPIN)
     (missing,) = next(one["items"] for one in gaps["gaps"] if one["gap"] == "missing_albums")
     assert missing["name"] == "Études, Op. 25"
-    like_it = agent.call("catalog.search", query=missing["name"], kind="album", limit=3)["albums"]["items"]
+    like_it = agent.call("catalog.search", query=missing["name"], kind="album", limit=3)["albums"][
+        "items"
+    ]
     assert missing["name"] not in [one["name"] for one in like_it]
 
-    fields = {"name": missing["name"], "artists": ["Frédéric Chopin"], "year": 1837, "genres": ["etude", "piano"]}
+    fields = {
+        "name": missing["name"],
+        "artists": ["Frédéric Chopin"],
+        "year": 1837,
+        "genres": ["etude", "piano"],
+    }
     of_album = {"artists": fields["artists"], "album": missing["name"]}
-    tracks = [{**of_album, "name": name, "position": place} for place, name in enumerate(ETUDES, start=1)]
+    tracks = [
+        {**of_album, "name": name, "position": place} for place, name in enumerate(ETUDES, start=1)
+    ]
     created = [("album", fields), *(("track", track) for track in tracks)]
-    made = agent.change(changes=[{"action": "create", "kind": kind, "fields": one} for kind, one in created])
+    made = agent.change(
+        changes=[{"action": "create", "kind": kind, "fields": one} for kind, one in created]
+    )
     assert made["total"] == 13
     album = agent.call("catalog.get", query_type="album", id=missing["name"])
     assert [one["name"] for one in album["tracks"]["items"]] == ETUDES
 
-    fixes = agent.call("catalog.get", query_type="fixes", id=missing["name"], limit=5)["fixes"]["items"]
+    fixes = agent.call("catalog.get", query_type="fixes", id=missing["name"], limit=5)["fixes"][
+        "items"
+    ]
     mended = agent.change(changes=[one["request"] for one in fixes])
     assert [one["id"] for one in mended["changes"]] == [one["request"]["id"] for one in fixes]
     assert len(fixes) == 5
@@ -98,7 +113,9 @@ def test_an_agent_fills_a_gap_mends_records_makes_a_playlist_and_undoes_it_all_w
 
     wish = {"about": "calm piano by Chopin and Satie", "minutes": 30}
     proposed = agent.call("catalog.get", query_type="playlist", **wish)
-    assert {"Frédéric Chopin", "Erik Satie"} <= {one["artists"][0] for one in proposed["tracks"]["items"]}
+    assert {"Frédéric Chopin", "Erik Satie"} <= {
+        one["artists"][0] for one in proposed["tracks"]["items"]
+    }
 
     for call_id in reversed(agent.undoable):
         assert agent.call("catalog.mutate", action="undo", id=call_id)["applied"] is True

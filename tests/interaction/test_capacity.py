@@ -19,12 +19,17 @@ STREAMS = 50
 
 @pytest.mark.row("T11")
 @pytest.mark.row("T6")
-def test_fifty_sse_connections_at_once_are_each_answered(start_server: Callable[..., Any], whole_home: Path) -> None:
+def test_fifty_sse_connections_at_once_are_each_answered(
+    start_server: Callable[..., Any], whole_home: Path
+) -> None:
     server = start_server(whole_home, "--no-accounts")
     together = threading.Barrier(STREAMS)
 
     def talk(number: int) -> bool:
-        call = {"name": "search_documents", "arguments": {"query": f"how do we review code {number}"}}
+        call = {
+            "name": "search_documents",
+            "arguments": {"query": f"how do we review code {number}"},
+        }
         with closing(open_channel("sse", server.port, "")) as channel:
             together.wait(PATIENCE_S)
             return channel.ask("tools/call", call)["result"]["isError"] is False
@@ -39,7 +44,12 @@ def test_fifty_sse_connections_at_once_are_each_answered(start_server: Callable[
 def test_the_cloud_run_file_has_the_seed_s_settings() -> None:
     text = (REPO / "deploy" / "cloud-run.yaml").read_text(encoding="utf-8")
     settings = dict(re.findall(r"^ *(?:[\w.]+/)?(\w[\w-]+): \"?([\d.]+)\"?$", text, re.MULTILINE))
-    wanted = {"minScale": "0", "maxScale": "3", "scaling-cpu-target": "0.8", "containerConcurrency": "80"}
+    wanted = {
+        "minScale": "0",
+        "maxScale": "3",
+        "scaling-cpu-target": "0.8",
+        "containerConcurrency": "80",
+    }
     assert {key: settings.get(key) for key in wanted} == wanted
 
 

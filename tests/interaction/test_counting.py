@@ -12,7 +12,9 @@ pytestmark = pytest.mark.row("N1")
 @pytest.fixture(scope="module")
 def ask(hosted: Any, connect: Any, way: str, request_of: Any) -> Any:
     """Call a tool as a user, and return its structured answer."""
-    secret = hosted.accounts.token(hosted.accounts.user(*Action, name=f"counter-{way.replace(' ', '-')}"))
+    secret = hosted.accounts.token(
+        hosted.accounts.user(*Action, name=f"counter-{way.replace(' ', '-')}")
+    )
     with connect(way, hosted, secret) as asker:
 
         def call(tool: str, **arguments: Any) -> Any:
@@ -23,7 +25,9 @@ def ask(hosted: Any, connect: Any, way: str, request_of: Any) -> Any:
 
 
 def test_the_records_behind_every_figure_are_one_call_away(ask: Any) -> None:
-    (found,) = ask("browse", catalogue="anime", by=["year/decade", "tags"], of="episodes", limit=8)["catalogues"]
+    (found,) = ask("browse", catalogue="anime", by=["year/decade", "tags"], of="episodes", limit=8)[
+        "catalogues"
+    ]
     assert len(found["groups"]) == 8
     for group in found["groups"]:
         listed = ask("search", **found["list_with"], filters=group["filters"], limit=50)
@@ -34,7 +38,9 @@ def test_the_records_behind_every_figure_are_one_call_away(ask: Any) -> None:
 
 
 def test_the_highest_and_the_lowest_come_with_their_records(ask: Any) -> None:
-    (found,) = ask("browse", catalogue="anime", of="episodes", filters={"type": ["TV"]}, query="robot")["catalogues"]
+    (found,) = ask(
+        "browse", catalogue="anime", of="episodes", filters={"type": ["TV"]}, query="robot"
+    )["catalogues"]
     overall = found["overall"]
     for end in ("min", "max"):
         whole = ask("fetch", id=overall[f"{end}_record"]["id"])

@@ -1,4 +1,6 @@
-"""An album from a provider into the catalogue, through a real server and with a real provider on loopback."""
+"""An album from a provider into the catalogue, through a real server and with a real provider on
+loopback.
+"""
 
 import hashlib
 import json
@@ -27,7 +29,9 @@ def provider(file_server: Any, tagged_wav: Callable[..., bytes]) -> Any:
     for number, title in enumerate(("Grey Harbour", TRACK), start=1):
         body = tagged_wav(title=title, album=ALBUM, artist=ARTIST)
         file_server.files[f"/{number}.wav"] = body
-        files.append({"url": f"/{number}.wav", "size": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+        files.append(
+            {"url": f"/{number}.wav", "size": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+        )
     manifest = {"artist": ARTIST, "album": ALBUM, "files": files}
     file_server.files[f"/albums/{quote(ALBUM)}.json"] = json.dumps(manifest).encode()
     return file_server
@@ -72,7 +76,9 @@ def ask(client: httpx.Client, soon: Any, **wish: Any) -> dict[str, Any]:
     asked = call(client, "downloads.action", action="request", **wish)["download"]
 
     def shown() -> dict[str, Any]:
-        return dict(call(client, "downloads.query", query_type="item", id=asked["id"])["downloads"][0])
+        return dict(
+            call(client, "downloads.query", query_type="item", id=asked["id"])["downloads"][0]
+        )
 
     soon(lambda: shown()["state"] not in ("queued", "running"), timeout_s=120)
     return shown()
@@ -89,13 +95,19 @@ def test_an_album_that_is_asked_for_is_searchable_and_can_be_heard(
     (track,) = (one for one in found if one["name"] == TRACK)
     assert (track["album"], track["artists"], track["playable"]) == (ALBUM, [ARTIST], True)
     assert admin.get(f"/v1/media/music/audio/{track['id']}").content == provider.files["/2.wav"]
-    changes = admin.get("/v1/resources/read", params={"uri": "changelog://recent"}).json()["changes"]
+    changes = admin.get("/v1/resources/read", params={"uri": "changelog://recent"}).json()[
+        "changes"
+    ]
     (made,) = (one for one in changes if one.get("id") == track["id"])
     assert made["principal"] == "admin"
     assert made["call_id"]
 
     call(admin, "catalog.mutate", action="undo", id=made["call_id"])
-    assert TRACK not in [one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]]
+    assert TRACK not in [
+        one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]
+    ]
     again = ask(admin, soon, album=ALBUM)
     assert (again["state"], again["attempts"]) == ("done", 1)
-    assert [one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]] == [TRACK]
+    assert [
+        one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]
+    ] == [TRACK]

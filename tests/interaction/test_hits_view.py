@@ -1,4 +1,6 @@
-"""The view of hits inside an assistant: offered to clients that show views, over every transport, and to no others."""
+"""The view of hits inside an assistant: offered to clients that show views, over every transport,
+and to no others.
+"""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -36,10 +38,19 @@ async def tools_of(client: Client) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_client_that_shows_views_is_told_the_view_of_tools_that_find_records(whole: Any, mode: str) -> None:
+def test_a_client_that_shows_views_is_told_the_view_of_tools_that_find_records(
+    whole: Any, mode: str
+) -> None:
     tools = ask(whole, tools_of, mode=mode, settings=SHOWS)
     with_view = {tool["name"] for tool in tools if "_meta" in tool}
-    assert {"search", "similar", "search_anime", "recommend_similar", "catalog.search", "search_papers"} <= with_view
+    assert {
+        "search",
+        "similar",
+        "search_anime",
+        "recommend_similar",
+        "catalog.search",
+        "search_papers",
+    } <= with_view
     assert not {"ping", "fetch", "browse", "catalog.mutate", "get_anime_details"} & with_view
     assert all(tool["_meta"] == TOOL_META for tool in tools if "_meta" in tool)
     assert TOOL_META["ui"]["resourceUri"] == TOOL_META["ui/resourceUri"] == URI
@@ -48,7 +59,12 @@ def test_a_client_that_shows_views_is_told_the_view_of_tools_that_find_records(w
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize(
     ("extension", "settings"),
-    [(EXTENSION, None), (EXTENSION, {}), (EXTENSION, {"mimeTypes": ["text/html"]}), ("io.example/ui", SHOWS)],
+    [
+        (EXTENSION, None),
+        (EXTENSION, {}),
+        (EXTENSION, {"mimeTypes": ["text/html"]}),
+        ("io.example/ui", SHOWS),
+    ],
 )
 def test_every_other_client_gets_the_list_that_it_always_got(
     whole: Any, mode: str, extension: str, settings: dict[str, Any] | None
@@ -57,7 +73,9 @@ def test_every_other_client_gets_the_list_that_it_always_got(
     assert EXTENSION not in json.dumps(tools)
     assert [tool for tool in tools if "_meta" in tool] == []
     shown = ask(whole, tools_of, mode=mode, settings=SHOWS)
-    assert [{key: value for key, value in tool.items() if key != "_meta"} for tool in shown] == tools
+    assert [
+        {key: value for key, value in tool.items() if key != "_meta"} for tool in shown
+    ] == tools
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -94,7 +112,9 @@ def test_a_client_that_shows_views_gets_the_results_as_the_page_draws_them_besid
     whole: Any, mode: str
 ) -> None:
     async def search(client: Client) -> Any:
-        return await client.call_tool("search", {"query": "space", "catalogue": "anime", "limit": 3})
+        return await client.call_tool(
+            "search", {"query": "space", "catalogue": "anime", "limit": 3}
+        )
 
     drawn, plain = ask(whole, search, mode=mode, settings=SHOWS), ask(whole, search, mode=mode)
     ids = [one["id"] for one in drawn.structured_content["results"]]

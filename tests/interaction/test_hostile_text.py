@@ -1,4 +1,6 @@
-"""Catalogues with hostile text over MCP and REST: answers are safe and flagged, and the server's words are its own."""
+"""Catalogues with hostile text over MCP and REST: answers are safe and flagged, and the server's
+words are its own.
+"""
 
 import json
 import re
@@ -22,7 +24,9 @@ from support.hosting import Accounts, Hosted
 
 pytestmark = pytest.mark.row("N10")
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]")
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]"
+)
 WAYS = ["http 2026-07-28", "websocket legacy", "rest"]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "harbour"}),
@@ -60,13 +64,17 @@ def hostile_server(hostile_home: Path, start_server: Any) -> Iterator[Hosted]:
     """A server of it, with accounts."""
     accounts = Accounts(hostile_home)
     yield Hosted(
-        server=start_server(hostile_home, environment={"LOG_LEVEL": "INFO"}), accounts=accounts, environment={}
+        server=start_server(hostile_home, environment={"LOG_LEVEL": "INFO"}),
+        accounts=accounts,
+        environment={},
     )
     accounts.close()
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def asker(request: pytest.FixtureRequest, hostile_server: Hosted, connect: Any) -> Iterator[McpAsker | RestAsker]:
+def asker(
+    request: pytest.FixtureRequest, hostile_server: Hosted, connect: Any
+) -> Iterator[McpAsker | RestAsker]:
     """A client of the server who may read, over each way."""
     user = hostile_server.accounts.user(Action.ACCESS_CATALOG)
     with connect(request.param, hostile_server, hostile_server.accounts.token(user)) as asker:
@@ -84,14 +92,18 @@ def assert_safe(told: Any) -> None:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS, ids=str)
-def test_answers_are_safe_to_show(asker: Any, request_of: Any, tool: str, arguments: dict[str, Any]) -> None:
+def test_answers_are_safe_to_show(
+    asker: Any, request_of: Any, tool: str, arguments: dict[str, Any]
+) -> None:
     reply = asker.ask(request_of("tools/call", tool, **arguments))
     assert reply.error is None, reply.message
     assert_safe([reply.value, reply.text])
 
 
 @pytest.mark.parametrize(("tool", "arguments"), WRONG_CALLS, ids=str)
-def test_errors_quote_no_instruction(asker: Any, request_of: Any, tool: str, arguments: dict[str, Any]) -> None:
+def test_errors_quote_no_instruction(
+    asker: Any, request_of: Any, tool: str, arguments: dict[str, Any]
+) -> None:
     reply = asker.ask(request_of("tools/call", tool, **arguments))
     assert reply.error is not None
     assert_safe(reply.message)
@@ -103,13 +115,19 @@ def test_errors_quote_no_instruction(asker: Any, request_of: Any, tool: str, arg
 def test_lists_have_no_words_of_records(asker: Any, request_of: Any, operation: str) -> None:
     told = asker.ask(request_of(operation)).value
     assert_safe(told)
-    names = everything_in([{key: value for key, value in one.items() if key != "uri"} for one in told])
+    names = everything_in(
+        [{key: value for key, value in one.items() if key != "uri"} for one in told]
+    )
     assert INSTRUCTION not in names
     assert SECRECY not in names
 
 
 def test_resources_are_safe_to_show(asker: Any, request_of: Any) -> None:
-    listed = [one["uri"] for one in asker.ask(request_of("resources/list")).value if one["uri"].startswith("documents")]
+    listed = [
+        one["uri"]
+        for one in asker.ask(request_of("resources/list")).value
+        if one["uri"].startswith("documents")
+    ]
     assert len(listed) == 3
     for uri in (*listed, f"stackroom://{FILMS}/film-0"):
         _, body = asker.ask(request_of("resources/read", uri)).value
@@ -157,6 +175,8 @@ def test_an_answer_about_many_records_is_flagged_by_their_places(gate: Gate) -> 
     assert {flag.path for flag in flags} >= {"results[0].text"}
 
 
-def test_the_log_of_the_server_is_safe_to_show(hostile_server: Hosted, asker: Any, request_of: Any) -> None:
+def test_the_log_of_the_server_is_safe_to_show(
+    hostile_server: Hosted, asker: Any, request_of: Any
+) -> None:
     asker.ask(request_of("tools/call", "search", query="harbour\x1b[31m\u202e"))
     assert CONTROLS.search("".join(hostile_server.server.log)) is None

@@ -1,4 +1,6 @@
-"""`docs/write-a-catalogue.md`, followed: a package outside the repository, installed into a fresh environment."""
+"""`docs/write-a-catalogue.md`, followed: a package outside the repository, installed into a fresh
+environment.
+"""
 
 import contextlib
 import json
@@ -27,13 +29,17 @@ pytestmark = [pytest.mark.row("N11"), pytest.mark.row("N1"), pytest.mark.timeout
 
 @dataclass(frozen=True, kw_only=True)
 class Workbench:
-    """A fresh environment that has what this one has, and nothing else of ours; commands are run in one folder."""
+    """A fresh environment that has what this one has, and nothing else of ours; commands are run in
+    one folder.
+    """
 
     folder: Path
     environment: dict[str, str]
 
     def start(self, command: str, **options: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(shlex.split(command), cwd=self.folder, env=self.environment, text=True, **options)
+        return subprocess.Popen(
+            shlex.split(command), cwd=self.folder, env=self.environment, text=True, **options
+        )
 
     def run(self, command: str) -> str:
         process = self.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -54,12 +60,17 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
         (programs / name).write_text(f'#!/bin/sh\nexec {programs / "python"} -m {name} "$@"\n')
         (programs / name).chmod(0o755)
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "STACKROOM"))},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTHON", "STACKROOM"))
+        },
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "STACKROOM_HOME": str(folder / "home"),
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "false",  # which is how pip is told by a variable to use what is installed
+        # which is how pip is told by a variable to use what is installed
+        "PIP_NO_BUILD_ISOLATION": "false",
     }
     return Workbench(folder=folder, environment=environment)
 
@@ -68,12 +79,19 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
 def outputs(workbench: Workbench) -> dict[str, str]:
     """What every command of the page prints that ends by itself; those that serve are left out."""
     commands = re.findall(r"^\$ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    return {command: workbench.run(command) for command in commands if "stackroom serve" not in command}
+    return {
+        command: workbench.run(command) for command in commands if "stackroom serve" not in command
+    }
 
 
-def test_the_package_installs_builds_passes_its_own_test_and_runs_its_job(outputs: dict[str, str]) -> None:
+def test_the_package_installs_builds_passes_its_own_test_and_runs_its_job(
+    outputs: dict[str, str],
+) -> None:
     assert "Harbour lantern" in outputs["stackroom search workshop lantern"]
-    assert "5 rows: 5 written" in outputs["stackroom add workshop/workshop/sample.jsonl --as workshop --no-embed"]
+    assert (
+        "5 rows: 5 written"
+        in outputs["stackroom add workshop/workshop/sample.jsonl --as workshop --no-embed"]
+    )
     assert "2 passed" in outputs["python -m pytest -q workshop/tests"]
     assert "workshop_check_sources" in outputs["stackroom job list"]
     assert "sample.jsonl: found" in outputs["stackroom job run workshop_check_sources"]
@@ -81,10 +99,16 @@ def test_the_package_installs_builds_passes_its_own_test_and_runs_its_job(output
 
 @pytest.mark.usefixtures("outputs")
 def test_its_tool_is_called_over_stdio(workbench: Workbench) -> None:
-    with serving(workbench, "stackroom serve workshop", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with serving(
+        workbench, "stackroom serve workshop", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
         call = {"name": "workshop_by_maker", "arguments": {"maker": "Ada Lnd"}}
         messages = (
             {"id": 1, "method": "initialize", "params": hello},
@@ -95,7 +119,9 @@ def test_its_tool_is_called_over_stdio(workbench: Workbench) -> None:
         for message in messages:
             server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
             server.stdin.flush()
-        answers = {one["id"]: one for one in (json.loads(server.stdout.readline()) for _ in range(3))}
+        answers = {
+            one["id"]: one for one in (json.loads(server.stdout.readline()) for _ in range(3))
+        }
     names = [tool["name"] for tool in answers[2]["result"]["tools"]]
     assert {"workshop_by_maker", "search", "fetch", "similar", "browse"} <= set(names)
     found = answers[3]["result"]["structuredContent"]
@@ -111,10 +137,16 @@ def test_its_endpoint_answers_and_is_in_the_openapi_document(workbench: Workbenc
         answer = httpx.get(f"{url}/v1/workshop/makers/Bruno%20Costa/items")
         assert (answer.status_code, answer.json()) == (
             200,
-            {"catalogue": "workshop", "maker": "Bruno Costa", "items": ["Oak bench", "Reading lamp"]},
+            {
+                "catalogue": "workshop",
+                "maker": "Bruno Costa",
+                "items": ["Oak bench", "Reading lamp"],
+            },
         )
         assert httpx.get(f"{url}/v1/workshop/makers/Nobody%20Known/items").status_code == 404
-        assert "/v1/workshop/makers/{maker}/items" in httpx.get(f"{url}/openapi.json").json()["paths"]
+        assert (
+            "/v1/workshop/makers/{maker}/items" in httpx.get(f"{url}/openapi.json").json()["paths"]
+        )
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
-"""One query through every surface: the same records in the same order, with the same score, label and counts.
+"""One query through every surface: the same records in the same order, with the same score, label
+and counts.
 
-The chat calls tools over the WebSocket, and the view inside an assistant draws the answer of the tool as it is. The
-page asks over REST, with the parts that it draws.
+The chat calls tools over the WebSocket, and the view inside an assistant draws the answer of the
+tool as it is. The page asks over REST, with the parts that it draws.
 """
 
 import json
@@ -62,7 +63,10 @@ def askers(hosted: Hosted, connect: Any) -> Iterator[dict[str, Any]]:
     """A client of each kind, for the same person."""
     secret = hosted.accounts.token(hosted.accounts.user(Action.ACCESS_CATALOG, name="one-truth"))
     with ExitStack() as stack:
-        yield {way: stack.enter_context(connect(way, hosted, secret)) for way in (ASSISTANT, CHAT, REST)}
+        yield {
+            way: stack.enter_context(connect(way, hosted, secret))
+            for way in (ASSISTANT, CHAT, REST)
+        }
 
 
 def ask(asker: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +79,9 @@ def ask(asker: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 def ask_terminal(hosted: Hosted, query: str, options: list[str]) -> dict[str, Any]:
     environment = {**os.environ, "STACKROOM_HOME": str(hosted.server.home), "LOG_LEVEL": "ERROR"}
-    ran = launching.run("search", "anime", query, *options, "--limit", "20", "--json", environment=environment)
+    ran = launching.run(
+        "search", "anime", query, *options, "--limit", "20", "--json", environment=environment
+    )
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
@@ -83,7 +89,9 @@ def ask_terminal(hosted: Hosted, query: str, options: list[str]) -> dict[str, An
 
 def shown(found: dict[str, Any]) -> Any:
     """Return what every surface must agree on."""
-    records = [(one["id"], one["title"], one["score"], one["relevance"]) for one in found["results"]]
+    records = [
+        (one["id"], one["title"], one["score"], one["relevance"]) for one in found["results"]
+    ]
     return records, found["total"], found["evidence"], found["has_more"]
 
 

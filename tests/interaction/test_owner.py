@@ -1,4 +1,6 @@
-"""Catalogues that are removed, renamed and described while a server runs: it follows at the next call."""
+"""Catalogues that are removed, renamed and described while a server runs: it follows at the next
+call.
+"""
 
 import os
 import subprocess
@@ -28,7 +30,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("owner")
     (folder / "plays.csv").write_text(PLAYS)
     for name in ("plays", "other"):
-        added = run(folder / "home", "add", str(folder / "plays.csv"), "--name", name, "--yes", "--no-embed")
+        added = run(
+            folder / "home", "add", str(folder / "plays.csv"), "--name", name, "--yes", "--no-embed"
+        )
         assert added.returncode == 0, added.stderr
     return folder / "home"
 
@@ -39,13 +43,16 @@ def server(home: Path, start_server: Callable[..., ServerProcess]) -> Iterator[S
 
 
 def client_of(server: ServerProcess, user: str, **options: Any) -> httpx.Client:
-    return httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token(user, **options)}"})
+    return httpx.Client(
+        base_url=server.url, headers={"Authorization": f"Bearer {server.token(user, **options)}"}
+    )
 
 
 def names_of(client: httpx.Client) -> list[str]:
     answer = client.post("/v1/tools/browse", json={"limit": 50})
     assert answer.status_code != httpx.codes.TOO_MANY_REQUESTS
-    return sorted(one["name"] for one in answer.json().get("catalogues", ()))  # none while there is none to be read
+    # none while there is none to be read
+    return sorted(one["name"] for one in answer.json().get("catalogues", ()))
 
 
 def find(client: httpx.Client, catalogue: str, query: str) -> list[str]:
@@ -53,7 +60,9 @@ def find(client: httpx.Client, catalogue: str, query: str) -> list[str]:
     return [hit["title"] for hit in answer.json().get("results", [])]
 
 
-def test_a_server_follows_what_a_command_removes_renames_and_brings_back(home: Path, server: ServerProcess) -> None:
+def test_a_server_follows_what_a_command_removes_renames_and_brings_back(
+    home: Path, server: ServerProcess
+) -> None:
     for name in ("ada", "bob"):
         assert run(home, "user", "add", name, "--one-time").returncode == 0
     assert run(home, "access", "restrict", "plays", "--user", "ada").returncode == 0
@@ -61,7 +70,10 @@ def test_a_server_follows_what_a_command_removes_renames_and_brings_back(home: P
         assert find(ada, "plays", "storm") == ["The Tempest"]
         assert names_of(bob) == ["other"]
         renamed = run(home, "rename", "plays", "stage")
-        assert (renamed.returncode, renamed.stdout.splitlines()[0]) == (0, "'plays' is called 'stage' now")
+        assert (renamed.returncode, renamed.stdout.splitlines()[0]) == (
+            0,
+            "'plays' is called 'stage' now",
+        )
         wait_until(lambda: names_of(ada) == ["other", "stage"])
         assert find(ada, "stage", "storm") == ["The Tempest"]
         assert names_of(bob) == ["other"]
@@ -81,15 +93,31 @@ def test_only_an_administrator_changes_catalogues_over_rest_and_it_is_audited(
     run(home, "user", "add", "root", "--role", "admin", "--one-time")
     run(home, "user", "add", "eve", "--role", "editor", "--one-time")
     with client_of(server, "root") as root, client_of(server, "eve") as eve:
-        for method, path in (("DELETE", ""), ("POST", "/rename"), ("POST", "/describe"), ("POST", "/undo")):
+        for method, path in (
+            ("DELETE", ""),
+            ("POST", "/rename"),
+            ("POST", "/describe"),
+            ("POST", "/undo"),
+        ):
             body = {"json": {"new": "x"} if path == "/rename" else {}} if method == "POST" else {}
             assert eve.request(method, f"/v1/catalogues/other{path}", **body).status_code == 403
-        described = root.post("/v1/catalogues/other/describe", json={"title": "🎭 Plays", "editable": True})
+        described = root.post(
+            "/v1/catalogues/other/describe", json={"title": "🎭 Plays", "editable": True}
+        )
         assert described.status_code == 200, described.text
-        wait_until(lambda: "catalog.mutate" in [one["name"] for one in root.get("/v1/tools").json()["tools"]])
+        wait_until(
+            lambda: (
+                "catalog.mutate" in [one["name"] for one in root.get("/v1/tools").json()["tools"]]
+            )
+        )
         edited = root.post(
             "/v1/tools/catalog.mutate",
-            json={"action": "update", "id": "p1", "kind": "record", "fields": {"note": "a ghost walks"}},
+            json={
+                "action": "update",
+                "id": "p1",
+                "kind": "record",
+                "fields": {"note": "a ghost walks"},
+            },
         )
         assert edited.json()["applied"], edited.text
         assert (
@@ -102,7 +130,9 @@ def test_only_an_administrator_changes_catalogues_over_rest_and_it_is_audited(
         with CatalogueLock(home / "catalogues" / "other", "other").held(5):
             busy = root.delete("/v1/catalogues/other")
         assert "is being written by another process" in busy.json()["error"]["message"]
-        audited = root.post("/v1/tools/server.query", json={"query_type": "audit", "tool": "other", "limit": 50})
+        audited = root.post(
+            "/v1/tools/server.query", json={"query_type": "audit", "tool": "other", "limit": 50}
+        )
         assert "catalogue/describe" in audited.text
 
 

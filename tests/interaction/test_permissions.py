@@ -1,4 +1,6 @@
-"""Who sees what: every set of permissions against every tool and resource, and catalogues that are kept for some."""
+"""Who sees what: every set of permissions against every tool and resource, and catalogues that are
+kept for some.
+"""
 
 import json
 import re
@@ -21,7 +23,9 @@ from stackroom.tools.toolbox import Toolbox
 from support.fixture_server import RESOURCES, TOOLS
 from support.hosting import WHEREVER_KEPT
 
-SUBSETS = [frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)]
+SUBSETS = [
+    frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)
+]
 HANDFUL = [
     frozenset(),
     frozenset({Action.EDIT_CATALOG, Action.VIEW_ANALYTICS}),
@@ -31,7 +35,16 @@ GUESS = re.compile(r" \(did you mean .*\?\)")
 LIST = "list the resources for those there are"
 FOR_PAGES_ALONE = {"map"}
 """Tools that are in no list; who may not use them is told that there are none, as of the others."""
-NO_SUCH = ["", "nothing", "needs.", "needs.Nothing", "NEEDS.ACCESSCATALOG", "needs.accesscatalog", "search ", "x" * 300]
+NO_SUCH = [
+    "",
+    "nothing",
+    "needs.",
+    "needs.Nothing",
+    "NEEDS.ACCESSCATALOG",
+    "needs.accesscatalog",
+    "search ",
+    "x" * 300,
+]
 
 
 def short(actions: frozenset[Action]) -> str:
@@ -49,7 +62,11 @@ def toolbox(whole: Any) -> Iterator[Toolbox]:
     app = App(Settings(home=whole.home))
     served = app.build_gate(tools=ToolChoice.ALL).toolbox_of(LOCAL_USER)
     tools = [tool for tool in TOOLS if tool.name.startswith("needs.")]
-    yield Toolbox([*served.tools.values(), *tools], [*served.resources, *RESOURCES], catalogues=served.catalogues)
+    yield Toolbox(
+        [*served.tools.values(), *tools],
+        [*served.resources, *RESOURCES],
+        catalogues=served.catalogues,
+    )
     app.close()
 
 
@@ -100,12 +117,20 @@ def test_what_is_listed_is_what_can_be_used_and_the_rest_is_as_if_it_did_not_exi
 
 @pytest.mark.row("Z3")
 @pytest.mark.parametrize("actions", SUBSETS, ids=short)
-def test_resources_are_listed_and_read_by_the_same_people(toolbox: Toolbox, actions: frozenset[Action]) -> None:
+def test_resources_are_listed_and_read_by_the_same_people(
+    toolbox: Toolbox, actions: frozenset[Action]
+) -> None:
     gate, principal, reference = Gate(toolbox), somebody(actions), allowed(toolbox, actions)
     everything = Gate(toolbox).list_resources(somebody(frozenset(Action))).entries
     listed = [entry.uri for entry in gate.list_resources(principal).entries]
     assert listed == [entry.uri for entry in reference.list_resources(principal).entries]
-    for uri in [*(entry.uri for entry in everything), "other://a", "accesscatalog://b", "editcatalog://", ""]:
+    for uri in [
+        *(entry.uri for entry in everything),
+        "other://a",
+        "accesscatalog://b",
+        "editcatalog://",
+        "",
+    ]:
         found = tried_read(gate, principal, uri)
         assert (found[0] == "known") is (uri in listed)
         assert found == tried_read(reference, principal, uri)
@@ -131,7 +156,9 @@ def test_over_every_way_somebody_sees_exactly_what_they_may_use(
     user = fixture_hosted.accounts.user(*actions)
     with connect(network_way, fixture_hosted, fixture_hosted.accounts.token(user)) as asker:
         tools = [one["name"] for one in asker.ask(request_of("tools/list")).value]
-        assert {f"needs.{action}" for action in actions} == {name for name in tools if name.startswith("needs.")}
+        assert {f"needs.{action}" for action in actions} == {
+            name for name in tools if name.startswith("needs.")
+        }
         uris = [one["uri"] for one in asker.ask(request_of("resources/list")).value]
         assert uris == sorted(f"{action.lower()}://a" for action in actions)
         templates = [one["name"] for one in asker.ask(request_of("resources/templates/list")).value]
@@ -146,8 +173,14 @@ def test_over_every_way_somebody_sees_exactly_what_they_may_use(
                 continue
             # The hints differ, as the names do; all else must not.
             assert called.error == unknown.error == read.error == missing.error
-            assert GUESS.sub("", called.message) == f"no tool 'needs.{action}'; list the tools for those there are"
-            assert GUESS.sub("", unknown.message) == f"no tool 'needz.{action}'; list the tools for those there are"
+            assert (
+                GUESS.sub("", called.message)
+                == f"no tool 'needs.{action}'; list the tools for those there are"
+            )
+            assert (
+                GUESS.sub("", unknown.message)
+                == f"no tool 'needz.{action}'; list the tools for those there are"
+            )
             assert not any(f"'needs.{other}'?" in called.message for other in set(Action) - actions)
             assert read.message == f"there is no resource '{action.lower()}://a'; {LIST}"
             assert missing.message == f"there is no resource '{action.lower()}://z'; {LIST}"
@@ -155,12 +188,17 @@ def test_over_every_way_somebody_sees_exactly_what_they_may_use(
 
 @pytest.mark.row("Z3")
 @WHEREVER_KEPT
-def test_over_rest_what_is_forbidden_and_what_does_not_exist_are_alike_to_the_header(fixture_hosted: Any) -> None:
+def test_over_rest_what_is_forbidden_and_what_does_not_exist_are_alike_to_the_header(
+    fixture_hosted: Any,
+) -> None:
     user = fixture_hosted.accounts.user(Action.VIEW_ANALYTICS)
     with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
         pairs = [
             (client.post("/v1/tools/edit", json={}), client.post("/v1/tools/tide", json={})),
-            (client.post("/v1/tools/edit", json={"x": 1}), client.post("/v1/tools/tide", json={"x": 1})),
+            (
+                client.post("/v1/tools/edit", json={"x": 1}),
+                client.post("/v1/tools/tide", json={"x": 1}),
+            ),
             (
                 client.get("/v1/resources/read?uri=editcatalog://a"),
                 client.get("/v1/resources/read?uri=tidecatalog://a"),
@@ -184,7 +222,9 @@ def test_a_token_narrowed_to_some_permissions_opens_those_alone(
     user = fixture_hosted.accounts.user(*Action)
     narrowed = fixture_hosted.accounts.token(user, scopes=[Action.VIEW_ANALYTICS])
     with connect(network_way, fixture_hosted, narrowed) as asker:
-        assert [one["name"] for one in asker.ask(request_of("tools/list")).value] == ["needs.ViewAnalytics"]
+        assert [one["name"] for one in asker.ask(request_of("tools/list")).value] == [
+            "needs.ViewAnalytics"
+        ]
         assert asker.ask(request_of("tools/call", "needs.EditCatalog")).error == "-32602"
 
 
@@ -225,11 +265,15 @@ ABOUT_THE_HIDDEN: list[tuple[str, str, dict[str, Any]]] = [
     ("resources/read", "documents://personal/recipes/dal.md", {}),
     ("resources/read", "documents://handbook/people/hiring.md", {}),
 ]
-ASKS = [pytest.param(asked, id=f"{asked[0]} {asked[1]} {asked[2]}"[:70]) for asked in ABOUT_THE_HIDDEN]
+ASKS = [
+    pytest.param(asked, id=f"{asked[0]} {asked[1]} {asked[2]}"[:70]) for asked in ABOUT_THE_HIDDEN
+]
 
 
 def apart(home: Any, *names: str) -> tuple[App, Gate]:
-    """Open these catalogues alone, as in a library that never had another, with the tools of a server of several."""
+    """Open these catalogues alone, as in a library that never had another, with the tools of a
+    server of several.
+    """
     app = App(Settings(home=home, server=ServerSettings(cache_size=0)))
     return app, app.build_gate(names, tools=ToolChoice.ALL)
 
@@ -259,7 +303,11 @@ def mentions(value: Any) -> bool:
 @pytest.mark.row("T5")
 @pytest.mark.parametrize("asked", ASKS)
 def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
-    whole: Any, never_had: Gate, asker_of: Any, request_of: Any, asked: tuple[str, str, dict[str, Any]]
+    whole: Any,
+    never_had: Gate,
+    asker_of: Any,
+    request_of: Any,
+    asked: tuple[str, str, dict[str, Any]],
 ) -> None:
     operation, target, arguments = asked
     request = request_of(operation, target, **arguments)
@@ -268,7 +316,8 @@ def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
     confined = replace(somebody(frozenset(Action)), visibility=Visibility(only=frozenset(VISIBLE)))
     for principal in (outsider, confined):
         assert asker_of(whole.gate, principal).ask(request) == expected
-        seen = asker_of(whole.gate).ask(request)  # now the answer of somebody who sees all is in the cache
+        # now the answer of somebody who sees all is in the cache
+        seen = asker_of(whole.gate).ask(request)
         assert asker_of(whole.gate, principal).ask(request) == expected
         assert asker_of(whole.gate).ask(request) == seen
     asked_for = json.dumps([target, arguments])
@@ -282,13 +331,18 @@ def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
 def test_somebody_who_sees_one_catalogue_of_several_can_search_and_fetch(
     whole: Any, asker_of: Any, request_of: Any, name: str
 ) -> None:
-    confined = replace(somebody(frozenset({Action.ACCESS_CATALOG})), visibility=Visibility(only=frozenset({name})))
+    confined = replace(
+        somebody(frozenset({Action.ACCESS_CATALOG})), visibility=Visibility(only=frozenset({name}))
+    )
     asker = asker_of(whole.gate, confined)
     names = {one["name"] for one in asker.ask(request_of("tools/list")).value}
     assert {"search", "fetch"} <= names
     found = asker.ask(request_of("tools/call", "search", query="the")).value["results"]
     assert {one["catalogue"] for one in found} == {name}
-    assert asker.ask(request_of("tools/call", "fetch", id=found[0]["id"])).value["title"] == found[0]["title"]
+    assert (
+        asker.ask(request_of("tools/call", "fetch", id=found[0]["id"])).value["title"]
+        == found[0]["title"]
+    )
 
 
 @pytest.mark.row("Z3")
@@ -333,7 +387,10 @@ def test_over_every_way_a_restricted_catalogue_is_as_if_it_were_not_there(
     ada = restricted.accounts.token(restricted.accounts.user(name="ada", roles=["insider"]))
     bob = restricted.accounts.token(restricted.accounts.user(name="bob", roles=["user"]))
     both = 0
-    with connect(network_way, restricted, ada) as hers, connect(network_way, restricted, bob) as his:
+    with (
+        connect(network_way, restricted, ada) as hers,
+        connect(network_way, restricted, bob) as his,
+    ):
         for operation, target, arguments in ABOUT_THE_HIDDEN:
             request = request_of(operation, target, **arguments)
             expected = asker_of(never_had, reader).ask(request)

@@ -17,7 +17,11 @@ ERAS = ("legacy", "auto")
 
 
 def ask(
-    library: Any, work: Callable[[Client], Awaitable[ResultT]], *, client: str = "somebody", **options: Any
+    library: Any,
+    work: Callable[[Client], Awaitable[ResultT]],
+    *,
+    client: str = "somebody",
+    **options: Any,
 ) -> ResultT:
     """Run work with a client of a server over this library."""
     about = types.Implementation(name=client, version="1")
@@ -29,7 +33,9 @@ async def tool_names(client: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_rights_do_not(whole: Any, mode: str) -> None:
+def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_rights_do_not(
+    whole: Any, mode: str
+) -> None:
     async def look(client: Client) -> tuple[str | None, Any]:
         return client.instructions, client.server_capabilities
 
@@ -65,14 +71,21 @@ def test_a_prompt_is_listed_and_filled_in_and_a_wrong_one_refused_with_what_woul
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_either(whole: Any, mode: str) -> None:
+def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_either(
+    whole: Any, mode: str
+) -> None:
     async def look(client: Client) -> tuple[list[str], list[bool], str]:
         listed = await client.list_tools()
         named = {tool.name: tool for tool in listed.tools}
         called = [
-            (await client.call_tool(name, {"query_type": "stats"})).is_error for name in ("catalog_get", "catalog.get")
+            (await client.call_tool(name, {"query_type": "stats"})).is_error
+            for name in ("catalog_get", "catalog.get")
         ]
-        return sorted(named), called, str(named["catalog_get"].description) + str(client.instructions)
+        return (
+            sorted(named),
+            called,
+            str(named["catalog_get"].description) + str(client.instructions),
+        )
 
     listed, failed, told = ask(whole, look, mode=mode, tool_names="plain")
     assert failed == [False, False]
@@ -115,12 +128,18 @@ def test_null_for_every_optional_argument_of_every_tool_is_as_leaving_it_out(who
         problems = {}
         for tool in (await client.list_tools()).tools:
             wanted = tool.input_schema.get("required", [])
-            given = dict.fromkeys(tool.input_schema["properties"]) | {name: required[name] for name in wanted}
+            given = dict.fromkeys(tool.input_schema["properties"]) | {
+                name: required[name] for name in wanted
+            }
             if tool.name == "get_anime_details":
                 given["title"] = required["title"]
             answer = await client.call_tool(tool.name, given)
-            text = answer.content[0].text if isinstance(answer.content[0], types.TextContent) else ""
-            if answer.is_error and any(word in text for word in ("null", "None", "must be", "unknown argument")):
+            text = (
+                answer.content[0].text if isinstance(answer.content[0], types.TextContent) else ""
+            )
+            if answer.is_error and any(
+                word in text for word in ("null", "None", "must be", "unknown argument")
+            ):
                 problems[tool.name] = text
         return problems
 
@@ -171,7 +190,11 @@ FOREIGN_WORDS = (
 
 OF_ANIME: list[tuple[str, dict[str, Any], str]] = [
     ("search_anime", {"query": "x", "filters": {"type": ["BOOK"]}}, "MOVIE"),
-    ("search_anime", {"query": "x", "filters": {"yearMin": 2010, "yearMax": 2000}}, "2010 is after"),
+    (
+        "search_anime",
+        {"query": "x", "filters": {"yearMin": 2010, "yearMax": 2000}},
+        "2010 is after",
+    ),
     ("search_anime", {"query": "x", "filters": {"yearMin": 10**400}}, "yearMin"),
     ("recommend_similar", {"titles": ["x"] * 11}, "'titles'"),
     ("recommend_similar", {"titles": ["Monster"], "limit": 21}, "must be 20 or less"),
@@ -251,7 +274,15 @@ def test_every_argument_has_one_type_for_clients_that_translate_schemas(whole: A
 
     async def look(client: Client) -> list[str]:
         tools = (await client.list_tools()).tools
-        arguments = [(tool.name, name, one) for tool in tools for name, one in tool.input_schema["properties"].items()]
-        return [f"{tool}: {name}" for tool, name, one in arguments if not isinstance(one.get("type"), str)]
+        arguments = [
+            (tool.name, name, one)
+            for tool in tools
+            for name, one in tool.input_schema["properties"].items()
+        ]
+        return [
+            f"{tool}: {name}"
+            for tool, name, one in arguments
+            if not isinstance(one.get("type"), str)
+        ]
 
     assert ask(whole, look) == []

@@ -1,7 +1,8 @@
-"""Questions about tables of one's own, each answered by one call that is built from the published tool list alone.
+"""Questions about tables of one's own, each answered by one call that is built from the published
+tool list alone.
 
-The reader of the tool list below knows JSON schema, the form of the published descriptions and a few words that mean
-the same; it knows nothing of the tables, their specs or their fields.
+The reader of the tool list below knows JSON schema, the form of the published descriptions and a
+few words that mean the same; it knows nothing of the tables, their specs or their fields.
 """
 
 import csv
@@ -85,7 +86,9 @@ QUESTIONS = [
             Wish(words=LENGTH, most=100),
         ),
         is_answer=lambda row: (
-            row["release_date"] >= "2010" and "Thriller" in row["genres"] and int(row["runtime"].split()[0]) < 100
+            row["release_date"] >= "2010"
+            and "Thriller" in row["genres"]
+            and int(row["runtime"].split()[0]) < 100
         ),
     ),
     Question(
@@ -112,26 +115,40 @@ class OfferedFilter:
 
 
 def offered_filters(schema: Mapping[str, Any], catalogue: str) -> list[OfferedFilter]:
-    """Read the filters of a catalogue from the schema of a tool, or else from the words of its description."""
+    """Read the filters of a catalogue from the schema of a tool, or else from the words of its
+    description.
+    """
     filters = schema["properties"]["filters"]
     if "properties" in filters:
         forms = {name: _resolved(form, schema) for name, form in filters["properties"].items()}
-        return [OfferedFilter(name=name, is_range="min" in form.get("properties", {})) for name, form in forms.items()]
-    entries = dict(entry.split(": ", 1) for entry in filters["description"].split("; ") if ": " in entry)
+        return [
+            OfferedFilter(name=name, is_range="min" in form.get("properties", {}))
+            for name, form in forms.items()
+        ]
+    entries = dict(
+        entry.split(": ", 1) for entry in filters["description"].split("; ") if ": " in entry
+    )
     stated = next(fields for names, fields in entries.items() if catalogue in names.split(", "))
     first_words = [field.split()[0] for field in stated.split(", ")]
-    return [OfferedFilter(name=word.removesuffix("*"), is_range=word.endswith("*")) for word in first_words]
+    return [
+        OfferedFilter(name=word.removesuffix("*"), is_range=word.endswith("*"))
+        for word in first_words
+    ]
 
 
 def _resolved(form: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = schema["$defs"][form["$ref"].rsplit("/", 1)[1]] if "$ref" in form else form
+    found: Mapping[str, Any] = (
+        schema["$defs"][form["$ref"].rsplit("/", 1)[1]] if "$ref" in form else form
+    )
     return found
 
 
 def build_call(tool: Mapping[str, Any], question: Question) -> dict[str, Any]:
     """Build the call that answers a question from what the tool list says."""
     schema = tool["inputSchema"]
-    assert re.search(r"\* lists", tool["description"]), "the description says how to ask for all that fits"
+    assert re.search(r"\* lists", tool["description"]), (
+        "the description says how to ask for all that fits"
+    )
     names = schema["properties"]["catalogue"]["enum"]
     (catalogue,) = [name for name in names if name in question.text]
     offered = offered_filters(schema, catalogue)
@@ -156,7 +173,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     for file in FILES:
         source = open_source(str(file))
         recipe = own_recipe(profile_table(source).propose(name=file.stem).loaded)
-        add_catalogue(app, source, recipe=recipe, name=file.stem, progress=lambda _report: None, embed=False)
+        add_catalogue(
+            app, source, recipe=recipe, name=file.stem, progress=lambda _report: None, embed=False
+        )
     yield app
     app.close()
 
@@ -167,7 +186,9 @@ def client_of(app: App, names: Sequence[str]) -> Iterator[McpAsker]:
     gate = app.build_gate(names)
     with (
         anyio.from_thread.start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(build_server(lambda: gate, always(LOCAL_USER)))) as client,
+        portal.wrap_async_context_manager(
+            Client(build_server(lambda: gate, always(LOCAL_USER)))
+        ) as client,
     ):
         yield McpAsker(client, portal)
 
@@ -188,10 +209,14 @@ def test_a_question_with_limits_is_answered_by_one_call_that_the_tool_list_alone
         call = build_call(tools["search"], question)
         reply = asker.ask(Request(operation="tools/call", target="search", arguments=call))
     assert reply.error is None, reply.message
-    assert sorted(one["title"] for one in reply.value["results"]) == answering_titles(question), json.dumps(call)
+    assert sorted(one["title"] for one in reply.value["results"]) == answering_titles(question), (
+        json.dumps(call)
+    )
     assert reply.value["total"] == len(answering_titles(question)) > 0
     limited = set(call["filters"])
-    assert all(limited <= set(one["fields"]) for one in reply.value["results"]), "each result shows what was asked for"
+    assert all(limited <= set(one["fields"]) for one in reply.value["results"]), (
+        "each result shows what was asked for"
+    )
 
 
 def test_the_tool_list_of_ten_tables_stays_small(library: App) -> None:
@@ -200,7 +225,9 @@ def test_the_tool_list_of_ten_tables_stays_small(library: App) -> None:
     assert len(json.dumps(tools, ensure_ascii=False).encode()) <= 6_144
 
 
-def test_instructions_say_of_each_table_how_many_records_it_has_and_what_tells_most_about_them(library: App) -> None:
+def test_instructions_say_of_each_table_how_many_records_it_has_and_what_tells_most_about_them(
+    library: App,
+) -> None:
     told = library.build_gate(list(TABLES)).instructions(LOCAL_USER)
     assert "wines (8) = Wines: with winery, variety, country, points, price" in told
     assert "towns (2) = Towns: with country, population, elevation" in told

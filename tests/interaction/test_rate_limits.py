@@ -23,7 +23,12 @@ pytestmark = WHEREVER_KEPT
 CALLS_A_CONNECTION = 10
 CONNECTIONS = ["websocket"] * 26 + ["sse"] * 8 + ["http"] * 8 + ["rest"] * 8
 ARGUMENTS = {"id": "judoka/1"}
-CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": ARGUMENTS}}
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "fetch", "arguments": ARGUMENTS},
+}
 
 Verdict = tuple[str | None, int | None]
 """Why a call was refused, and when to come back."""
@@ -50,8 +55,12 @@ def call_by_rest(hosted: Any, secret: str, together: threading.Barrier) -> list[
     return verdicts
 
 
-def call_ten_times(transport: str, hosted: Any, secret: str, together: threading.Barrier) -> list[Verdict]:
-    """Open a connection, wait for the others, and call ten times: at once, where the transport lets one."""
+def call_ten_times(
+    transport: str, hosted: Any, secret: str, together: threading.Barrier
+) -> list[Verdict]:
+    """Open a connection, wait for the others, and call ten times: at once, where the transport lets
+    one.
+    """
     if transport == "rest":
         return call_by_rest(hosted, secret, together)
     call = json.dumps(CALL).encode()
@@ -65,7 +74,9 @@ def call_ten_times(transport: str, hosted: Any, secret: str, together: threading
 
 
 def flood(hosted: Any, secrets: list[str]) -> list[Verdict]:
-    """Call 500 times at once over 50 connections, each with one of these tokens; return what became of each."""
+    """Call 500 times at once over 50 connections, each with one of these tokens; return what became
+    of each.
+    """
     together = threading.Barrier(len(CONNECTIONS))
     with ThreadPoolExecutor(len(CONNECTIONS)) as pool:
         running = [
@@ -84,7 +95,9 @@ def call_often(client: httpx.Client, count: int) -> list[int]:
 def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_is_taken(
     hosted: Any, soon: Any
 ) -> None:
-    greedy, modest = (hosted.accounts.user(Action.ACCESS_CATALOG, name=name) for name in ("greedy", "modest"))
+    greedy, modest = (
+        hosted.accounts.user(Action.ACCESS_CATALOG, name=name) for name in ("greedy", "modest")
+    )
     secrets = [hosted.accounts.token(greedy) for _ in range(5)]
     audit = hosted.accounts.control.audit
     with hosted.rest(hosted.accounts.token(modest)) as client, ThreadPoolExecutor(1) as pool:
@@ -95,10 +108,12 @@ def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_
         assert others.result() == [200] * 50
     assert len(verdicts) == len(CONNECTIONS) * CALLS_A_CONNECTION == 500
     codes = Counter(code for code, _ in verdicts)
-    assert 120 <= codes[None] <= 120 * (1 + lasted_s // 60)  # a slow machine sees the window move on
+    # a slow machine sees the window move on
+    assert 120 <= codes[None] <= 120 * (1 + lasted_s // 60)
     assert set(codes) <= {None, "rate_limited", "overloaded"}
     assert codes["rate_limited"] > 200
-    assert lasted_s > 0.9 * PAUSE_S * codes["rate_limited"]  # one refusal after the other, whatever the connection
+    # one refusal after the other, whatever the connection
+    assert lasted_s > 0.9 * PAUSE_S * codes["rate_limited"]
     waits = {code: {wait for one, wait in verdicts if one == code} for code in codes}
     assert all(wait is not None and 1 <= wait <= 60 for wait in waits["rate_limited"])
     assert waits.get("overloaded", {1}) == {1}
@@ -153,7 +168,12 @@ def test_every_kind_of_reading_counts_against_the_same_limit(
             request_of("resources/read", "accesscatalog://a"),
         ):
             reply = asker.ask(asked)
-            assert (reply.error, reply.message[:28]) == ("rate_limited", "you have 4 read calls a minu")
+            assert (reply.error, reply.message[:28]) == (
+                "rate_limited",
+                "you have 4 read calls a minu",
+            )
             assert 1 <= reply.retry_after_s <= 60
-        assert asker.ask(request_of("tools/call", "sql")).message.startswith("you have no sql calls a minute")
+        assert asker.ask(request_of("tools/call", "sql")).message.startswith(
+            "you have no sql calls a minute"
+        )
         assert asker.ask(request_of("tools/list")).error is None

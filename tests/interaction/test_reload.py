@@ -26,8 +26,12 @@ def package(tmp_path: Path) -> Path:
     CliRunner().invoke(cli, ["new", "workshop", "--output", str(folder)], catch_exceptions=False)
     known = folder / "workshop-0.1.0.dist-info"
     known.mkdir()
-    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: workshop\nVersion: 0.1.0\n", encoding="utf-8")
-    (known / "entry_points.txt").write_text("[stackroom.catalogues]\nworkshop = workshop:PACKAGE\n", encoding="utf-8")
+    (known / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: workshop\nVersion: 0.1.0\n", encoding="utf-8"
+    )
+    (known / "entry_points.txt").write_text(
+        "[stackroom.catalogues]\nworkshop = workshop:PACKAGE\n", encoding="utf-8"
+    )
     return folder
 
 
@@ -41,7 +45,9 @@ def server(package: Path, tmp_path: Path) -> Iterator[ServerProcess]:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     arguments = ("serve", "workshop", "--http", "--no-accounts", "--reload", "--port", port)
-    started = ServerProcess(tmp_path / "home", *arguments, environment=environment, program=STACKROOM)
+    started = ServerProcess(
+        tmp_path / "home", *arguments, environment=environment, program=STACKROOM
+    )
     yield started
     assert started.stop() == 0
 
@@ -65,11 +71,17 @@ def test_a_changed_tool_is_served_and_one_that_was_broken_once_it_is_mended(
     wait_until(lambda: "List the works of a maker" in tool_list(server))
 
     tools.write_text("this is no Python", encoding="utf-8")
-    wait_until(lambda: server.log.count("stackroom: files have changed; the server is started again\n") == 2)
+    wait_until(
+        lambda: (
+            server.log.count("stackroom: files have changed; the server is started again\n") == 2
+        )
+    )
     tools.write_text(written, encoding="utf-8")
     wait_until(lambda: DESCRIPTION in tool_list(server))
 
 
 def test_a_client_over_standard_input_and_output_is_told_that_it_cannot() -> None:
     answer = CliRunner().invoke(cli, ["serve", "--reload"])
-    assert isinstance(answer.exception, InputError) or "--reload is for --http only" in answer.output
+    assert (
+        isinstance(answer.exception, InputError) or "--reload is for --http only" in answer.output
+    )

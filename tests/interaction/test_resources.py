@@ -1,4 +1,6 @@
-"""Resources as a real MCP client sees them, in both eras of the protocol, over the sample library without vectors."""
+"""Resources as a real MCP client sees them, in both eras of the protocol, over the sample library
+without vectors.
+"""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -50,7 +52,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     app = App(Settings(home=tmp_path_factory.mktemp("home")))
     source = open_rows(PACKAGES.get("documents"), str(folder))
     recipe = package_recipe(PACKAGES.get("documents"))
-    add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
+    add_catalogue(
+        app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False
+    )
     yield app.build_gate()
     app.close()
 
@@ -72,13 +76,17 @@ def test_every_document_is_listed_once_and_reads_as_its_file(pages: Gate, conver
 @pytest.mark.row("N8")
 @pytest.mark.row("T9")
 def test_a_long_document_comes_in_parts_that_say_so(tmp_path: Path, converse: Any) -> None:
-    long = "# Rules\n\n" + "".join(f"Rule {number}: be kind to everybody.\n" for number in range(1_000))
+    long = "# Rules\n\n" + "".join(
+        f"Rule {number}: be kind to everybody.\n" for number in range(1_000)
+    )
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "rules.md").write_text(long, encoding="utf-8")
     app = App(Settings(home=tmp_path / "home", offline=True))
     recipe = package_recipe(PACKAGES.get("documents"))
     source = open_rows(PACKAGES.get("documents"), str(tmp_path / "files"))
-    add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
+    add_catalogue(
+        app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False
+    )
 
     async def talk(client: Client) -> None:
         found, uri = "", "documents://notes/rules.md"
@@ -87,7 +95,9 @@ def test_a_long_document_comes_in_parts_that_say_so(tmp_path: Path, converse: An
             assert isinstance(content, types.TextResourceContents)
             assert len(content.text.encode()) <= 10_000
             head, _, text = content.text.partition("\n\n")
-            assert head.startswith(f"[stackroom: characters {len(found) + 1}–{len(found) + len(text)} of ")
+            assert head.startswith(
+                f"[stackroom: characters {len(found) + 1}–{len(found) + len(text)} of "
+            )
             found += text
             uri = head.partition("the rest: ")[2].removesuffix("]")
         assert found.strip() == long.strip()
@@ -97,7 +107,9 @@ def test_a_long_document_comes_in_parts_that_say_so(tmp_path: Path, converse: An
 
 
 @pytest.mark.row("T9")
-@pytest.mark.parametrize("path", ["nothing.md", "../home/installed.json", "bread.md%231", "bread.md#1", ""])
+@pytest.mark.parametrize(
+    "path", ["nothing.md", "../home/installed.json", "bread.md%231", "bread.md#1", ""]
+)
 def test_a_document_that_is_not_there_is_an_error(pages: Gate, converse: Any, path: str) -> None:
     async def talk(client: Client) -> None:
         for name in ("notes", "nothing"):

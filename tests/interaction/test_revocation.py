@@ -1,4 +1,6 @@
-"""What is taken away is gone at the next call; open lines end within a second, and those of others stay open."""
+"""What is taken away is gone at the next call; open lines end within a second, and those of others
+stay open.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +25,12 @@ WITHIN_S = 60.0
 """It comes within a second; a machine that does much else needs more."""
 TOOLS_CHANGED = "notifications/tools/list_changed"
 FETCH = {"id": "judoka/1"}
-CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": FETCH}}
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "fetch", "arguments": FETCH},
+}
 MODERN_CALL = {**CALL, "params": {"name": "fetch", "arguments": FETCH, "_meta": ENVELOPE}}
 WANTED = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
 LISTEN = {
@@ -43,7 +50,9 @@ def as_bytes(message: Any) -> bytes:
 
 
 class Line:
-    """A connection of somebody that stays open, and the notifications that came on it, by method."""
+    """A connection of somebody that stays open, and the notifications that came on it, by
+    method.
+    """
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -175,7 +184,9 @@ class ListeningLine(EventsLine):
         super().__init__()
         known = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"}
         headers = {**POSTED, **known, "Authorization": f"Bearer {secret}"}
-        self.events = EventStream(hosted.server.port, request_bytes("POST", "/mcp", headers, as_bytes(LISTEN)))
+        self.events = EventStream(
+            hosted.server.port, request_bytes("POST", "/mcp", headers, as_bytes(LISTEN))
+        )
         self.honoured = json.loads(self.events.next_event() or "")["params"]["notifications"]
 
     def call(self) -> bool:
@@ -183,7 +194,9 @@ class ListeningLine(EventsLine):
 
 
 class StatelessLine(Line):
-    """Streamable HTTP of 2026-07-28, and REST: every request stands for itself, so nothing is open."""
+    """Streamable HTTP of 2026-07-28, and REST: every request stands for itself, so nothing is
+    open.
+    """
 
     def __init__(self, hosted: Any, secret: str) -> None:
         super().__init__()
@@ -191,7 +204,9 @@ class StatelessLine(Line):
         self._client = hosted.rest(secret)
 
     def call(self) -> bool:
-        over_mcp = any(is_good(message) for message in self._channel.put(as_bytes(MODERN_CALL)).messages)
+        over_mcp = any(
+            is_good(message) for message in self._channel.put(as_bytes(MODERN_CALL)).messages
+        )
         return self._client.post("/v1/tools/fetch", json=FETCH).status_code == 200 or over_mcp
 
     def is_over(self) -> bool:
@@ -222,9 +237,13 @@ def open_lines(stack: ExitStack, hosted: Any, secret: str) -> dict[str, Line]:
 
 @pytest.fixture(scope="module")
 def bystanders(hosted: Any) -> Iterator[dict[str, Line]]:
-    """The lines of somebody else, whose rights stay as they are; opened before everything and used after all."""
+    """The lines of somebody else, whose rights stay as they are; opened before everything and used
+    after all.
+    """
     with ExitStack() as stack:
-        yield open_lines(stack, hosted, hosted.accounts.token(hosted.accounts.user(*Action, name="bystander")))
+        yield open_lines(
+            stack, hosted, hosted.accounts.token(hosted.accounts.user(*Action, name="bystander"))
+        )
 
 
 @pytest.fixture
@@ -245,7 +264,12 @@ CAUSES: dict[str, Callable[[Any, str], list[str]]] = {
 }
 """What ends a credential."""
 CHANGES: dict[str, Callable[[Any, str], list[str]]] = {
-    "revoked permission": lambda _hosted, user: ["user", "revoke", user, str(Action.ACCESS_CATALOG)],
+    "revoked permission": lambda _hosted, user: [
+        "user",
+        "revoke",
+        user,
+        str(Action.ACCESS_CATALOG),
+    ],
     "hidden catalogue": lambda _hosted, _user: ["access", "restrict", "judoka"],
 }
 """What changes the rights of a credential that goes on."""
@@ -265,7 +289,8 @@ def test_soon_after_the_command_calls_fail_and_streams_end_and_others_go_on(
             soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)
         assert_told(lines)
     assert {
-        kind: (line.call(), kind != "stateless" and line.is_over()) for kind, line in bystanders.items()
+        kind: (line.call(), kind != "stateless" and line.is_over())
+        for kind, line in bystanders.items()
     } == dict.fromkeys(LINES, (True, False))
 
 
@@ -293,7 +318,9 @@ def test_when_rights_change_calls_follow_at_once_and_open_lines_are_told_and_go_
         open_ones += [listening, on_socket]
         try:
             hosted.server.run(*CHANGES[change](hosted, victim))
-            assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
+            assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(
+                LINES, False
+            )
             for line in open_ones:
                 soon(lambda line=line: TOOLS_CHANGED in line.hear(), timeout_s=WITHIN_S)
         finally:
@@ -315,7 +342,9 @@ MUTATIONS: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("action", MUTATIONS)
-def test_what_the_server_itself_takes_away_is_gone_at_the_next_call(hosted: Any, victim: str, action: str) -> None:
+def test_what_the_server_itself_takes_away_is_gone_at_the_next_call(
+    hosted: Any, victim: str, action: str
+) -> None:
     manager = hosted.accounts.token(hosted.accounts.user(*Action, name="manager"))
     with ExitStack() as stack:
         admin = stack.enter_context(hosted.rest(manager))
@@ -339,7 +368,8 @@ def assert_told(lines: dict[str, Line]) -> None:
 def test_a_token_ends_by_itself_when_its_time_is_over(
     hosted: Any, bystanders: dict[str, Line], victim: str, soon: Any
 ) -> None:
-    lasts_s = 3.0  # the lines open sooner, unless the machine does much else: then they end sooner, too
+    # the lines open sooner, unless the machine does much else: then they end sooner, too
+    lasts_s = 3.0
     ends_at = datetime.now(UTC) + timedelta(seconds=lasts_s)
     secret = hosted.accounts.token(victim, expires_in=timedelta(seconds=lasts_s))
     with ExitStack() as stack:
@@ -357,7 +387,9 @@ def test_a_session_ends_with_the_logout_and_with_a_new_password(hosted: Any, soo
     control.accounts.set_password(LOCAL_USER, user, "correct horse")
     for way in ("logout", "password"):
         with hosted.rest() as client, ExitStack() as stack:
-            secret = client.post("/v1/login", json={"name": user, "password": "correct horse"}).json()["token"]
+            secret = client.post(
+                "/v1/login", json={"name": user, "password": "correct horse"}
+            ).json()["token"]
             lines = open_lines(stack, hosted, secret)
             if way == "logout":
                 headers = {"Authorization": f"Bearer {secret}"}

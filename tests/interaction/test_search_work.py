@@ -1,4 +1,6 @@
-"""How much an answer takes, in calls of functions: the same on every machine. `make bench` has the milliseconds."""
+"""How much an answer takes, in calls of functions: the same on every machine. `make bench` has the
+milliseconds.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +27,9 @@ MOST_BY_WORDS, MOST_HYBRID, MOST_RECOMMENDED = 10_000, 20_000, 60_000
 
 
 @pytest.mark.model
-def test_on_the_sample_text_hybrid_and_recommendation_take_no_more_than_so_many_calls(sample: Any) -> None:
+def test_on_the_sample_text_hybrid_and_recommendation_take_no_more_than_so_many_calls(
+    sample: Any,
+) -> None:
     catalogue = sample.app.open_catalogue("anime")
     by_words = ShelfSearcher(shelf=catalogue.shelf)
     request = Request(titles=("Cowboy Bebop", "Mushishi"), preferences="post-2000, not horror")
@@ -69,20 +73,27 @@ MOST_RENDERS = 2
 
 
 @pytest.mark.model
-def test_a_warm_call_makes_no_more_than_so_many_calls_looks_at_files_statements_and_renders(sample: Any) -> None:
+def test_a_warm_call_makes_no_more_than_so_many_calls_looks_at_files_statements_and_renders(
+    sample: Any,
+) -> None:
     """The bounds are a tenth above what was measured.
 
-    Where a call does more for a reason, or less, print `search.own.total()` and the others here, and write them with a
-    tenth more above. `PYTHONPATH=tests python benchmarks/call_path.py --library HOME --list` names the functions.
+    Where a call does more for a reason, or less, print `search.own.total()` and the others here,
+    and write them with a tenth more above. `PYTHONPATH=tests python benchmarks/call_path.py
+    --library HOME --list` names the functions.
     """
     for query in ("a quiet village", "robots at war"):
         sample.call("search_anime", query=query)  # what is read once is read
-    search = record(lambda: sample.call("search_anime", query="a lonely girl and her robot in space"))
+    search = record(
+        lambda: sample.call("search_anime", query="a lonely girl and her robot in space")
+    )
     assert search.own.total() <= MOST_OWN_CALLS
     assert search.files.total() <= MOST_FILES, search.files
     assert search.statements <= MOST_STATEMENTS
     assert search.times(result_text) <= MOST_RENDERS
-    cached = record(lambda: sample.call("search_anime", query="a lonely girl and her robot in space"))
+    cached = record(
+        lambda: sample.call("search_anime", query="a lonely girl and her robot in space")
+    )
     assert cached.own.total() <= MOST_OWN_CALLS_CACHED
     assert cached.statements <= MOST_STATEMENTS_CACHED
     assert (cached.files.total(), cached.times(result_text)) == (0, 0)

@@ -1,4 +1,6 @@
-"""The server in this process, with tools that misbehave: what a client then sees, and that the others are served."""
+"""The server in this process, with tools that misbehave: what a client then sees, and that the
+others are served.
+"""
 
 import threading
 

@@ -1,4 +1,6 @@
-"""Three servers over one PostgreSQL with a replica: they agree at every call, and outlive the primary."""
+"""Three servers over one PostgreSQL with a replica: they agree at every call, and outlive the
+primary.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -59,7 +61,9 @@ def test_rights_that_change_on_one_server_hold_on_all_at_the_next_call(cluster: 
 
 def test_limits_are_exact_over_all_servers(cluster: Cluster) -> None:
     limit, calls = 30, 25
-    cluster.control.accounts.create_role(LOCAL_USER, "few", ["AccessCatalog"], Quotas(read=limit, write=0, sql=0))
+    cluster.control.accounts.create_role(
+        LOCAL_USER, "few", ["AccessCatalog"], Quotas(read=limit, write=0, sql=0)
+    )
     secret, _ = cluster.token(add_user(cluster, "bob", roles=("few",)))
     together = threading.Barrier(2 * SERVERS)
 
@@ -67,21 +71,30 @@ def test_limits_are_exact_over_all_servers(cluster: Cluster) -> None:
         together.wait(60)
         return [client.post(SEARCH[0], json=SEARCH[1]) for _ in range(calls)]
 
-    with cluster.clients(secret) as some, cluster.clients(secret) as more, ThreadPoolExecutor(2 * SERVERS) as pool:
+    with (
+        cluster.clients(secret) as some,
+        cluster.clients(secret) as more,
+        ThreadPoolExecutor(2 * SERVERS) as pool,
+    ):
         replies = [reply for found in pool.map(call, [*some, *more]) for reply in found]
     answered = {reply: parsedate_to_datetime(reply.headers["date"]) for reply in replies}
     ends = min(answered.values()) + timedelta(seconds=59)  # a later minute has calls of its own
     early = [reply.status_code for reply, at in answered.items() if at < ends]
     assert early.count(200) == min(limit, len(early))
     assert early.count(200) + early.count(429) == len(early)
-    assert all(int(reply.headers["retry-after"]) <= 60 for reply in replies if reply.status_code == 429)
+    assert all(
+        int(reply.headers["retry-after"]) <= 60 for reply in replies if reply.status_code == 429
+    )
 
 
 def test_the_calls_of_all_servers_are_one_chain_of_the_audit(cluster: Cluster) -> None:
     secret, _ = cluster.token(add_user(cluster, "cleo"))
     with cluster.clients(secret) as clients, ThreadPoolExecutor(SERVERS) as pool:
         list(pool.map(lambda client: [statuses([client]) for _ in range(20)], clients))
-    wait_until(lambda: len(audit_rows(cluster.control.audit, principal="cleo")) == 20 * SERVERS, timeout_s=60)
+    wait_until(
+        lambda: len(audit_rows(cluster.control.audit, principal="cleo")) == 20 * SERVERS,
+        timeout_s=60,
+    )
     report = cluster.control.audit.verify()
     assert (report.first_problem, report.is_complete) == (None, True)
 
@@ -90,9 +103,13 @@ def test_one_server_runs_the_jobs_of_all(cluster: Cluster) -> None:
     secret, _ = cluster.token(add_user(cluster, "dora", roles=("admin",)))
     with cluster.clients(secret) as clients:
         for client in clients:
-            triggered = client.post("/v1/tools/jobs.action", json={"action": "trigger", "job_id": "integrity_check"})
+            triggered = client.post(
+                "/v1/tools/jobs.action", json={"action": "trigger", "job_id": "integrity_check"}
+            )
             assert triggered.is_success, triggered.text
-            wait_until(lambda client=client: _runs(client)[0]["ended_at"] is not None, timeout_s=120)
+            wait_until(
+                lambda client=client: _runs(client)[0]["ended_at"] is not None, timeout_s=120
+            )
         runs = [_runs(client) for client in clients]
         assert runs == [runs[0]] * SERVERS
         assert [run["state"] for run in runs[0]] == ["done"] * SERVERS
@@ -103,39 +120,63 @@ def _runs(client: httpx.Client) -> list[dict[str, Any]]:
     return list(client.post("/v1/tools/jobs.query", json=asked).json()["runs"])
 
 
-def test_a_record_that_is_created_on_every_server_at_once_is_created_by_one(cluster: Cluster) -> None:
+def test_a_record_that_is_created_on_every_server_at_once_is_created_by_one(
+    cluster: Cluster,
+) -> None:
     secret, _ = cluster.token(add_user(cluster, "eve", roles=("editor",)))
     fields = {"name": "Asked for by all", "artists": ["Erik Satie"]}
     wanted = {"action": "create", "kind": "album", "id": "album/asked-for-by-all", "fields": fields}
     with cluster.clients(secret) as clients, ThreadPoolExecutor(SERVERS) as pool:
-        replies = list(pool.map(lambda client: client.post("/v1/tools/catalog.mutate", json=wanted), clients))
-        assert sorted(reply.status_code for reply in replies) == [200, 409, 409], [reply.text for reply in replies]
+        replies = list(
+            pool.map(lambda client: client.post("/v1/tools/catalog.mutate", json=wanted), clients)
+        )
+        assert sorted(reply.status_code for reply in replies) == [200, 409, 409], [
+            reply.text for reply in replies
+        ]
         found = [
-            client.post("/v1/tools/catalog.get", json={"query_type": "album", "id": wanted["id"]}) for client in clients
+            client.post("/v1/tools/catalog.get", json={"query_type": "album", "id": wanted["id"]})
+            for client in clients
         ]
         assert [reply.json()["item"]["name"] for reply in found] == [fields["name"]] * SERVERS
 
 
-def test_reads_outlive_the_primary_and_changes_wait_for_a_replica_to_be_promoted(cluster: Cluster) -> None:
+def test_reads_outlive_the_primary_and_changes_wait_for_a_replica_to_be_promoted(
+    cluster: Cluster,
+) -> None:
     """Nothing is started again: the servers find the host that can be written."""
     editor, fresh = add_user(cluster, "fay", roles=("editor",)), add_user(cluster, "gil")
     secret, _ = cluster.token(editor)
     revoked, token_id = cluster.token(editor)
     unseen, _ = cluster.token(fresh)
-    album = {"action": "create", "kind": "album", "fields": {"name": "Before the storm", "artists": ["Erik Satie"]}}
-    with cluster.clients(secret) as clients, cluster.clients(revoked) as gone, cluster.clients(unseen) as strangers:
+    album = {
+        "action": "create",
+        "kind": "album",
+        "fields": {"name": "Before the storm", "artists": ["Erik Satie"]},
+    }
+    with (
+        cluster.clients(secret) as clients,
+        cluster.clients(revoked) as gone,
+        cluster.clients(unseen) as strangers,
+    ):
         assert statuses(clients) == statuses(gone) == [200] * SERVERS
         cluster.control.credentials.revoke(LOCAL_USER, token_id)
         assert statuses(clients) == [200] * SERVERS
         cluster.databases[0].kill()
         assert statuses(clients) == [200] * SERVERS
         for client in clients:
-            wait_until(lambda client=client: client.get("/health").json()["status"] == "degraded", timeout_s=60)
+            wait_until(
+                lambda client=client: client.get("/health").json()["status"] == "degraded",
+                timeout_s=60,
+            )
             assert client.get("/health/ready").status_code == 200  # no balancer takes it out
         refused = [
             *(client.post("/v1/tools/catalog.mutate", json=album) for client in clients),
-            *(client.post("/v1/login", json={"name": "fay", "password": "correct horse"}) for client in clients),
-            *(client.post(SEARCH[0], json=SEARCH[1]) for client in strangers),  # nobody has seen them before
+            *(
+                client.post("/v1/login", json={"name": "fay", "password": "correct horse"})
+                for client in clients
+            ),
+            # nobody has seen them before
+            *(client.post(SEARCH[0], json=SEARCH[1]) for client in strangers),
         ]
         assert {reply.status_code for reply in refused} == {503}
         assert all(1 <= int(reply.headers["retry-after"]) <= 10 for reply in refused)

@@ -1,4 +1,6 @@
-"""SIGTERM: calls that were begun are answered, every stream is told, and the process ends well and soon."""
+"""SIGTERM: calls that were begun are answered, every stream is told, and the process ends well and
+soon.
+"""
 
 import json
 import signal
@@ -27,7 +29,9 @@ MODERN_HEADERS = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "M
 def waiting(text: str, **more: Any) -> bytes:
     """Return a call that takes a while."""
     params = {"name": "wait", "arguments": {"seconds": WAIT_S, "text": text}, **more}
-    return json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).encode()
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    ).encode()
 
 
 def answer_in(message: dict[str, Any]) -> str:
@@ -35,7 +39,9 @@ def answer_in(message: dict[str, Any]) -> str:
 
 
 class Crowd:
-    """Many open streams of one user, and slow calls on some of them, which nobody reads until the end."""
+    """Many open streams of one user, and slow calls on some of them, which nobody reads until the
+    end.
+    """
 
     def __init__(self, stack: ExitStack, hosted: Any, secret: str) -> None:
         self._stack = stack
@@ -46,7 +52,9 @@ class Crowd:
 
     def open(self, transport: str, slow: str = "") -> None:
         """Open a stream; `slow` is the text of a call on it."""
-        channel = self._stack.enter_context(closing(open_channel(transport, self._port, self._secret)))
+        channel = self._stack.enter_context(
+            closing(open_channel(transport, self._port, self._secret))
+        )
         if transport == "http":
             headers = {**channel.headers, "Accept": "text/event-stream"}
             stream = EventStream(self._port, request_bytes("GET", "/mcp", headers))
@@ -107,11 +115,15 @@ class Ended:
 
 
 def end_while_busy(hosted: Any, secret: str, release: Path) -> dict[str, Any]:
-    """Open a hundred streams, begin ten slow calls, end the server, and let the calls end; return how it went."""
+    """Open a hundred streams, begin ten slow calls, end the server, and let the calls end; return
+    how it went.
+    """
     with ExitStack() as stack:
         crowd = Crowd(stack, hosted, secret)
         known = {"Authorization": f"Bearer {secret}"}
-        watcher = stack.enter_context(httpx.Client(base_url=hosted.url, headers=known, timeout=PATIENCE_S))
+        watcher = stack.enter_context(
+            httpx.Client(base_url=hosted.url, headers=known, timeout=PATIENCE_S)
+        )
         for transport, count in (("websocket", 38), ("sse", 28), ("http", 28)):
             for _ in range(count):
                 crowd.open(transport)
@@ -119,7 +131,9 @@ def end_while_busy(hosted: Any, secret: str, release: Path) -> dict[str, Any]:
             for transport in ("websocket", "sse", "http"):
                 crowd.open(transport, f"{transport} {number}")
             crowd.post("/mcp", waiting(f"modern {number}", _meta=ENVELOPE), **MODERN_HEADERS)
-            crowd.post("/v1/tools/wait", json.dumps({"seconds": WAIT_S, "text": f"rest {number}"}).encode())
+            crowd.post(
+                "/v1/tools/wait", json.dumps({"seconds": WAIT_S, "text": f"rest {number}"}).encode()
+            )
 
         def has_begun() -> bool:
             health = watcher.get("/health").json()
@@ -139,7 +153,12 @@ def end_while_busy(hosted: Any, secret: str, release: Path) -> dict[str, Any]:
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{hosted.url}/health/live")
         answers, ends = crowd.read()
-    return {"code": hosted.server.process.wait(PATIENCE_S), "answers": answers, "ends": ends, "seen": seen}
+    return {
+        "code": hosted.server.process.wait(PATIENCE_S),
+        "answers": answers,
+        "ends": ends,
+        "seen": seen,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -180,17 +199,26 @@ def test_nothing_is_amiss_in_the_log(ended: Ended) -> None:
 
 @pytest.mark.row("Z13")
 def test_what_was_answered_at_the_end_is_in_the_audit(ended: Ended) -> None:
-    answered = {answer.removeprefix("waited for ") for answer in ended.answers if answer.startswith("waited for ")}
+    answered = {
+        answer.removeprefix("waited for ")
+        for answer in ended.answers
+        if answer.startswith("waited for ")
+    }
     assert answered <= {row.parameters["text"] for row in ended.rows if row.outcome is Outcome.OK}
     assert len(ended.rows) == len({row.parameters["text"] for row in ended.rows}) <= 10
     assert ended.chain_problem is None
 
 
-def test_a_server_ends_in_time_though_a_call_does_not(start_fixture_server: Any, tmp_path: Path) -> None:
+def test_a_server_ends_in_time_though_a_call_does_not(
+    start_fixture_server: Any, tmp_path: Path
+) -> None:
     hosted = start_fixture_server(tmp_path, STACKROOM_SHUTDOWN_S="0.2")
     secret = hosted.accounts.token(hosted.accounts.user(*Action))
 
-    with httpx.Client(base_url=hosted.url, timeout=PATIENCE_S) as client, Wire(hosted.server.port) as wire:
+    with (
+        httpx.Client(base_url=hosted.url, timeout=PATIENCE_S) as client,
+        Wire(hosted.server.port) as wire,
+    ):
         headers = {"Authorization": f"Bearer {secret}", **POSTED}
         wire.send(request_bytes("POST", "/v1/tools/wait", headers, b'{"seconds": 600}'))
         wait_until(lambda: client.get("/health", headers=headers).json()["calls_in_flight"] == 1)
@@ -198,7 +226,9 @@ def test_a_server_ends_in_time_though_a_call_does_not(start_fixture_server: Any,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_with_nothing_to_do_ends_well(start_server: Any, plain_home: Path, number: int) -> None:
+def test_a_server_with_nothing_to_do_ends_well(
+    start_server: Any, plain_home: Path, number: int
+) -> None:
     server = start_server(plain_home, "--no-accounts")
     assert server.stop(number) == 0
     assert not [line for line in server.log if "Traceback" in line]

@@ -39,7 +39,9 @@ def call(channel: LineChannel, tool: str, **arguments: Any) -> Any:
 
 @pytest.mark.row("A1")
 def test_mushishi_is_among_the_first_ten_for_anime_like_it_but_in_space(start: Start) -> None:
-    found = call(start(), "search_anime", query="anime like mushishi but in space")["result"]["structuredContent"]
+    found = call(start(), "search_anime", query="anime like mushishi but in space")["result"][
+        "structuredContent"
+    ]
     assert "Mushishi" in [hit["title"] for hit in found["results"]]
 
 
@@ -55,14 +57,20 @@ def test_a_text_cut_in_the_middle_of_a_character_is_refused_with_the_reason(star
 def test_the_server_ends_when_its_input_closes_before_anything_was_asked(sample_home: Path) -> None:
     environment = {**os.environ, "STACKROOM_HOME": str(sample_home)}
     command = [*STACKROOM, "serve", "anime"]
-    done = subprocess.run(command, env=environment, input=b"", capture_output=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, env=environment, input=b"", capture_output=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stdout) == (0, b"")
 
 
 @pytest.mark.row("A12")
-def test_a_server_whose_embedder_is_not_there_starts_warns_and_answers_by_words(start: Start, tmp_path: Path) -> None:
+def test_a_server_whose_embedder_is_not_there_starts_warns_and_answers_by_words(
+    start: Start, tmp_path: Path
+) -> None:
     model = {"STACKROOM_EMBED_MODEL": "all-MiniLM-L6-v2", "STACKROOM_EMBED_DIMENSION": "384"}
-    channel = start(STACKROOM_EMBED_KIND="infinity", STACKROOM_EMBED_URL="http://127.0.0.1:9", **model)
+    channel = start(
+        STACKROOM_EMBED_KIND="infinity", STACKROOM_EMBED_URL="http://127.0.0.1:9", **model
+    )
     found = call(channel, "search_anime", query="re:zero")["result"]["structuredContent"]
     assert found["searchMode"] == "fts_only"
     assert "cannot be reached" in found["degraded"]

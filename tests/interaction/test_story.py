@@ -1,4 +1,6 @@
-"""The house by conversation: an admin and a listener on a music server, over WebSocket with a real MCP client."""
+"""The house by conversation: an admin and a listener on a music server, over WebSocket with a real
+MCP client.
+"""
 
 import json
 from collections.abc import Iterator
@@ -51,7 +53,9 @@ ALBUM = {"name": ALBUM_NAME, "artists": ["Frédéric Chopin"], "year": 1835}
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody who is logged in: an MCP client over WebSocket, and one of REST, with the same session."""
+    """Somebody who is logged in: an MCP client over WebSocket, and one of REST, with the same
+    session.
+    """
 
     name: str
     mcp: Any
@@ -114,15 +118,26 @@ def household(music_hosted: Any, connect: Any, request_of: Any) -> Iterator[Hous
 
 
 def _log_in(hosted: Any, name: str, once: str, password: str) -> str:
-    """Log in with a one-time secret, which is of use once and for one thing, and return the session's token."""
+    """Log in with a one-time secret, which is of use once and for one thing, and return the
+    session's token.
+    """
     with hosted.rest() as client:
         begun = client.post("/v1/login", json={"name": name, "password": once}).json()
         assert begun["must_change_password"] is True
         client.cookies.clear()
         known = {"Authorization": f"Bearer {begun['token']}"}
-        for method, path, more in (("POST", "/mcp", {}), ("GET", "/sse", {}), ("GET", "/v1/mcp", UPGRADE)):
-            refused = client.request(method, path, json={} if method == "POST" else None, headers={**known, **more})
-            assert (refused.status_code, "choose a password first" in refused.text) == (403, True), path
+        for method, path, more in (
+            ("POST", "/mcp", {}),
+            ("GET", "/sse", {}),
+            ("GET", "/v1/mcp", UPGRADE),
+        ):
+            refused = client.request(
+                method, path, json={} if method == "POST" else None, headers={**known, **more}
+            )
+            assert (refused.status_code, "choose a password first" in refused.text) == (
+                403,
+                True,
+            ), path
         session = client.post("/v1/me/password", json={"password": password}, headers=known).json()
         assert session["must_change_password"] is False
         client.cookies.clear()
@@ -132,7 +147,9 @@ def _log_in(hosted: Any, name: str, once: str, password: str) -> str:
 
 @pytest.mark.row("Z4")
 @pytest.mark.row("Z17")
-def test_a_listener_sees_two_tools_and_searches_and_plays_and_keeps_what_they_like(household: Household) -> None:
+def test_a_listener_sees_two_tools_and_searches_and_plays_and_keeps_what_they_like(
+    household: Household,
+) -> None:
     ada = household.listener
     assert ada.list_tools() == ["catalog.get", "catalog.search"]
     track = next(one for one in ada.found("Pachelbel's Canon", "tracks") if one.get("playable"))
@@ -140,12 +157,16 @@ def test_a_listener_sees_two_tools_and_searches_and_plays_and_keeps_what_they_li
     assert whole["name"] == track["name"]
     address = f"/v1/media/music/audio/{track['id']}"
     sound = ada.rest.get(address)
-    part = ada.rest.get(address, headers={"Range": "bytes=100-299", "If-Range": sound.headers["etag"]})
+    part = ada.rest.get(
+        address, headers={"Range": "bytes=100-299", "If-Range": sound.headers["etag"]}
+    )
     assert (part.status_code, part.headers["content-type"]) == (206, "audio/wav")
     assert part.headers["content-range"] == f"bytes 100-299/{len(sound.content)}"
     assert part.content == sound.content[100:300]
     assert sound.content.startswith(b"RIFF")
-    assert ada.rest.post("/v1/plays", json={"track_id": track["id"], "seconds": 12}).status_code == 204
+    assert (
+        ada.rest.post("/v1/plays", json={"track_id": track["id"], "seconds": 12}).status_code == 204
+    )
 
     assert ada.rest.put(f"/v1/likes/{track['id']}").status_code == 204
     likes = ada.rest.get("/v1/likes").json()
@@ -159,7 +180,9 @@ def test_a_listener_sees_two_tools_and_searches_and_plays_and_keeps_what_they_li
 
 @pytest.mark.row("Z5")
 @pytest.mark.row("N5")
-def test_what_an_admin_adds_is_found_at_once_and_gone_at_once_when_it_is_undone(household: Household) -> None:
+def test_what_an_admin_adds_is_found_at_once_and_gone_at_once_when_it_is_undone(
+    household: Household,
+) -> None:
     admin, ada = household.admin, household.listener
     assert admin.list_tools() == ADMIN_TOOLS
     wanted = {"action": "create", "kind": "album", "fields": ALBUM}
@@ -174,8 +197,15 @@ def test_what_an_admin_adds_is_found_at_once_and_gone_at_once_when_it_is_undone(
     assert ALBUM_NAME not in _names(ada)
 
     album_id = made["changes"][0]["id"]
-    log = [one for one in json.loads(admin.read("changelog://recent"))["changes"] if one.get("id") == album_id]
-    assert [(one["op"], one["principal"]) for one in log] == [("delete", "admin"), ("insert", "admin")]
+    log = [
+        one
+        for one in json.loads(admin.read("changelog://recent"))["changes"]
+        if one.get("id") == album_id
+    ]
+    assert [(one["op"], one["principal"]) for one in log] == [
+        ("delete", "admin"),
+        ("insert", "admin"),
+    ]
     assert [one["call_id"] for one in log] == [undone["call_id"], made["call_id"]]
     refused = ada.ask("tools/call", "catalog.mutate", **wanted)
     assert "catalog.mutate" in refused.message
@@ -208,16 +238,24 @@ def test_an_admin_triggers_a_job_and_reads_what_it_wrote(household: Household, s
 def test_an_admin_asks_what_was_heard_and_searched_for(household: Household) -> None:
     admin, ada = household.admin, household.listener
     track = next(one for one in ada.found("Moonlight Sonata", "tracks"))
-    assert ada.rest.post("/v1/plays", json={"track_id": track["id"], "seconds": 12}).status_code == 204
+    assert (
+        ada.rest.post("/v1/plays", json={"track_id": track["id"], "seconds": 12}).status_code == 204
+    )
     assert ada.found("zzyzx qqfrt", "albums") == []
-    heard = {row["user"]: row for row in admin.call("analytics.query", query_type="listening")["rows"]}
+    heard = {
+        row["user"]: row for row in admin.call("analytics.query", query_type="listening")["rows"]
+    }
     assert heard["ada"]["seconds"] >= 12
     popular = admin.call("analytics.query", query_type="popular")
     assert f"music/{track['id']}" in [row["id"] for row in popular["rows"]]
     searched = admin.call("analytics.query", query_type="top_queries", user="ada")["rows"]
     assert "moonlight sonata" in [row["query"] for row in searched]
-    assert "zzyzx qqfrt" in [row["query"] for row in admin.call("analytics.query", query_type="no_results")["rows"]]
-    served = {row["user"]: row for row in admin.call("analytics.query", query_type="bandwidth")["rows"]}
+    assert "zzyzx qqfrt" in [
+        row["query"] for row in admin.call("analytics.query", query_type="no_results")["rows"]
+    ]
+    served = {
+        row["user"]: row for row in admin.call("analytics.query", query_type="bandwidth")["rows"]
+    }
     assert served["ada"]["served_bytes"] > 0
 
 
@@ -262,7 +300,9 @@ def test_an_admin_looks_at_users_server_and_data(household: Household) -> None:
     assert {"ada", "admin"} <= {one["name"] for one in users["users"]}
     sessions = admin.call("server.query", query_type="sessions")
     assert {"ada", "admin"} <= {row["user"] for row in sessions["rows"]}
-    counted = admin.call("debug.sql", query="SELECT count(*) AS albums FROM items WHERE kind = 'album'")
+    counted = admin.call(
+        "debug.sql", query="SELECT count(*) AS albums FROM items WHERE kind = 'album'"
+    )
     assert counted["rows"][0][0] == admin.call("catalog.get", query_type="stats")["stats"]["albums"]
     refused = admin.ask("tools/call", "debug.sql", query="DELETE FROM items")
     assert refused.error == "forbidden"
@@ -282,4 +322,8 @@ def test_a_listener_has_nothing_of_the_admin_s(household: Household) -> None:
         assert answer.error is not None
     for tool in set(ADMIN_TOOLS) - {"catalog.get", "catalog.search"}:
         assert ada.ask("tools/call", tool).error == ada.ask("tools/call", "no.such").error
-    assert [one["uriTemplate"] for one in ada.ask("resources/templates/list").value if "jobs" in str(one)] == []
+    assert [
+        one["uriTemplate"]
+        for one in ada.ask("resources/templates/list").value
+        if "jobs" in str(one)
+    ] == []

@@ -1,4 +1,6 @@
-"""A real server as py-sonic, a client of other music servers, sees it: browse, search, listen and keep."""
+"""A real server as py-sonic, a client of other music servers, sees it: browse, search, listen and
+keep.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,14 @@ def server(tmp_path: Path, start_server: Any) -> Any:
 
 
 def connect(server: Any, password: str, **options: Any) -> Any:
-    return libsonic.Connection("http://127.0.0.1", "ada", password, port=server.port, appName="test", **options)
+    return libsonic.Connection(
+        "http://127.0.0.1", "ada", password, port=server.port, appName="test", **options
+    )
 
 
-def test_a_client_browses_searches_listens_and_keeps_with_a_token_as_its_password(server: Any) -> None:
+def test_a_client_browses_searches_listens_and_keeps_with_a_token_as_its_password(
+    server: Any,
+) -> None:
     token = server.token("ada")
     client = connect(server, token, legacyAuth=True)
     assert client.ping()
@@ -51,7 +57,9 @@ def test_a_client_browses_searches_listens_and_keeps_with_a_token_as_its_passwor
     client.updatePlaylist(made["id"], name="Run", songIndexesToRemove=[0])
     kept = client.getPlaylist(made["id"])["playlist"]
     assert (kept["name"], [one["id"] for one in kept["entry"]]) == ("Run", [KING])
-    own = httpx.get(f"{server.url}/v1/playlists", headers={"Authorization": f"Bearer {token}"}, verify=False).json()
+    own = httpx.get(
+        f"{server.url}/v1/playlists", headers={"Authorization": f"Bearer {token}"}, verify=False
+    ).json()
     assert [one["name"] for one in own["playlists"]] == ["Run"]
     client.deletePlaylist(made["id"])
 

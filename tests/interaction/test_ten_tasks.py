@@ -1,5 +1,6 @@
-"""Ten tasks of an assistant, each done twice: by a client that reads text content alone, and by one that reads
-structured content alone."""
+"""Ten tasks of an assistant, each done twice: by a client that reads text content alone, and by one
+that reads structured content alone.
+"""
 
 import json
 import re
@@ -73,7 +74,9 @@ def asker(client_home: Path) -> Iterator[McpAsker]:
     gate = app.build_gate()
     with (
         anyio.from_thread.start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(build_server(lambda: gate, always(LOCAL_USER)))) as client,
+        portal.wrap_async_context_manager(
+            Client(build_server(lambda: gate, always(LOCAL_USER)))
+        ) as client,
     ):
         yield McpAsker(client, portal)
     app.close()
@@ -120,18 +123,24 @@ def cursor_in(text: str) -> str | None:
 
 def test_find_by_text(texts: TextReader) -> None:
     text = texts.ask("search_anime", query="bounty hunters chase crooks across the solar system")
-    assert re.search(r"^1\. Cowboy Bebop \(TV, 1998, 26 ep\) \[mal-1\] .*score: 0\.\d+; ", text, re.MULTILINE)
+    assert re.search(
+        r"^1\. Cowboy Bebop \(TV, 1998, 26 ep\) \[mal-1\] .*score: 0\.\d+; ", text, re.MULTILINE
+    )
     assert "evidence: strong" in text or "evidence: weak" in text
 
 
 def test_find_by_structure(structures: StructureReader) -> None:
-    found = structures.ask("search_anime", query="bounty hunters chase crooks across the solar system")
+    found = structures.ask(
+        "search_anime", query="bounty hunters chase crooks across the solar system"
+    )
     assert (found["results"][0]["id"], found["results"][0]["title"]) == ("mal-1", "Cowboy Bebop")
     assert found["evidence"] in ("strong", "weak")
 
 
 def test_compare_by_text(texts: TextReader) -> None:
-    one, other = (texts.ask("get_anime_details", title=title) for title in ("Cowboy Bebop", "Mushishi"))
+    one, other = (
+        texts.ask("get_anime_details", title=title) for title in ("Cowboy Bebop", "Mushishi")
+    )
     assert field_in(one, "episodes") == field_in(other, "episodes") == "26"
     assert [field_in(text, "canonical") for text in (one, other)] == ["Cowboy Bebop", "Mushishi"]
     assert [int(field_in(text, "year")) for text in (one, other)] == [1998, 2005]
@@ -140,16 +149,25 @@ def test_compare_by_text(texts: TextReader) -> None:
 
 
 def test_compare_by_structure(structures: StructureReader) -> None:
-    one, other = (structures.ask("get_anime_details", title=title)["anime"] for title in ("Cowboy Bebop", "Mushishi"))
+    one, other = (
+        structures.ask("get_anime_details", title=title)["anime"]
+        for title in ("Cowboy Bebop", "Mushishi")
+    )
     assert one["episodes"] == other["episodes"] == 26
     assert [anime["season"]["year"] for anime in (one, other)] == [1998, 2005]
-    assert ["space" in {tag["value"] for tag in anime["tags"]} for anime in (one, other)] == [True, False]
+    assert ["space" in {tag["value"] for tag in anime["tags"]} for anime in (one, other)] == [
+        True,
+        False,
+    ]
 
 
 def test_recommend_by_text(texts: TextReader) -> None:
-    text = texts.ask("recommend_similar", titles=["Cowboy Bebop"], preferences="after 2010, not horror")
+    text = texts.ask(
+        "recommend_similar", titles=["Cowboy Bebop"], preferences="after 2010, not horror"
+    )
     heads = re.findall(
-        r"^\d+\. (.+) \(\w+, (\d{4}), .*\[(\S+)\] similarityScore: (0\.\d+); signals: semantic: (0\.\d+); taxonomy: 0",
+        r"^\d+\. (.+) \(\w+, (\d{4}), .*\[(\S+)\] similarityScore: (0\.\d+); signals: semantic:"
+        r" (0\.\d+); taxonomy: 0",
         text,
         re.MULTILINE,
     )
@@ -160,9 +178,14 @@ def test_recommend_by_text(texts: TextReader) -> None:
 
 
 def test_recommend_by_structure(structures: StructureReader) -> None:
-    found = structures.ask("recommend_similar", titles=["Cowboy Bebop"], preferences="after 2010, not horror")
+    found = structures.ask(
+        "recommend_similar", titles=["Cowboy Bebop"], preferences="after 2010, not horror"
+    )
     assert len(found["recommendations"]) == 8
-    assert all(one["year"] > 2010 and 0 <= one["signals"]["semantic"] <= 1 for one in found["recommendations"])
+    assert all(
+        one["year"] > 2010 and 0 <= one["signals"]["semantic"] <= 1
+        for one in found["recommendations"]
+    )
     assert any("not horror" in one for one in found["understood"])
 
 
@@ -178,7 +201,10 @@ def test_fetch_by_text(texts: TextReader) -> None:
 def test_fetch_by_structure(structures: StructureReader) -> None:
     first = structures.ask("search", query="Attention Is All You Need")["results"][0]
     whole = structures.ask("fetch", id=first["id"])
-    assert (whole["title"], whole["url"]) == ("Attention Is All You Need", "https://arxiv.org/abs/1706.03762")
+    assert (whole["title"], whole["url"]) == (
+        "Attention Is All You Need",
+        "https://arxiv.org/abs/1706.03762",
+    )
     assert whole["metadata"]["publish_year"] == 2017
 
 
@@ -190,7 +216,9 @@ def test_filter_by_text(texts: TextReader) -> None:
 
 
 def test_filter_by_structure(structures: StructureReader) -> None:
-    found = structures.ask("search_papers", query="language models", publish_year_range=[2018, 2019])
+    found = structures.ask(
+        "search_papers", query="language models", publish_year_range=[2018, 2019]
+    )
     assert found["papers"]
     assert {paper["year"] for paper in found["papers"]} <= {2018, 2019}
 
@@ -204,15 +232,22 @@ def test_edit_by_text(texts: TextReader) -> None:
     assert "A small piece for a friend." in texts.ask("catalog.get", query_type="track", id=track)
     (call_id,) = re.findall(r"\b[0-9a-f]{16}\b", done)
     texts.ask("catalog.mutate", action="undo", id=call_id)
-    assert "A small piece for a friend." not in texts.ask("catalog.get", query_type="track", id=track)
+    assert "A small piece for a friend." not in texts.ask(
+        "catalog.get", query_type="track", id=track
+    )
 
 
 def test_edit_by_structure(structures: StructureReader) -> None:
-    track = structures.ask("catalog.search", query="Für Elise", kind="track")["tracks"]["items"][0]["id"]
+    track = structures.ask("catalog.search", query="Für Elise", kind="track")["tracks"]["items"][0][
+        "id"
+    ]
     change = {"action": "update", "id": track, "fields": {"about": "A small piece for a friend."}}
     preview = structures.ask("catalog.mutate", **change, preview=True)
     done = structures.ask("catalog.mutate", **change, plan=preview["plan"])
-    assert structures.ask("catalog.get", query_type="track", id=track)["item"]["about"] == change["fields"]["about"]
+    assert (
+        structures.ask("catalog.get", query_type="track", id=track)["item"]["about"]
+        == change["fields"]["about"]
+    )
     structures.ask("catalog.mutate", action="undo", id=done["call_id"])
     assert "about" not in structures.ask("catalog.get", query_type="track", id=track)["item"]
 
@@ -227,7 +262,9 @@ def test_playlist_by_text(texts: TextReader) -> None:
 
 
 def test_playlist_by_structure(structures: StructureReader) -> None:
-    found = structures.ask("catalog.get", query_type="playlist", about="piano before 1850", minutes=30)
+    found = structures.ask(
+        "catalog.get", query_type="playlist", about="piano before 1850", minutes=30
+    )
     assert len(found["tracks"]["items"]) >= 3
     assert all(track["year"] < 1850 for track in found["tracks"]["items"])
     assert 20 * 60 <= found["seconds"] <= 40 * 60
@@ -247,7 +284,9 @@ def test_gaps_are_fixed_by_text(texts: TextReader) -> None:
 
 
 def test_gaps_are_fixed_by_structure(structures: StructureReader) -> None:
-    gaps = {one["gap"]: one["items"] for one in structures.ask("catalog.get", query_type="gaps")["gaps"]}
+    gaps = {
+        one["gap"]: one["items"] for one in structures.ask("catalog.get", query_type="gaps")["gaps"]
+    }
     assert [one["id"] for one in gaps["tracks_without_year"]] == UNDATED
     made = structures.ask("catalog.mutate", action="update", id=CANON, fields={"year": 1694})
     fixes = structures.ask("catalog.get", query_type="fixes")["fixes"]["items"]
@@ -291,7 +330,9 @@ def test_recovery_by_text(texts: TextReader) -> None:
     refused = texts.refusal("search_anime", query="robots", filters={"yearmin": 2010})
     (right,) = re.findall(r"did you mean '(\w+)'", refused)
     assert re.search(
-        r"^1\. .+ \[mal-\d+\]", texts.ask("search_anime", query="robots", filters={right: 2010}), re.MULTILINE
+        r"^1\. .+ \[mal-\d+\]",
+        texts.ask("search_anime", query="robots", filters={right: 2010}),
+        re.MULTILINE,
     )
     missed = texts.ask("get_anime_details", title="Cowboy Bishop")
     assert "anime: " not in missed

@@ -1,4 +1,6 @@
-"""The same requests over every transport and in both eras of the protocol: the same answers, and the same audit."""
+"""The same requests over every transport and in both eras of the protocol: the same answers, and
+the same audit.
+"""
 
 import json
 from collections.abc import Iterator
@@ -16,11 +18,19 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),
     ("tools/call", "search", {"query": "a journey over the sea"}),
     ("tools/call", "search", {"query": "進撃の巨人", "limit": 3}),
-    ("tools/call", "search", {"query": "sea", "catalogue": "anime", "filters": {"year": {"from": 1990}}}),
+    (
+        "tools/call",
+        "search",
+        {"query": "sea", "catalogue": "anime", "filters": {"year": {"from": 1990}}},
+    ),
     ("tools/call", "search", {"query": "sea", "limit": 2, "cursor": "2"}),
     ("tools/call", "browse", {}),
     ("tools/call", "browse", {"catalogue": "anime", "field": "tags", "search": "vampire"}),
-    ("tools/call", "browse", {"catalogue": "anime", "by": ["type", "year/decade"], "of": "episodes", "query": "sea"}),
+    (
+        "tools/call",
+        "browse",
+        {"catalogue": "anime", "by": ["type", "year/decade"], "of": "episodes", "query": "sea"},
+    ),
     ("tools/call", "browse", {"catalogue": "anime", "by": ["yaer"]}),
     ("tools/call", "search", {"query": "* sea", "catalogue": "anime", "filters": {"type": ["TV"]}}),
     ("tools/call", "fetch", {"id": "anime/mal-1"}),
@@ -70,11 +80,14 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def user(hosted: Any, way: str) -> str:
-    """Somebody who may do everything with catalogues, and so sees what the user of this machine does, over each way.
+    """Somebody who may do everything with catalogues, and so sees what the user of this machine
+    does, over each way.
 
     Who may run the server sees its tools too, which there are none of where there is no server.
     """
-    return str(hosted.accounts.user(Action.ACCESS_CATALOG, Action.EDIT_CATALOG, name=way.replace(" ", "-")))
+    return str(
+        hosted.accounts.user(Action.ACCESS_CATALOG, Action.EDIT_CATALOG, name=way.replace(" ", "-"))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +100,16 @@ def asker(hosted: Any, connect: Any, way: str, user: str) -> Iterator[Any]:
 @pytest.mark.row("T6")
 @pytest.mark.row("Z1")
 @pytest.mark.row("T8")
-@pytest.mark.parametrize("asked", REQUESTS, ids=lambda asked: f"{asked[0]} {asked[1]} {asked[2]}"[:70])
+@pytest.mark.parametrize(
+    "asked", REQUESTS, ids=lambda asked: f"{asked[0]} {asked[1]} {asked[2]}"[:70]
+)
 def test_every_way_gives_the_answer_of_the_gate(
-    asker: Any, way: str, whole: Any, asker_of: Any, request_of: Any, asked: tuple[str, str, dict[str, Any]]
+    asker: Any,
+    way: str,
+    whole: Any,
+    asker_of: Any,
+    request_of: Any,
+    asked: tuple[str, str, dict[str, Any]],
 ) -> None:
     operation, target, arguments = asked
     request = request_of(operation, target, **arguments)
@@ -114,28 +134,42 @@ def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
     hosted: Any, connect: Any, way: str, request_of: Any, soon: Any
 ) -> None:
     audit, name = hosted.accounts.control.audit, hosted.accounts.user(*Action, name="audited")
-    principal, via = ("local", "stdio") if way.startswith("stdio") else (name, way.partition(" ")[0])
+    principal, via = (
+        ("local", "stdio") if way.startswith("stdio") else (name, way.partition(" ")[0])
+    )
     first, last = f"first-{name}", f"last-{name}"
     with connect(way, hosted, hosted.accounts.token(name)) as asker:
         asker.ask(request_of("tools/call", first))
         asker.ask(request_of("tools/list"))
         asker.ask(request_of("tools/call", "fetch", id="anime/mal-1"))
-        asker.ask(request_of("tools/call", "search", query="sea", limit=0, password="hunter22-hunter22"))
+        asker.ask(
+            request_of("tools/call", "search", query="sea", limit=0, password="hunter22-hunter22")
+        )
         asker.ask(request_of("tools/call", "serch", query="stk_t_" + "Zm9vYmFy" * 4))
         asker.ask(request_of("resources/read", "stackroom://anime/mal-1"))
-        asker.ask(request_of("resources/read", "stackroom://anime/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQ"))
+        asker.ask(
+            request_of(
+                "resources/read", "stackroom://anime/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQ"
+            )
+        )
         asker.ask(request_of("tools/call", last))
 
     def rows() -> list[Any]:
         """Return the rows of this test; another process writes them, which may take a moment."""
         found = [row for row in audit_rows(audit, principal=principal) if row.via == via]
         targets = [row.target for row in found]
-        return found[targets.index(first) + 1 : targets.index(last)] if {first, last} <= set(targets) else []
+        return (
+            found[targets.index(first) + 1 : targets.index(last)]
+            if {first, last} <= set(targets)
+            else []
+        )
 
     soon(lambda: bool(rows()), timeout_s=120)
     secret = "[redacted]"
     bad = {"query": "sea", "limit": 0, "password": secret}
-    assert [(row.operation, row.target, row.parameters, row.outcome, row.error_code) for row in rows()] == [
+    assert [
+        (row.operation, row.target, row.parameters, row.outcome, row.error_code) for row in rows()
+    ] == [
         ("tools/call", "fetch", {"id": "anime/mal-1"}, Outcome.OK, None),
         ("tools/call", "search", bad, Outcome.ERROR, "invalid_input"),
         ("tools/call", "serch", {"query": secret}, Outcome.REFUSED, "unknown_tool"),
@@ -172,7 +206,9 @@ def secret(hosted: Any) -> str:
     ],
 )
 @pytest.mark.parametrize("given", ["", "Bearer stk_t_wrong", "Bearer a b", "stk_t_wrong"])
-def test_somebody_unknown_gets_the_same_refusal_everywhere(hosted: Any, method: str, path: str, given: str) -> None:
+def test_somebody_unknown_gets_the_same_refusal_everywhere(
+    hosted: Any, method: str, path: str, given: str
+) -> None:
     headers = {"Authorization": given} if given else {}
     body = {"json": {"query": "sea"}} if method == "POST" else {}
     reply = httpx.request(method, hosted.url + path, headers=headers, **body)
@@ -195,27 +231,44 @@ def test_what_everybody_may_look_at_is_there(hosted: Any) -> None:
 @pytest.mark.row("T6")
 def test_sse_speaks_as_it_always_did(hosted: Any, secret: str) -> None:
     headers = {"Authorization": f"Bearer {secret}"}
-    with httpx.Client(base_url=hosted.url, headers=headers, timeout=120) as client, client.stream("GET", "/sse") as sse:
+    with (
+        httpx.Client(base_url=hosted.url, headers=headers, timeout=120) as client,
+        client.stream("GET", "/sse") as sse,
+    ):
         assert sse.headers["content-type"].startswith("text/event-stream")
         lines = (line for line in sse.iter_lines() if line.startswith(("event:", "data:")))
         assert next(lines) == "event: endpoint"
         place = next(lines).removeprefix("data: ")
         assert place.startswith("/messages?session_id=")
-        about = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        about = {
+            "protocolVersion": "2024-11-05",
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        }
         asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
         assert client.post(place, json=asked).status_code == 202
         assert next(lines) == "event: message"
-        assert json.loads(next(lines).removeprefix("data: "))["result"]["protocolVersion"] == "2024-11-05"
+        assert (
+            json.loads(next(lines).removeprefix("data: "))["result"]["protocolVersion"]
+            == "2024-11-05"
+        )
 
 
 @pytest.mark.row("Z13")
 def test_no_secret_is_in_the_database_or_in_the_log(hosted: Any) -> None:
     control, password = hosted.accounts.control, "correct horse battery staple"
     name = hosted.accounts.user(*Action, name="secretive")
-    once = control.accounts.reset_password(control.identities.principal_of(control.accounts.get_user(name)), name)
+    once = control.accounts.reset_password(
+        control.identities.principal_of(control.accounts.get_user(name)), name
+    )
     jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz"
     with hosted.rest() as client:
-        assert client.post("/v1/login", json={"name": name, "password": "wrong " + password}).status_code == 401
+        assert (
+            client.post(
+                "/v1/login", json={"name": name, "password": "wrong " + password}
+            ).status_code
+            == 401
+        )
         session = client.post("/v1/login", json={"name": name, "password": once}).json()["token"]
         client.headers["Authorization"] = f"Bearer {session}"
         client.cookies.clear()
@@ -226,27 +279,47 @@ def test_no_secret_is_in_the_database_or_in_the_log(hosted: Any) -> None:
         client.headers["Authorization"] = f"Bearer {third}"
         arguments = {"query": f"{third} {jwt} Authorization: Bearer {second}", "password": password}
         assert client.post("/v1/tools/search", json=arguments).status_code == 400
-        assert client.post("/v1/tools/search", json={"query": arguments["query"]}).status_code == 200
+        assert (
+            client.post("/v1/tools/search", json={"query": arguments["query"]}).status_code == 200
+        )
         assert client.post(f"/v1/tools/{third}", json={}).status_code == 404
-        assert client.get("/v1/resources/read", params={"uri": f"stackroom://{third}/x"}).status_code == 404
+        assert (
+            client.get("/v1/resources/read", params={"uri": f"stackroom://{third}/x"}).status_code
+            == 404
+        )
         client.get("/v1/tools", params={"token": third}, headers={"Authorization": f"Bearer {jwt}"})
     control.audit.flush()
     home = hosted.server.home
-    written = b"".join(path.read_bytes() for path in home.glob("control.sqlite*")) + "".join(hosted.server.log).encode()
+    written = (
+        b"".join(path.read_bytes() for path in home.glob("control.sqlite*"))
+        + "".join(hosted.server.log).encode()
+    )
     assert b"secretive" in written
     for one in (password, once, session, second, third, jwt, jwt.split(".")[1]):
         assert one.encode() not in written
 
 
 @pytest.mark.row("Z1")
-def test_all_ways_at_once_over_one_port_keep_their_answers_apart(hosted: Any, connect: Any, request_of: Any) -> None:
-    ways = ["http legacy", "http 2026-07-28", "sse legacy", "websocket legacy", "websocket 2026-07-28", "rest"]
+def test_all_ways_at_once_over_one_port_keep_their_answers_apart(
+    hosted: Any, connect: Any, request_of: Any
+) -> None:
+    ways = [
+        "http legacy",
+        "http 2026-07-28",
+        "sse legacy",
+        "websocket legacy",
+        "websocket 2026-07-28",
+        "rest",
+    ]
 
     def ask(way: str) -> list[Any]:
         secret = hosted.accounts.token(hosted.accounts.user(*Action, name="many"))
         with connect(way, hosted, secret) as asker:
             ids = [f"anime/mal-{number}" for number in (1, 6, 160, 329, 392)]
-            return [asker.ask(request_of("tools/call", "fetch", id=one)).value["id"] == one for one in ids]
+            return [
+                asker.ask(request_of("tools/call", "fetch", id=one)).value["id"] == one
+                for one in ids
+            ]
 
     with ThreadPoolExecutor(len(ways)) as pool:
         assert all(all(found) for found in pool.map(ask, ways))

@@ -1,4 +1,6 @@
-"""Two servers on one library: one of them runs its jobs, and what is edited in either is seen by the other."""
+"""Two servers on one library: one of them runs its jobs, and what is edited in either is seen by
+the other.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -79,7 +81,9 @@ def runner_pid(board: JobBoard) -> int | None:
 
 
 @pytest.mark.row("Z5")
-def test_what_is_edited_in_either_is_seen_by_the_other_at_its_next_call(both: tuple[Served, Served]) -> None:
+def test_what_is_edited_in_either_is_seen_by_the_other_at_its_next_call(
+    both: tuple[Served, Served],
+) -> None:
     for number, (one, other) in enumerate((both, both[::-1])):
         name = f"Nocturnes of the reading room, volume {number}"
         assert other.albums(name) == []  # an answer that the other might keep

@@ -1,8 +1,10 @@
-"""Collections through a folder, an S3 server and a server of Cloud Storage, with faults: `make object-storage`.
+"""Collections through a folder, an S3 server and a server of Cloud Storage, with faults: `make
+object-storage`.
 
-Collections of a library are published to each store and synced into an empty library, which must answer the questions
-made from them with the same ten best; an outside client reads each store. Then faults are injected before the stores
-while a server syncs and is asked all the time. It ends with 0 where nothing differs and no search failed.
+Collections of a library are published to each store and synced into an empty library, which must
+answer the questions made from them with the same ten best; an outside client reads each store. Then
+faults are injected before the stores while a server syncs and is asked all the time. It ends with 0
+where nothing differs and no search failed.
 """
 
 import argparse
@@ -23,10 +25,16 @@ def main() -> int:
     """Try every store that there is, and say what came of it."""
     parser = argparse.ArgumentParser(prog="object_storage", description=__doc__)
     parser.add_argument("--library", type=Path, help="whose collections (that of STACKROOM_HOME)")
-    parser.add_argument("--collections", default="", help="which of them, separated by commas (all)")
-    parser.add_argument("--questions", type=int, default=40, help="how many of each collection (40)")
+    parser.add_argument(
+        "--collections", default="", help="which of them, separated by commas (all)"
+    )
+    parser.add_argument(
+        "--questions", type=int, default=40, help="how many of each collection (40)"
+    )
     parser.add_argument("--faults", type=int, default=200, help="how many in all (200); 0: none")
-    parser.add_argument("--stores", default="folder,s3,gcs", help="which of folder, s3 and gcs (all)")
+    parser.add_argument(
+        "--stores", default="folder,s3,gcs", help="which of folder, s3 and gcs (all)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
     options = parser.parse_args()
     library = options.library or load_settings().home
@@ -35,12 +43,16 @@ def main() -> int:
     with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="stackroom-stores-") as temporary:
         stores = list(_iter_stores(stack, Path(temporary), options.stores.split(",")))
         for store in stores:
-            agreed = compare(library, names, store, Path(temporary) / store.name, questions=options.questions)
+            agreed = compare(
+                library, names, store, Path(temporary) / store.name, questions=options.questions
+            )
             outside = read_outside(store, names[0])
             is_good &= _print_agreement(store, agreed, outside)
         remote = [store for store in stores if store.port is not None]
         for store in remote if options.faults else ():
-            is_good &= _try_faults(store, Path(temporary), options.faults // len(remote), options.seed)
+            is_good &= _try_faults(
+                store, Path(temporary), options.faults // len(remote), options.seed
+            )
     return 0 if is_good else 1
 
 
@@ -60,12 +72,18 @@ def _iter_stores(stack: ExitStack, folder: Path, wanted: Sequence[str]) -> Itera
         elif weed is not None:
             yield stack.enter_context(s3_store(place, weed))
         else:
-            print("s3: SKIPPED: SeaweedFS is not installed; run: make object-storage, or set WEED", flush=True)
+            print(
+                "s3: SKIPPED: SeaweedFS is not installed; run: make object-storage, or set WEED",
+                flush=True,
+            )
 
 
 def _print_agreement(store: Store, agreed: Sequence[Agreement], outside: str) -> bool:
     for one in agreed:
-        share = f"{one.same} of {one.questions} questions have the same ten best, {one.same_scores} the same scores"
+        share = (
+            f"{one.same} of {one.questions} questions have the same ten best, {one.same_scores} the"
+            " same scores"
+        )
         print(f"{store.name}: {one.collection} ({one.records} records): {share}", flush=True)
     print(f"{store.name}: outside client: {outside}", flush=True)
     return not outside.startswith("FAILED") and all(one.same == one.questions > 0 for one in agreed)

@@ -1,4 +1,6 @@
-"""Collections that went through a store, compared with those that were published: the same ten best each time."""
+"""Collections that went through a store, compared with those that were published: the same ten best
+each time.
+"""
 
 import os
 import subprocess
@@ -20,21 +22,32 @@ OUTSIDE_CLIENT = Path(__file__).with_name("outside_client.py")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How many of a collection's questions have the same ten best, in the same order, from the store as before."""
+    """How many of a collection's questions have the same ten best, in the same order, from the
+    store as before.
+    """
 
     collection: str
     records: int
     questions: int
     same: int
     same_scores: int
-    """Those whose scores are the same too: not where the library was calibrated by an earlier version."""
+    """Those whose scores are the same too: not where the library was calibrated by an earlier
+    version.
+    """
 
 
-def compare(library: Path, names: Sequence[str], store: Store, folder: Path, *, questions: int) -> list[Agreement]:
-    """Publish collections to a store, sync them into an empty library, and ask both the same questions."""
+def compare(
+    library: Path, names: Sequence[str], store: Store, folder: Path, *, questions: int
+) -> list[Agreement]:
+    """Publish collections to a store, sync them into an empty library, and ask both the same
+    questions.
+    """
     os.environ.update(store.environment)
     models = EmbeddingSettings(models=str(library / "models"))
-    with closing(App(Settings(home=library))) as here, closing(App(Settings(home=folder, embedding=models))) as there:
+    with (
+        closing(App(Settings(home=library))) as here,
+        closing(App(Settings(home=folder, embedding=models))) as there,
+    ):
         for name in names:
             publish_catalogue(here, name, store.place, progress=lambda _rows: None)
         state = sync_place(there, store.place)
@@ -59,12 +72,16 @@ def _compare(here: App, there: App, name: str, count: int) -> Agreement:
 
 def _top_ten(app: App, name: str, query: str) -> dict[str, float]:
     catalogue = app.open_catalogue(name)
-    found = catalogue.searcher.search(catalogue.shelf.reader(), query, scope=default_scope(catalogue.spec), limit=TOP)
+    found = catalogue.searcher.search(
+        catalogue.shelf.reader(), query, scope=default_scope(catalogue.spec), limit=TOP
+    )
     return {hit.record.id: round(hit.score, 6) for hit in found.hits}
 
 
 def read_outside(store: Store, name: str) -> str:
-    """Read and search a collection with LanceDB's own client, in a process that has no Stackroom; return its output."""
+    """Read and search a collection with LanceDB's own client, in a process that has no Stackroom;
+    return its output.
+    """
     done = subprocess.run(
         [sys.executable, "-I", str(OUTSIDE_CLIENT), store.place, f"{name}_documents"],
         env={**os.environ, **store.environment},

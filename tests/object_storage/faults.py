@@ -1,4 +1,6 @@
-"""Faults injected before a store while a server syncs from it and is asked all the time: none may touch an answer."""
+"""Faults injected before a store while a server syncs from it and is asked all the time: none may
+touch an answer.
+"""
 
 import json
 import re
@@ -26,7 +28,18 @@ from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requ
 from support.games import GAMES_SPEC
 from support.processes import ServerProcess
 
-NAMES = ("Azul", "Brass", "Catan", "Dixit", "Eclipse", "Furnace", "Hanabi", "Inis", "Jaipur", "Kingdomino")
+NAMES = (
+    "Azul",
+    "Brass",
+    "Catan",
+    "Dixit",
+    "Eclipse",
+    "Furnace",
+    "Hanabi",
+    "Inis",
+    "Jaipur",
+    "Kingdomino",
+)
 EDITION = re.compile(r"edition (\d+)")
 SHARE = 0.35
 PAUSE_S = 0.05
@@ -71,7 +84,9 @@ class _Publisher:
         self.path = folder / "games.jsonl"
         self.app = App(Settings(home=folder / "here"))
         self.edition = 2000
-        self.recipe = own_recipe(LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC))
+        self.recipe = own_recipe(
+            LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC)
+        )
 
     def publish(self) -> None:
         """Publish the next edition, past the proxy."""
@@ -79,7 +94,14 @@ class _Publisher:
         rows = [{"id": name.lower(), "title": f"{name} edition {self.edition}"} for name in NAMES]
         self.path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         source = JsonRows(self.path)
-        add_catalogue(self.app, source, recipe=self.recipe, name="games", progress=lambda _report: None, embed=False)
+        add_catalogue(
+            self.app,
+            source,
+            recipe=self.recipe,
+            name="games",
+            progress=lambda _report: None,
+            embed=False,
+        )
         with patch.dict("os.environ", self.store.environment):
             publish_catalogue(self.app, "games", self.store.place, progress=lambda _rows: None)
 
@@ -94,7 +116,9 @@ def _run(
         "STACKROOM_COLLECTIONS": "games",  # so that a server that is ready serves it
     }
     server = ServerProcess(
-        folder / "there", "--no-accounts", environment={**environment, "STACKROOM_COLLECTIONS_REFRESH_S": "0"}
+        folder / "there",
+        "--no-accounts",
+        environment={**environment, "STACKROOM_COLLECTIONS_REFRESH_S": "0"},
     )
     try:
         with _asking(server.url, report), _syncing(store, folder / "there", environment):
@@ -103,7 +127,10 @@ def _run(
             while sum(proxy.done.values()) < faults and time.monotonic() < deadline:
                 time.sleep(4)
                 publisher.publish()
-                print(f"{store.name}: {sum(proxy.done.values())} faults, {report.searches} searches", flush=True)
+                print(
+                    f"{store.name}: {sum(proxy.done.values())} faults, {report.searches} searches",
+                    flush=True,
+                )
             report.faults = Counter(proxy.done)
             proxy.find_fault = no_fault
             report.ends_in_time = _becomes(report, publisher.edition)

@@ -63,7 +63,11 @@ def gcs_store(folder: Path) -> Iterator[Store]:
     with running_gcs() as server:
         environment = server.environment(folder)
         yield Store(
-            name="gcs", place="gs://bucket/lancedb", environment=environment, port=server.port, key_folder=folder
+            name="gcs",
+            place="gs://bucket/lancedb",
+            environment=environment,
+            port=server.port,
+            key_folder=folder,
         )
 
 
@@ -74,9 +78,21 @@ def s3_store(folder: Path, weed: Path) -> Iterator[Store]:
     ports = _free_ports(9)
     credentials = [{"accessKey": KEY, "secretKey": SECRET}]
     config = folder / "s3.json"
-    identities = [{"name": "stackroom", "credentials": credentials, "actions": ["Admin", "Read", "Write", "List"]}]
+    identities = [
+        {
+            "name": "stackroom",
+            "credentials": credentials,
+            "actions": ["Admin", "Read", "Write", "List"],
+        }
+    ]
     config.write_text(json.dumps({"identities": identities}))
-    command = [str(weed), "server", f"-dir={folder / 'weed'}", *_addresses(ports), f"-s3.config={config}"]
+    command = [
+        str(weed),
+        "server",
+        f"-dir={folder / 'weed'}",
+        *_addresses(ports),
+        f"-s3.config={config}",
+    ]
     with (folder / "weed.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
@@ -87,7 +103,8 @@ def s3_store(folder: Path, weed: Path) -> Iterator[Store]:
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": "us-east-1",
         }
-        _until_up(process, lambda: _is_answered(ports[4], "/buckets/bucket/"))  # a folder of its filer
+        # a folder of its filer
+        _until_up(process, lambda: _is_answered(ports[4], "/buckets/bucket/"))
         yield Store(name="s3", place="s3://bucket/lancedb", environment=environment, port=ports[6])
     finally:
         _end(process)
@@ -98,7 +115,13 @@ def _addresses(ports: Sequence[int]) -> list[str]:
     names = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc")
     names += ("filer.port", "filer.port.grpc", "s3.port", "s3.port.grpc")
     numbered = [f"-{name}={port}" for name, port in zip(names, ports, strict=False)]
-    alone = ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    alone = [
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        "-master.telemetry=false",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
+    ]
     return [*alone, *numbered, "-s3", "-volume.max=20", "-master.volumeSizeLimitMB=64"]
 
 

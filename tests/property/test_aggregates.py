@@ -52,7 +52,9 @@ values = st.fixed_dictionaries(
         "bottled": st.none() | st.sampled_from(DATES),
     }
 )
-rows = st.tuples(values, st.sampled_from(("wine", "wine", "wine", "cellar")), st.sampled_from(((), (), (STAFF,))))
+rows = st.tuples(
+    values, st.sampled_from(("wine", "wine", "wine", "cellar")), st.sampled_from(((), (), (STAFF,)))
+)
 tables = st.lists(rows, max_size=14)
 filters = st.fixed_dictionaries(
     {},
@@ -67,7 +69,19 @@ filters = st.fixed_dictionaries(
     },
 )
 bys = st.lists(
-    st.sampled_from(("country", "tags", "grapes", "kind", "price", "price/2.5", "price/0.1", "points/5", "points"))
+    st.sampled_from(
+        (
+            "country",
+            "tags",
+            "grapes",
+            "kind",
+            "price",
+            "price/2.5",
+            "price/0.1",
+            "points/5",
+            "points",
+        )
+    )
     | st.sampled_from(("year", "year/decade", "bottled", "bottled/decade", "bottled/month")),
     max_size=2,
     unique_by=lambda one: one.partition("/")[0],
@@ -87,7 +101,11 @@ class Call:
 
     @property
     def principal(self) -> Principal:
-        return Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(self.audiences))
+        return Principal(
+            name="ada",
+            actions=frozenset({Action.ACCESS_CATALOG}),
+            visibility=Visibility(self.audiences),
+        )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -106,7 +124,9 @@ calls = st.builds(
     by=bys,
     of=st.none() | st.sampled_from(("price", "points", "bottled")),
     filters=filters,
-    exclude=st.fixed_dictionaries({}, optional={"tags": st.just(["sweet"]), "country": st.just(["Spain"])}),
+    exclude=st.fixed_dictionaries(
+        {}, optional={"tags": st.just(["sweet"]), "country": st.just(["Spain"])}
+    ),
     query=st.sampled_from(("", "", "plum", "cherry smoke", "* oak")),
     audiences=st.sampled_from((None, frozenset(), frozenset({STAFF}))),
 )
@@ -141,7 +161,11 @@ def texts_in(record: Record, field: str) -> list[str]:
     if field == "kind":
         return [record.kind]
     value = record.get(field) or ()
-    return [value] if isinstance(value, str) else [one.value if isinstance(one, Tag) else one for one in value]
+    return (
+        [value]
+        if isinstance(value, str)
+        else [one.value if isinstance(one, Tag) else one for one in value]
+    )
 
 
 def folded(some: Sequence[str]) -> set[str]:
@@ -152,7 +176,11 @@ def number_in(record: Record, field: str) -> Fraction | None:
     value = record.get(field)
     if value is None:
         return None
-    return Fraction(date.fromisoformat(value).toordinal()) if field == "bottled" else Fraction(Decimal(repr(value)))
+    return (
+        Fraction(date.fromisoformat(value).toordinal())
+        if field == "bottled"
+        else Fraction(Decimal(repr(value)))
+    )
 
 
 def bound_of(field: str, bound: Any, *, is_last: bool) -> Fraction:
@@ -185,29 +213,48 @@ def counted(records: Sequence[Record], call: Call) -> list[Record]:
         for one in records
         if is_visible(one, call)
         and all(passes(one, field, asked) for field, asked in call.filters.items())
-        and not any(folded(texts_in(one, field)) & folded(asked) for field, asked in call.exclude.items())
+        and not any(
+            folded(texts_in(one, field)) & folded(asked) for field, asked in call.exclude.items()
+        )
         and ("kind" in call.filters or one.kind == "wine")
         and (with_adult or "strong" not in texts_in(one, "tags"))
-        and set(words) <= {word for text in (one.get("title"), one.get("notes") or "") for word in str(text).split()}
+        and set(words)
+        <= {
+            word
+            for text in (one.get("title"), one.get("notes") or "")
+            for word in str(text).split()
+        }
     ]
 
 
 def names_a_value_that_nobody_has(records: Sequence[Record], call: Call) -> bool:
     """Tell whether a filter has a value that no record has which the caller may see."""
     visible = [one for one in records if is_visible(one, call)]
-    asked = [(field, one) for some in (call.filters, call.exclude) for field in some for one in some[field]]
+    asked = [
+        (field, one)
+        for some in (call.filters, call.exclude)
+        for field in some
+        for one in some[field]
+    ]
     return any(
-        field in ("country", "grapes", "tags") and not any(passes(one, field, [value]) for one in visible)
+        field in ("country", "grapes", "tags")
+        and not any(passes(one, field, [value]) for one in visible)
         for field, value in asked
     )
 
 
 def is_visible(record: Record, call: Call) -> bool:
-    return call.audiences is None or not record.audiences or bool(set(record.audiences) & call.audiences)
+    return (
+        call.audiences is None
+        or not record.audiences
+        or bool(set(record.audiences) & call.audiences)
+    )
 
 
 def parts_of(record: Record, by: str, call: Call) -> list[Any]:
-    """Return what a record is grouped under by one field: folded values, or the order of its bucket."""
+    """Return what a record is grouped under by one field: folded values, or the order of its
+    bucket.
+    """
     field, _, bucket = by.partition("/")
     if SPEC.fields.get(field) is None or not SPEC.fields[field].is_numeric:
         here = folded(texts_in(record, field))
@@ -235,7 +282,9 @@ def grouped(records: Sequence[Record], call: Call) -> dict[tuple[Any, ...], list
 
 
 def figures(records: Sequence[Record], of: str) -> dict[str, Any]:
-    known = sorted((number, record.id) for record in records if (number := number_in(record, of)) is not None)
+    known = sorted(
+        (number, record.id) for record in records if (number := number_in(record, of)) is not None
+    )
     partly = {"known": len(known)} if len(known) < len(records) else {}
     if not known:
         return partly
@@ -256,14 +305,22 @@ def figures(records: Sequence[Record], of: str) -> dict[str, Any]:
 
 def figures_in(group: Mapping[str, Any]) -> dict[str, Any]:
     names = ("known", "min", "max", "mean", "median", "sum")
-    ends = {name: group[name]["id"].removeprefix("wines/") for name in ("min_record", "max_record") if name in group}
+    ends = {
+        name: group[name]["id"].removeprefix("wines/")
+        for name in ("min_record", "max_record")
+        if name in group
+    }
     return {**{name: group[name] for name in names if name in group}, **ends}
 
 
 def same(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Tell whether figures are the same; a mean is rounded to six digits, everything else is exact."""
+    """Tell whether figures are the same; a mean is rounded to six digits, everything else is
+    exact.
+    """
     exact = {name: one for name, one in found.items() if name != "mean"}
-    mean = found.get("mean") == (pytest.approx(wanted["mean"], rel=1e-5, abs=1e-6) if "mean" in wanted else None)
+    mean = found.get("mean") == (
+        pytest.approx(wanted["mean"], rel=1e-5, abs=1e-6) if "mean" in wanted else None
+    )
     return mean and exact == {name: one for name, one in wanted.items() if name != "mean"}
 
 
@@ -289,14 +346,21 @@ def test_counts_and_figures_equal_those_of_a_plain_reference(made: Any, call: Ca
         assert same(figures_in(catalogue["overall"]), figures(about, call.of))
         wanted = [figures(some, call.of) | {"count": len(some)} for some in groups.values()]
         for group in catalogue["groups"]:
-            assert any(one["count"] == group["count"] and same(figures_in(group), without(one)) for one in wanted)
-        assert [one["id"] for one in catalogue.get("ranked", ())] == ([] if call.by else ranked(about, call.of))
+            assert any(
+                one["count"] == group["count"] and same(figures_in(group), without(one))
+                for one in wanted
+            )
+        assert [one["id"] for one in catalogue.get("ranked", ())] == (
+            [] if call.by else ranked(about, call.of)
+        )
     assert values_missing_from_text(answer.structured, answer.text) == []
 
 
 def ranked(records: Sequence[Record], of: str) -> list[str]:
     """Return the ids of the records that have a number, the highest first."""
-    known = [(number, record.id) for record in records if (number := number_in(record, of)) is not None]
+    known = [
+        (number, record.id) for record in records if (number := number_in(record, of)) is not None
+    ]
     return [f"wines/{name}" for _, name in sorted(known, key=lambda one: (-one[0], one[1]))]
 
 
@@ -320,12 +384,16 @@ def test_the_filters_of_a_group_list_exactly_its_records(made: Any, call: Call) 
     listed: Counter[frozenset[str]] = Counter()
     for group in catalogue["groups"]:
         found = gate.call(
-            call.principal, "search", {**catalogue["list_with"], "filters": group["filters"], "limit": 50}
+            call.principal,
+            "search",
+            {**catalogue["list_with"], "filters": group["filters"], "limit": 50},
         )
         assert found.structured is not None
         assert not found.is_error, found.text
         assert found.structured["total"] == group["count"]
-        listed[frozenset(one["id"].removeprefix("wines/") for one in found.structured["results"])] += 1
+        listed[
+            frozenset(one["id"].removeprefix("wines/") for one in found.structured["results"])
+        ] += 1
     assert listed == wanted
 
 

@@ -15,8 +15,28 @@ pytestmark = [pytest.mark.row("A1"), pytest.mark.model]
 
 TYPES = ["TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN"]
 STATUSES = ["FINISHED", "ONGOING", "UPCOMING", "UNKNOWN"]
-TAGS = ["drama", "Comedy", "sci-fi", "SPACE", "school", "shounen", "mecha", "romance", "psychological"]
-QUERIES = ["space", "a quiet village", "robots at war", "進撃", "love", "the", "?!", "cowboy bebop", "zzzz"]
+TAGS = [
+    "drama",
+    "Comedy",
+    "sci-fi",
+    "SPACE",
+    "school",
+    "shounen",
+    "mecha",
+    "romance",
+    "psychological",
+]
+QUERIES = [
+    "space",
+    "a quiet village",
+    "robots at war",
+    "進撃",
+    "love",
+    "the",
+    "?!",
+    "cowboy bebop",
+    "zzzz",
+]
 YEARS = st.one_of(st.none(), st.integers(1960, 2027))
 
 FILTERS = st.fixed_dictionaries(
@@ -59,12 +79,16 @@ def matching(sample: Any) -> dict[str, set[str]]:
     reader = catalogue.shelf.reader()
     found = {}
     for query in QUERIES:
-        ranking = reader.lexical(analyse_query(query, synonyms=catalogue.spec.synonyms), scope=WHOLE, limit=10_000)
+        ranking = reader.lexical(
+            analyse_query(query, synonyms=catalogue.spec.synonyms), scope=WHOLE, limit=10_000
+        )
         found[query] = {str(one) for one in reader.ids([hit.key for hit in ranking.best])}
     return found
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(query=st.sampled_from(QUERIES), filters=FILTERS)
 def test_a_hybrid_search_returns_only_what_passes_and_counts_what_is_evidence(
     sample: Any, records: dict[str, Record], query: str, filters: dict[str, Any]
@@ -79,21 +103,30 @@ def test_a_hybrid_search_returns_only_what_passes_and_counts_what_is_evidence(
     assert (found["evidence"] == "none") == (not found["totalMatches"])
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(query=st.sampled_from(QUERIES), filters=FILTERS)
 def test_by_words_alone_the_ids_are_those_of_looking_at_every_record(
-    plain: Any, records: dict[str, Record], matching: dict[str, set[str]], query: str, filters: dict[str, Any]
+    plain: Any,
+    records: dict[str, Record],
+    matching: dict[str, set[str]],
+    query: str,
+    filters: dict[str, Any],
 ) -> None:
     found = plain.structured("search_anime", query=query, filters=filters, limit=50)
     wanted = {record_id for record_id in matching[query] if meets(records[record_id], filters)}
     ids = {hit["id"] for hit in found["results"]}
     titles_alone = {one for one in ids - wanted if meets(records[one], filters)}
-    assert ids - wanted == titles_alone  # a title like the whole query counts without sharing a word with it
+    # a title like the whole query counts without sharing a word with it
+    assert ids - wanted == titles_alone
     shown = 50 if found["totalMatches"] else NEAREST_SHOWN
     assert len(ids) == min(shown, len(wanted) + len(titles_alone))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(query=st.sampled_from(QUERIES), filters=FILTERS, limit=st.integers(1, 49))
 def test_a_shorter_page_is_the_beginning_of_a_longer_one(
     sample: Any, query: str, filters: dict[str, Any], limit: int

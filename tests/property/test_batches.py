@@ -1,4 +1,6 @@
-"""A batch of changes comes to what a plain model says, or is refused with nothing changed; its undo restores all."""
+"""A batch of changes comes to what a plain model says, or is refused with nothing changed; its undo
+restores all.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,8 +72,12 @@ class Model:
         """Return the records after a batch."""
         left = {one: dict(record) for one, record in self.records.items()}
         ids = [self._begin(left, change, changes[:place]) for place, change in enumerate(changes)]
-        created = {one for one, change in zip(ids, changes, strict=True) if change["action"] == "create"}
-        written = {one for one, change in zip(ids, changes, strict=True) if change["action"] != "delete"}
+        created = {
+            one for one, change in zip(ids, changes, strict=True) if change["action"] == "create"
+        }
+        written = {
+            one for one, change in zip(ids, changes, strict=True) if change["action"] != "delete"
+        }
         for field_name in ("artists", "album"):
             for one in sorted(created, key=lambda one: RANK[left[one]["kind"]]):
                 self._relate(left, one, field_name, written)
@@ -85,7 +91,9 @@ class Model:
                     record[field_name] = titles if field_name == "artists" else titles[0]
         return left
 
-    def _begin(self, left: dict[str, dict[str, Any]], change: dict[str, Any], earlier: list[dict[str, Any]]) -> str:
+    def _begin(
+        self, left: dict[str, dict[str, Any]], change: dict[str, Any], earlier: list[dict[str, Any]]
+    ) -> str:
         if change["action"] == "create":
             bare = f"{change['kind']}-{change['fields']['name'].lower()}"
             numbered = (bare if number == 1 else f"{bare}-{number}" for number in range(1, 100))
@@ -98,20 +106,34 @@ class Model:
             del left[change["id"]]
             return str(change["id"])
         left[change["id"]].update(change["fields"])
-        left[change["id"]] = {name: value for name, value in left[change["id"]].items() if value is not None}
+        left[change["id"]] = {
+            name: value for name, value in left[change["id"]].items() if value is not None
+        }
         return str(change["id"])
 
-    def _relate(self, left: dict[str, dict[str, Any]], one: str, field_name: str, written: set[str]) -> None:
-        """Resolve the name in a field of a new record: records of the batch first, told apart by their artists."""
+    def _relate(
+        self, left: dict[str, dict[str, Any]], one: str, field_name: str, written: set[str]
+    ) -> None:
+        """Resolve the name in a field of a new record: records of the batch first, told apart by
+        their artists.
+        """
         record = left[one]
         name = record.pop(field_name, None)
         if name is None:
             return
         asked = name[0] if field_name == "artists" else name
-        named = [key for key, other in left.items() if other["kind"] == TO[field_name] and other["name"] == asked]
+        named = [
+            key
+            for key, other in left.items()
+            if other["kind"] == TO[field_name] and other["name"] == asked
+        ]
         pool = [key for key in named if key in written] or named
         own = set(_targets(record))
-        alike = [key for key in pool if own.intersection(_targets(left[key]))] if len(pool) > 1 else pool
+        alike = (
+            [key for key in pool if own.intersection(_targets(left[key]))]
+            if len(pool) > 1
+            else pool
+        )
         found = alike or pool
         if len(found) != 1:
             raise Refused(why=f"{len(found)} are called {asked}")
@@ -135,18 +157,24 @@ def plain(records: dict[Any, Record]) -> dict[str, dict[str, Any]]:
     return {
         str(one): {
             "kind": record.kind,
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in record.fields.items()},
+            **{
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in record.fields.items()
+            },
         }
         for one, record in records.items()
     }
 
 
 def with_ids(changes: list[dict[str, Any]], known: list[str]) -> list[dict[str, Any]]:
-    """Return changes whose targets are ids of records that are there; an update or deletion of none is left out."""
+    """Return changes whose targets are ids of records that are there; an update or deletion of none
+    is left out.
+    """
     if not known:
         return [change for change in changes if "target" not in change]
     return [
-        {**change, "id": known[change["target"] % len(known)]} if "target" in change else change for change in changes
+        {**change, "id": known[change["target"] % len(known)]} if "target" in change else change
+        for change in changes
     ]
 
 
@@ -180,7 +208,9 @@ def test_a_batch_comes_to_what_a_plain_model_says_or_is_refused_whole_and_its_un
 
 
 values = st.none() | st.sampled_from((1, 2))
-edited = st.fixed_dictionaries({}, optional={"year": st.none() | st.sampled_from((1685, 1750)), "plays": values})
+edited = st.fixed_dictionaries(
+    {}, optional={"year": st.none() | st.sampled_from((1685, 1750)), "plays": values}
+)
 
 
 @given(st.lists(edited.filter(bool), min_size=1, max_size=5), st.integers(0, 4))

@@ -39,13 +39,34 @@ FIELDS = [
     FieldSpec(name="f", type=FieldType.TEXTS, split=","),
 ]
 DAYS = st.dates(min_value=date(1000, 1, 1), max_value=date(2999, 12, 31))
-MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 WORDS = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 
 
 @given(CELLS)
 def test_no_text_breaks_the_reading_of_cells(text: str) -> None:
-    for read in (find_date, find_year, date_order_of, number_and_unit, find_written_list, find_literal, is_nothing):
+    for read in (
+        find_date,
+        find_year,
+        date_order_of,
+        number_and_unit,
+        find_written_list,
+        find_literal,
+        is_nothing,
+    ):
         read(text)
     for read_any in (read_number, read_boolean, plain_text, text_of):
         read_any(text)
@@ -73,7 +94,13 @@ def test_a_date_that_is_read_is_an_iso_date_and_is_read_again_as_itself(text: st
 @given(DAYS)
 def test_a_day_is_read_as_it_was_written(day: date) -> None:
     iso, month = day.isoformat(), MONTHS[day.month - 1]
-    written = [iso, iso.replace("-", "/"), f"{iso}T12:30:00Z", f"{day.day} {month} {day.year}", f"{day:%Y%m%d}"]
+    written = [
+        iso,
+        iso.replace("-", "/"),
+        f"{iso}T12:30:00Z",
+        f"{day.day} {month} {day.year}",
+        f"{day:%Y%m%d}",
+    ]
     written += [
         f"{month} {day.day}, {day.year}",
         f"{day.day}-{month[:3]}-{day.year}",
@@ -87,7 +114,13 @@ def test_a_day_is_read_as_it_was_written(day: date) -> None:
 
 @given(st.integers(-(10**15), 10**15))
 def test_a_whole_number_is_read_as_it_was_written(number: int) -> None:
-    for written in (f"{number}", f"{number:,}", f"{number:_}".replace("_", "\u202f"), f"{number} %", f"{number:,} USD"):
+    for written in (
+        f"{number}",
+        f"{number:,}",
+        f"{number:_}".replace("_", "\u202f"),
+        f"{number} %",
+        f"{number:,} USD",
+    ):
         assert read_number(written) == number
 
 

@@ -19,8 +19,32 @@ def measured(text: str) -> int:
 LINES = st.one_of(
     st.sampled_from(
         [
-            *("", "  ", "# One", "## Two", "### Three", "#### Four", "===", "---", "```", "~~~", "````", "| a | b |"),
-            *("|---|---|", "- item", "1. item", "> quote", "    indented", "\f", "\fpage", "#tag", "<b>", "\u2028"),
+            *(
+                "",
+                "  ",
+                "# One",
+                "## Two",
+                "### Three",
+                "#### Four",
+                "===",
+                "---",
+                "```",
+                "~~~",
+                "````",
+                "| a | b |",
+            ),
+            *(
+                "|---|---|",
+                "- item",
+                "1. item",
+                "> quote",
+                "    indented",
+                "\f",
+                "\fpage",
+                "#tag",
+                "<b>",
+                "\u2028",
+            ),
         ]
     ),
     st.text(st.characters(exclude_characters="\n"), max_size=40),
@@ -33,7 +57,11 @@ TEXTS = st.one_of(st.lists(LINES, max_size=40).map("\n".join), st.text())
 
 @given(TEXTS)
 def test_every_line_with_something_on_it_is_in_a_passage(text: str) -> None:
-    covered = {line for passage in split_passages(text) for line in range(passage.first_line, passage.last_line + 1)}
+    covered = {
+        line
+        for passage in split_passages(text)
+        for line in range(passage.first_line, passage.last_line + 1)
+    }
     wanted = {number for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
     assert wanted <= covered
 

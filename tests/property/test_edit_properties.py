@@ -1,4 +1,6 @@
-"""Any edits and undos leave what a build of the same records makes; undone in reverse they leave what there was."""
+"""Any edits and undos leave what a build of the same records makes; undone in reverse they leave
+what there was.
+"""
 
 import tempfile
 from collections.abc import Iterator
@@ -46,7 +48,8 @@ common = st.fixed_dictionaries(
     {},
     optional={
         "year": st.none() | st.sampled_from([1685, 1750, 1896]),
-        "genres": st.none() | st.lists(st.sampled_from(["Baroque", "romantic", "BAROQUE"]), max_size=2),
+        "genres": st.none()
+        | st.lists(st.sampled_from(["Baroque", "romantic", "BAROQUE"]), max_size=2),
         "about": st.none() | st.sampled_from(NAMES),
     },
 )
@@ -62,7 +65,9 @@ steps = st.one_of(
 )
 
 START = [
-    Record(id=RecordId("a0"), kind="artist", fields={"name": "Bach", "genres": (Tag("g", "Baroque"),)}),
+    Record(
+        id=RecordId("a0"), kind="artist", fields={"name": "Bach", "genres": (Tag("g", "Baroque"),)}
+    ),
     Record(id=RecordId("a1"), kind="artist", fields={"name": "Clara"}),
     Record(
         id=RecordId("b0"),
@@ -72,7 +77,13 @@ START = [
     Record(
         id=RecordId("t0"),
         kind="track",
-        fields={"name": "Air", "artist_ids": ("a0",), "artists": ("Bach",), "album_id": "b0", "album": "Air"},
+        fields={
+            "name": "Air",
+            "artist_ids": ("a0",),
+            "artists": ("Bach",),
+            "album_id": "b0",
+            "album": "Air",
+        },
     ),
 ]
 """Two of the names are written otherwise than the artists are called, as files may have them."""
@@ -103,7 +114,10 @@ def fill(shelf: Shelf, records: list[Record]) -> None:
 
 def records_of(shelf: Shelf) -> dict[str, Record]:
     view = shelf.reader()
-    return {record.id: record for record in view.fetch(view.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}
+    return {
+        record.id: record
+        for record in view.fetch(view.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()
+    }
 
 
 def answers(shelf: Shelf) -> dict[str, Any]:
@@ -113,12 +127,20 @@ def answers(shelf: Shelf) -> dict[str, Any]:
     for number, scope in enumerate(SCOPES):
         found[f"{number} ids"] = sorted(view.ids(view.scan(scope=scope, limit=1_000)))
         found[f"{number} counts"] = (view.count(scope), view.facets(KIND_FIELD, scope=scope))
-        found[f"{number} facets"] = (view.facets("artists", scope=scope), view.facets("genres", scope=scope))
+        found[f"{number} facets"] = (
+            view.facets("artists", scope=scope),
+            view.facets("genres", scope=scope),
+        )
         for text in QUERIES:
             words = view.lexical(analyse_query(text, synonyms={}), scope=scope, limit=1_000)
             (near,) = view.nearest(vector_of(text)[None, :], scope=scope, limit=1_000)
-            found[f"{number} words {text}"] = (sorted(view.ids([hit.key for hit in words.best])), words.total)
-            found[f"{number} near {text}"] = {view.ids([hit.key])[0]: round(hit.score, 4) for hit in near.best}
+            found[f"{number} words {text}"] = (
+                sorted(view.ids([hit.key for hit in words.best])),
+                words.total,
+            )
+            found[f"{number} near {text}"] = {
+                view.ids([hit.key])[0]: round(hit.score, 4) for hit in near.best
+            }
     return found
 
 
@@ -156,10 +178,15 @@ class Editor:
             case ("artist", name, fields):
                 return _create("artist", name=name, **fields)
             case ("album", name, fields, artists):
-                return _create("album", name=name, artist_ids=self._some("artist", artists), **fields)
+                return _create(
+                    "album", name=name, artist_ids=self._some("artist", artists), **fields
+                )
             case ("track", name, fields, artists, album):
                 albums = self._some("album", [] if album is None else [album])
-                named = {"artist_ids": self._some("artist", artists), "album_id": albums[0] if albums else None}
+                named = {
+                    "artist_ids": self._some("artist", artists),
+                    "album_id": albums[0] if albums else None,
+                }
                 return _create("track", name=name, **named, **fields)
             case ("rename", pick, name):
                 return self._update(pick, {"name": name})
@@ -169,7 +196,11 @@ class Editor:
                 return self._update(pick, {"artist_ids": self._some("artist", artists)})
             case ("delete", pick, cascade):
                 (target,) = self._some(None, [pick]) or [None]
-                return EditRequest(action=EditAction.DELETE, id=target, cascade=cascade) if target else None
+                return (
+                    EditRequest(action=EditAction.DELETE, id=target, cascade=cascade)
+                    if target
+                    else None
+                )
             case ("undo", pick, cascade) if self.calls:
                 call_id = self.calls[pick % len(self.calls)]
                 return EditRequest(action=EditAction.UNDO, id=call_id, cascade=cascade)
@@ -180,7 +211,9 @@ class Editor:
         return EditRequest(action=EditAction.UPDATE, id=target, fields=fields) if target else None
 
     def _some(self, kind: str | None, chosen: list[int]) -> list[str]:
-        known = sorted(one.id for one in records_of(self.shelf).values() if kind in (None, one.kind))
+        known = sorted(
+            one.id for one in records_of(self.shelf).values() if kind in (None, one.kind)
+        )
         return [known[pick % len(known)] for pick in chosen] if known else []
 
 
@@ -203,7 +236,11 @@ def require_whole(records: dict[str, Record]) -> None:
 def test_after_any_edits_and_undos_a_catalogue_answers_as_one_built_from_what_is_left(
     taken: list[tuple[Any, ...]], tail_rows: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch, embedded_shelf() as edited, embedded_shelf() as fresh:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        embedded_shelf() as edited,
+        embedded_shelf() as fresh,
+    ):
         patch.setattr(shelf_index, "TAIL_ROWS", tail_rows)
         fill(edited, START)
         start = answers(edited)

@@ -80,8 +80,12 @@ def test_of_200_pairs_with_vectors_every_sum_and_every_reason_is_right(sample: L
     assert len(counts.by_cut) >= 3, counts
 
 
-@pytest.mark.parametrize("tool", [MUSIC, PAPERS, CARDS, HANDBOOK, SEARCH_MUSIC], ids=lambda tool: str(tool.name))
-def test_of_400_pairs_by_words_alone_every_sum_and_every_reason_is_right(whole: Library, tool: SearchTool) -> None:
+@pytest.mark.parametrize(
+    "tool", [MUSIC, PAPERS, CARDS, HANDBOOK, SEARCH_MUSIC], ids=lambda tool: str(tool.name)
+)
+def test_of_400_pairs_by_words_alone_every_sum_and_every_reason_is_right(
+    whole: Library, tool: SearchTool
+) -> None:
     counts = check(whole, tool, queries=8, each=10)
     assert counts.missing >= 40
     assert len(counts.by_cut) >= 2, counts

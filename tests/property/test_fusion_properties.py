@@ -36,9 +36,15 @@ def lined_up(
 ) -> Candidates:
     """Line up what was found, with priors drawn from this seed, or without."""
     lexical = build_ranking(list(words), list(words.values()), limit=len(words))
-    nearest = build_ranking(list(near), [float(vector_of(key) @ QUERY) for key in near], limit=len(near))
+    nearest = build_ranking(
+        list(near), [float(vector_of(key) @ QUERY) for key in near], limit=len(near)
+    )
     keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
-    drawn = np.zeros((2, len(keys))) if priors is None else np.random.default_rng(priors).uniform(size=(2, len(keys)))
+    drawn = (
+        np.zeros((2, len(keys)))
+        if priors is None
+        else np.random.default_rng(priors).uniform(size=(2, len(keys)))
+    )
     return line_up(
         keys,
         lexical=lexical,
@@ -55,7 +61,12 @@ def reordered(candidates: Candidates, order: np.ndarray) -> Candidates:
     """Return the same candidates in other rows."""
     columns = {one.name: getattr(candidates, one.name) for one in fields(candidates)}
     return replace(
-        candidates, **{name: column[order] for name, column in columns.items() if isinstance(column, np.ndarray)}
+        candidates,
+        **{
+            name: column[order]
+            for name, column in columns.items()
+            if isinstance(column, np.ndarray)
+        },
     )
 
 
@@ -68,7 +79,12 @@ def reordered(candidates: Candidates, order: np.ndarray) -> Candidates:
     priors=PRIORS,
 )
 def test_scores_lie_between_nothing_and_one(
-    words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, by_words: bool, priors: int
+    words: dict[int, float],
+    names: dict[int, float],
+    near: set[int],
+    fusion: Fusion,
+    by_words: bool,
+    priors: int,
 ) -> None:
     candidates = lined_up(words, names, near, priors=priors)
     scores = STEPS[fusion](candidates, None if by_words else QUERY, SPEC).scores()
@@ -83,11 +99,16 @@ def test_reciprocal_rank_does_not_depend_on_the_order_of_the_rows(
     candidates = lined_up(words, names, near, priors=seed)
     order = np.random.default_rng(seed).permutation(len(candidates.keys))
     scores = rank_steps(candidates, QUERY, SPEC).scores()
-    assert rank_steps(reordered(candidates, order), QUERY, SPEC).scores().tolist() == scores[order].tolist()
+    assert (
+        rank_steps(reordered(candidates, order), QUERY, SPEC).scores().tolist()
+        == scores[order].tolist()
+    )
 
 
 @given(words=WORDS, near=NEAR)
-def test_reciprocal_rank_is_the_naive_sum_over_both_rankings(words: dict[int, float], near: set[int]) -> None:
+def test_reciprocal_rank_is_the_naive_sum_over_both_rankings(
+    words: dict[int, float], near: set[int]
+) -> None:
     candidates = lined_up(words, {}, near)
     scores = dict(zip(candidates.keys, rank_steps(candidates, QUERY, SPEC).scores(), strict=True))
     best_words = max(words.values(), default=1.0)
@@ -95,7 +116,9 @@ def test_reciprocal_rank_is_the_naive_sum_over_both_rankings(words: dict[int, fl
     rows = {key: row for row, key in enumerate(candidates.keys)}
     by_meaning = sorted(near, key=lambda key: (-candidates.cosine[rows[key]], key))
     naive = {
-        key: sum(1 / (61 + ranking.index(key)) for ranking in (by_words, by_meaning) if key in ranking)
+        key: sum(
+            1 / (61 + ranking.index(key)) for ranking in (by_words, by_meaning) if key in ranking
+        )
         for key in candidates.keys
     }
     for key in candidates.keys:
@@ -112,9 +135,21 @@ def test_a_better_lexical_score_never_lowers_a_record_among_those_without_vector
     assert (np.diff(scores[order]) <= 1e-12).all()
 
 
-@given(words=WORDS, names=NAMES, near=NEAR, fusion=st.sampled_from(list(Fusion)), priors=PRIORS, typed=KEYS)
+@given(
+    words=WORDS,
+    names=NAMES,
+    near=NEAR,
+    fusion=st.sampled_from(list(Fusion)),
+    priors=PRIORS,
+    typed=KEYS,
+)
 def test_a_record_with_the_query_as_its_name_is_above_every_other(
-    words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, priors: int, typed: int
+    words: dict[int, float],
+    names: dict[int, float],
+    near: set[int],
+    fusion: Fusion,
+    priors: int,
+    typed: int,
 ) -> None:
     others = {key: min(likeness, 0.99) for key, likeness in names.items()}
     candidates = lined_up(words, {**others, typed: 1.0}, near, priors=priors)
@@ -124,9 +159,21 @@ def test_a_record_with_the_query_as_its_name_is_above_every_other(
 
 
 @pytest.mark.row("N3")
-@given(words=WORDS, names=NAMES, near=NEAR, fusion=st.sampled_from(list(Fusion)), by_words=st.booleans(), priors=PRIORS)
+@given(
+    words=WORDS,
+    names=NAMES,
+    near=NEAR,
+    fusion=st.sampled_from(list(Fusion)),
+    by_words=st.booleans(),
+    priors=PRIORS,
+)
 def test_the_parts_of_a_fused_score_add_up_to_it(
-    words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, by_words: bool, priors: int
+    words: dict[int, float],
+    names: dict[int, float],
+    near: set[int],
+    fusion: Fusion,
+    by_words: bool,
+    priors: int,
 ) -> None:
     candidates = lined_up(words, names, near, priors=priors)
     steps = STEPS[fusion](candidates, None if by_words else QUERY, SPEC)
@@ -159,6 +206,8 @@ def test_the_parts_of_a_strength_add_up_to_it(
     query = TextQuery(terms=((term, 1.0), ("b", 1.0)))
     asked = WeighedWords(query, {term: 9.0, "b": 4.0}, frozenset({"b"}), query)
     calibration = Calibration(model=ModelId(name="m", dimension=4), middle=middle, spread=0.05)
-    evidence = weigh_evidence(candidates, asked, calibration if is_calibrated else None, record_count=record_count)
+    evidence = weigh_evidence(
+        candidates, asked, calibration if is_calibrated else None, record_count=record_count
+    )
     sums = [sum(evidence.parts_at(row).values()) for row in range(len(candidates.keys))]
     assert sums == pytest.approx(evidence.strengths().tolist(), abs=1e-9)

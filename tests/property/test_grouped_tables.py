@@ -85,7 +85,9 @@ def test_a_grouped_table_is_what_one_would_write_down_by_hand(
 
     def add(rows: Sequence[Row]) -> IngestReport:
         target = Target(spec=SPEC, mapping=build_mapping(SPEC), writer=shelf, ledger=ledger)
-        return ingest(ListedRows(rows, has_digests=has_digests), target, progress=lambda _report: None)
+        return ingest(
+            ListedRows(rows, has_digests=has_digests), target, progress=lambda _report: None
+        )
 
     for rows in (first, second):
         if not reference(rows):  # a table that makes no record is refused, and removes none
@@ -96,7 +98,11 @@ def test_a_grouped_table_is_what_one_would_write_down_by_hand(
         assert report.written == sum(before.get(one) != fields for one, fields in after.items())
         assert report.removed == len(before.keys() - after.keys())
         kept = [
-            (row[name], after[key].get(name)) for row in rows if (key := row["key"].strip()) in after for name in FIRST
+            (row[name], after[key].get(name))
+            for row in rows
+            if (key := row["key"].strip()) in after
+            for name in FIRST
         ]
         unread = sum(cell not in ("", str(value)) for cell, value in kept)
-        assert sum(report.unread_cells.values()) == unread or has_digests  # unchanged rows are not read again
+        # unchanged rows are not read again
+        assert sum(report.unread_cells.values()) == unread or has_digests

@@ -44,7 +44,10 @@ records = st.builds(
     st.sampled_from(WORDS),
 )
 states = st.lists(
-    st.lists(records, min_size=1, max_size=4, unique_by=lambda one: one.id), min_size=2, max_size=5, unique_by=repr
+    st.lists(records, min_size=1, max_size=4, unique_by=lambda one: one.id),
+    min_size=2,
+    max_size=5,
+    unique_by=repr,
 )
 """The records of a catalogue, at one moment after the other."""
 
@@ -69,7 +72,9 @@ class Writer:
 
 
 class EditedBetweenReads:
-    """A shelf of which something is edited before each view that it gives, and before each read of one."""
+    """A shelf of which something is edited before each view that it gives, and before each read of
+    one.
+    """
 
     spec = SPEC
 
@@ -137,7 +142,9 @@ def questions() -> Iterator[Any]:
 
 @settings(max_examples=60, deadline=None)
 @given(states=states, question=st.one_of(*questions()))
-def test_an_answer_is_one_that_a_single_moment_gives(states: list[list[Record]], question: tuple[str, str]) -> None:
+def test_an_answer_is_one_that_a_single_moment_gives(
+    states: list[list[Record]], question: tuple[str, str]
+) -> None:
     shelf = MemoryShelf(SPEC, model=None)
     busy = EditedBetweenReads(shelf, Writer(shelf, states))
     answer = ask(gate_over(busy), question)

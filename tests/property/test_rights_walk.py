@@ -1,7 +1,7 @@
 """Who may do and see what after random admin actions: as a plain model says, action by action.
 
-`STACKROOM_RIGHTS_STEPS=10000` takes as many; several seeds: `PYTHONPATH=tests python -m support.rights_walk 10000 1
-2 3`.
+`STACKROOM_RIGHTS_STEPS=10000` takes as many; several seeds: `PYTHONPATH=tests python -m
+support.rights_walk 10000 1 2 3`.
 """
 
 import os
@@ -37,7 +37,9 @@ def test_random_admin_actions_leave_everybody_with_the_rights_of_the_model(tmp_p
 
 
 @pytest.mark.parametrize("guard", GUARDS)
-def test_the_walk_notices_a_guard_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str) -> None:
+def test_the_walk_notices_a_guard_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str
+) -> None:
     seed, module, name, stand_in = GUARDS[guard]
     monkeypatch.setattr(module, name, stand_in)
     with pytest.raises(AssertionError, match=f"seed {seed}, step"):

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Visibility
+from stackroom.model.scope import (
+    KIND_FIELD,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+    Scope,
+    Visibility,
+)
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -71,7 +80,9 @@ def conditions(draw: st.DrawFn) -> Condition:
 @st.composite
 def scopes(draw: st.DrawFn) -> Scope:
     audiences = draw(st.none() | st.frozensets(st.sampled_from(AUDIENCES)))
-    return Scope(conditions=tuple(draw(st.lists(conditions(), max_size=3))), visibility=Visibility(audiences))
+    return Scope(
+        conditions=tuple(draw(st.lists(conditions(), max_size=3))), visibility=Visibility(audiences)
+    )
 
 
 @st.composite
@@ -99,7 +110,9 @@ def embedded_shelf() -> Iterator[EmbeddedShelf]:
 
 
 def answers(view: ShelfReader, text: str, scope: Scope, seed: int) -> dict[str, Any]:
-    """Return one of every read, by id; the order of words is left out, as shelves count dead records differently."""
+    """Return one of every read, by id; the order of words is left out, as shelves count dead
+    records differently.
+    """
     words = view.lexical(analyse_query(text, synonyms={}), scope=scope, limit=100)
     (near,) = view.nearest(unit(seed)[None, :], scope=scope, limit=100)
     keys = view.scan(scope=scope, limit=100)
@@ -110,11 +123,16 @@ def answers(view: ShelfReader, text: str, scope: Scope, seed: int) -> dict[str, 
         "scan": sorted(view.ids(keys)),
         "fetch": {record.id: record.audiences for record in view.fetch(keys, scope=scope).values()},
         "terms": dict(zip(view.ids(keys), view.terms("tags", keys), strict=True)),
-        "numbers": dict(zip(view.ids(keys), map(str, view.numbers("made", keys).tolist()), strict=True)),
+        "numbers": dict(
+            zip(view.ids(keys), map(str, view.numbers("made", keys).tolist()), strict=True)
+        ),
         "tags": view.facets("tags", scope=scope),
         "colours": view.facets("colour", scope=scope),
         "occurrences": [
-            [(value, sorted(view.ids(keys))) for value, keys in occurrences_of(view, field, scope=scope)]
+            [
+                (value, sorted(view.ids(keys)))
+                for value, keys in occurrences_of(view, field, scope=scope)
+            ]
             for field in ("tags", "colour", KIND_FIELD)
         ],
         "kinds": view.facets(KIND_FIELD, scope=scope),
@@ -139,11 +157,16 @@ def test_every_read_under_any_filter_answers_as_brute_force_does(
         shelf.apply(changes)
         shelf.publish()
         for text, scope, seed in asked:
-            require_same(answers(shelf.reader(), text, scope, seed), answers(reference.reader(), text, scope, seed))
+            require_same(
+                answers(shelf.reader(), text, scope, seed),
+                answers(reference.reader(), text, scope, seed),
+            )
 
 
 @given(
-    st.lists(st.tuples(st.lists(puts() | deletes, max_size=6), st.booleans()), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(st.lists(puts() | deletes, max_size=6), st.booleans()), min_size=1, max_size=6
+    ),
     st.lists(queries, min_size=1, max_size=6),
     st.integers(0, 8),
 )
@@ -152,8 +175,13 @@ def test_after_any_edits_a_shelf_answers_as_one_built_fresh_from_what_is_left(
     batches: list[tuple[list[Change], bool]], asked: list[tuple[str, Scope, int]], tail_rows: int
 ) -> None:
     final: dict[RecordId, Put] = {}
-    with pytest.MonkeyPatch.context() as patch, embedded_shelf() as edited, embedded_shelf() as fresh:
-        for name, value in {"TAIL_ROWS": tail_rows, "SMALL_TAIL": 0, "TAIL_RATIO": 1}.items():  # several tails
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        embedded_shelf() as edited,
+        embedded_shelf() as fresh,
+    ):
+        # several tails
+        for name, value in {"TAIL_ROWS": tail_rows, "SMALL_TAIL": 0, "TAIL_RATIO": 1}.items():
             patch.setattr(shelf_index, name, value)
         for batch, published in batches:
             edited.apply(batch)
@@ -163,7 +191,10 @@ def test_after_any_edits_a_shelf_answers_as_one_built_fresh_from_what_is_left(
             edited.reader()
         fresh.apply(list(final.values()))
         for text, scope, seed in asked:
-            require_same(answers(edited.reader(), text, scope, seed), answers(fresh.reader(), text, scope, seed))
+            require_same(
+                answers(edited.reader(), text, scope, seed),
+                answers(fresh.reader(), text, scope, seed),
+            )
 
 
 def keep(batch: Sequence[Change], final: dict[RecordId, Put]) -> None:
@@ -186,11 +217,14 @@ def test_the_nearest_by_codes_are_the_nearest_by_exact_cosine(
     seed: int, rows: int, limit: int, share: float, crowding: float
 ) -> None:
     generator = np.random.default_rng(seed)
-    exact = generator.normal(size=(rows, 48)) + crowding  # crowded: all in one corner, as real embeddings are
+    # crowded: all in one corner, as real embeddings are
+    exact = generator.normal(size=(rows, 48)) + crowding
     exact = (exact / np.linalg.norm(exact, axis=1, keepdims=True)).astype(np.float32)
     query = exact[generator.integers(rows)]
     mask = None if share == 1.0 else generator.random(rows) < share
-    ((found, cosines),) = build_vector_table(exact).nearest_each(query[None, :], mask=mask, limit=limit)
+    ((found, cosines),) = build_vector_table(exact).nearest_each(
+        query[None, :], mask=mask, limit=limit
+    )
     in_scope = np.arange(rows) if mask is None else np.flatnonzero(mask)
     best = np.sort(exact[in_scope] @ query)[::-1][:limit]
     assert np.allclose(cosines, best, atol=1e-6)

@@ -28,7 +28,11 @@ PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}
 NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=3, max_size=6, unique=True)
 """Names of columns."""
 LETTERS = st.characters(categories=("L", "N", "P", "S", "Zs"), exclude_characters="_#=")
-WORDS = st.text(LETTERS, min_size=1, max_size=20).map(str.strip).filter(lambda one: one and one.lower() not in MISSING)
+WORDS = (
+    st.text(LETTERS, min_size=1, max_size=20)
+    .map(str.strip)
+    .filter(lambda one: one and one.lower() not in MISSING)
+)
 LINES = (
     st.text(st.one_of(LETTERS, st.just("\n")), max_size=30)
     .map(str.strip)
@@ -41,14 +45,18 @@ NUMBERS = st.one_of(
     st.none(),
 )
 DAYS = st.dates(date(1950, 1, 1), date(2100, 1, 1))
-MOMENTS = st.datetimes(datetime(1950, 1, 1), datetime(2100, 1, 1)).map(lambda one: one.replace(microsecond=0, second=7))
+MOMENTS = st.datetimes(datetime(1950, 1, 1), datetime(2100, 1, 1)).map(
+    lambda one: one.replace(microsecond=0, second=7)
+)
 
 
 @st.composite
 def tables(draw: st.DrawFn, cells: st.SearchStrategy[Any]) -> list[dict[str, Any]]:
     """Rows with a word in their first two columns, and any cells in the others."""
     names = draw(NAMES)
-    rows = draw(st.lists(st.tuples(WORDS, WORDS, *[cells] * (len(names) - 2)), min_size=1, max_size=12))
+    rows = draw(
+        st.lists(st.tuples(WORDS, WORDS, *[cells] * (len(names) - 2)), min_size=1, max_size=12)
+    )
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
@@ -89,11 +97,18 @@ def test_csv_is_read_back_as_it_was_written(
     assert open_source(str(path)).notes == ()
 
 
-RAGGED = st.lists(st.lists(st.one_of(LINES, st.sampled_from(["NA", "-", "None"])), min_size=1, max_size=6), max_size=12)
+RAGGED = st.lists(
+    st.lists(st.one_of(LINES, st.sampled_from(["NA", "-", "None"])), min_size=1, max_size=6),
+    max_size=12,
+)
 
 
 @settings(deadline=None, max_examples=4 * settings.default.max_examples)
-@given(rows=RAGGED, delimiter=st.sampled_from(",;"), encoding=st.sampled_from(["utf-8", "utf-16", "gb18030"]))
+@given(
+    rows=RAGGED,
+    delimiter=st.sampled_from(",;"),
+    encoding=st.sampled_from(["utf-8", "utf-16", "gb18030"]),
+)
 def test_no_row_and_no_letter_of_a_ragged_table_is_lost_unsaid(
     folder: Path, rows: list[list[str]], delimiter: str, encoding: str
 ) -> None:
@@ -104,7 +119,11 @@ def test_no_row_and_no_letter_of_a_ragged_table_is_lost_unsaid(
     path.write_bytes(file.getvalue().encode(encoding))
     source = open_source(str(path), options=ReadOptions(skip=0, header_rows=1, encoding=encoding))
     read_rows = list(source.iter_rows())
-    expected = [row for row in csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=delimiter) if any(row)]
+    expected = [
+        row
+        for row in csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=delimiter)
+        if any(row)
+    ]
     assert len(read_rows) == len(expected) - 1
     emptied = 0
     for found, cells in zip(read_rows, expected[1:], strict=True):
@@ -115,12 +134,18 @@ def test_no_row_and_no_letter_of_a_ragged_table_is_lost_unsaid(
         for value, cell in zip(found.values.values(), cells, strict=False):
             assert value == cell or (value is None and cell.lower() in MISSING)
             emptied += value is None
-    changes = [note for note in source.notes if isinstance(note, CellChange) and note.kind == "missing"]
+    changes = [
+        note for note in source.notes if isinstance(note, CellChange) and note.kind == "missing"
+    ]
     assert emptied == sum(change.count for change in changes)
     assert source.measure_losses().unread == sum(bool(row.problem) for row in read_rows)
 
 
-@given(table=tables(LINES), titles=st.lists(WORDS, min_size=1, max_size=4), notes=st.lists(WORDS, max_size=3))
+@given(
+    table=tables(LINES),
+    titles=st.lists(WORDS, min_size=1, max_size=4),
+    notes=st.lists(WORDS, max_size=3),
+)
 def test_lines_above_and_below_a_table_change_nothing_where_their_number_is_given(
     folder: Path, table: list[dict[str, str]], titles: list[str], notes: list[str]
 ) -> None:
@@ -137,7 +162,10 @@ def test_lines_above_and_below_a_table_change_nothing_where_their_number_is_give
 
 
 @settings(max_examples=25, deadline=None)
-@given(table=tables(st.one_of(WORDS, NUMBERS, DAYS, MOMENTS)), suffix=st.sampled_from([".xlsx", ".ods"]))
+@given(
+    table=tables(st.one_of(WORDS, NUMBERS, DAYS, MOMENTS)),
+    suffix=st.sampled_from([".xlsx", ".ods"]),
+)
 def test_spreadsheets_are_read_back_as_they_were_written(
     folder: Path, table: list[dict[str, Any]], suffix: str
 ) -> None:
@@ -149,7 +177,11 @@ def test_spreadsheets_are_read_back_as_they_were_written(
 
 JSON_VALUES = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), LINES
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**53), 2**53),
+        st.floats(allow_nan=False, allow_infinity=False),
+        LINES,
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(WORDS, inner, max_size=3)),
     max_leaves=6,
@@ -182,7 +214,9 @@ def test_json_is_read_back_as_it_was_written_however_deep_it_is(
                 "name": WORDS,
                 "count": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
                 "tags": st.one_of(st.none(), st.lists(WORDS, max_size=3)),
-                "place": st.fixed_dictionaries({"town": WORDS, "at": st.one_of(st.none(), st.floats(-90, 90))}),
+                "place": st.fixed_dictionaries(
+                    {"town": WORDS, "at": st.one_of(st.none(), st.floats(-90, 90))}
+                ),
                 "sizes": st.dictionaries(WORDS, st.integers(0, 9), min_size=1, max_size=3),
                 "price": st.decimals(-1000, 1000, places=2),
                 "day": DAYS,
@@ -213,4 +247,6 @@ def test_parquet_is_read_back_as_it_was_written_with_lists_structs_maps_and_deci
     written = [{**row, "sizes": list(row["sizes"].items())} for row in rows]
     path = folder / "a.parquet"
     pq.write_table(pa.Table.from_pylist(written, schema=schema), path)
-    assert read(path) == [{**row, "price": pytest.approx(float(Decimal(row["price"])))} for row in rows]
+    assert read(path) == [
+        {**row, "price": pytest.approx(float(Decimal(row["price"])))} for row in rows
+    ]

@@ -5,13 +5,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from stackroom.text.analyser import MAX_TERMS, MAX_TOKEN_CHARS, analyse_query, index_tokens, query_tokens
+from stackroom.text.analyser import (
+    MAX_TERMS,
+    MAX_TOKEN_CHARS,
+    analyse_query,
+    index_tokens,
+    query_tokens,
+)
 from stackroom.text.normalise import clean, fold, fold_name
 from stackroom.text.titles import CANDIDATES, TitleIndex
 from support.titles import build_title_arrays
 
 any_text = st.text(st.characters(), max_size=80)  # surrogates and control characters included
-mixed_text = st.text(st.sampled_from("abC é'’+#-_ 12進撃の巨人가나다ไทยहिन्दी\x00\u202e\ud800"), max_size=60)
+mixed_text = st.text(
+    st.sampled_from("abC é'’+#-_ 12進撃の巨人가나다ไทยहिन्दी\x00\u202e\ud800"), max_size=60
+)
 texts = any_text | mixed_text
 names = st.text(st.sampled_from("abcde é進撃"), min_size=1, max_size=12)
 
@@ -62,16 +70,26 @@ def test_a_query_never_asks_for_too_much_nor_weighs_nothing(text: str) -> None:
     assert len({token for token, _ in terms}) == len(terms)
 
 
-@given(st.lists(st.lists(names, max_size=3), min_size=1, max_size=CANDIDATES // 3), names, st.data())
+@given(
+    st.lists(st.lists(names, max_size=3), min_size=1, max_size=CANDIDATES // 3), names, st.data()
+)
 @settings(max_examples=150)
 def test_titles_alike_are_those_that_comparing_every_name_finds(
     names_by_row: list[list[str]], asked: str, data: st.DataObject
 ) -> None:
-    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=len(names_by_row), max_size=len(names_by_row))))
-    found = TitleIndex(build_title_arrays(names_by_row)).find_like(asked, limit=100, allowed=allowed)
+    allowed = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(names_by_row), max_size=len(names_by_row)))
+    )
+    found = TitleIndex(build_title_arrays(names_by_row)).find_like(
+        asked, limit=100, allowed=allowed
+    )
     wanted = fold_name(asked)
     alike = {
-        row: max(fuzz.ratio(wanted, fold_name(name)) / 100 for name in row_names if shares_gram(wanted, name))
+        row: max(
+            fuzz.ratio(wanted, fold_name(name)) / 100
+            for name in row_names
+            if shares_gram(wanted, name)
+        )
         for row, row_names in enumerate(names_by_row)
         if allowed[row] and any(shares_gram(wanted, name) for name in row_names)
     }

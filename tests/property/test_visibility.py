@@ -1,7 +1,7 @@
 """Whatever is kept from a caller, they get what they would get if it had never been there.
 
-Catalogues that are hidden leave no trace at all, and neither do records that are for others: not in a ranking, a count
-or a score, which goes by how rare words are among what the caller sees.
+Catalogues that are hidden leave no trace at all, and neither do records that are for others: not in
+a ranking, a count or a score, which goes by how rare words are among what the caller sees.
 """
 
 import itertools
@@ -69,7 +69,9 @@ def records(draw: st.DrawFn) -> Record:
     fields = {
         "title": draw(texts),
         "body": draw(texts),
-        "tags": tuple(Tag("", one) for one in draw(st.lists(st.sampled_from(VALUES), max_size=2, unique=True))),
+        "tags": tuple(
+            Tag("", one) for one in draw(st.lists(st.sampled_from(VALUES), max_size=2, unique=True))
+        ),
         "colour": draw(st.sampled_from(VALUES)),
     }
     return Record(
@@ -100,7 +102,9 @@ EMBEDDER = WordEmbedder(MODEL)
 
 
 def spec_of(name: str) -> CatalogueSpec:
-    """Return a catalogue's declaration; each has a field that only it has, so that schemas differ."""
+    """Return a catalogue's declaration; each has a field that only it has, so that schemas
+    differ.
+    """
     more = f'[fields.only_{name}]\ntype = "text"\nfilter = true\nfacet = true\n[embed]'
     return compile_text(SPEC.replace("things", name).replace("[embed]", more), origin="test")
 
@@ -110,12 +114,18 @@ SPECS = {name: spec_of(name) for name in NAMES}
 
 def opened(name: str, records: Sequence[Record], folder: Path | None = None) -> OpenCatalogue:
     spec = SPECS[name]
-    shelf = EmbeddedShelf.create(folder / name, spec, model=MODEL) if folder else MemoryShelf(spec, model=MODEL)
+    shelf = (
+        EmbeddedShelf.create(folder / name, spec, model=MODEL)
+        if folder
+        else MemoryShelf(spec, model=MODEL)
+    )
     assert spec.embed is not None
     for record in records:
         text = embedding_text(spec.embed, record)
         vector = EMBEDDER.embed_query(text)
-        shelf.apply([Put(record=record, embedding=Embedding(digest=digest_of(text), vector=vector))])
+        shelf.apply(
+            [Put(record=record, embedding=Embedding(digest=digest_of(text), vector=vector))]
+        )
     return open_shelf(shelf, EMBEDDER, name=name)
 
 
@@ -128,7 +138,9 @@ def toolbox(catalogues: Sequence[OpenCatalogue]) -> Toolbox:
 def shared_gate(library: Mapping[str, Sequence[Record]], folder: Path | None = None) -> Gate:
     """Return the gate of a server, at which callers see different things; with a cache."""
     catalogues = {name: opened(name, records, folder) for name, records in library.items()}
-    sighted = ToolboxesByVisibility(NAMES, lambda visible: toolbox([catalogues[name] for name in visible]))
+    sighted = ToolboxesByVisibility(
+        NAMES, lambda visible: toolbox([catalogues[name] for name in visible])
+    )
     return Gate(sighted, cache=AnswerCache(1000))
 
 
@@ -153,7 +165,10 @@ class Asked:
 
     def _answer(self, gate: Gate, principal: Principal) -> Any:
         if self.what == "tools":
-            return [(tool.name, tool.input_schema, tool.output_schema) for tool in gate.list_tools(principal)]
+            return [
+                (tool.name, tool.input_schema, tool.output_schema)
+                for tool in gate.list_tools(principal)
+            ]
         if self.what == "templates":
             return [one.template for one in gate.list_templates(principal)]
         if self.what == "resources":
@@ -164,7 +179,10 @@ class Asked:
         if (
             self.arguments == {"include": DRAWN} and answer.structured
         ):  # when a catalogue changed is another time in each library
-            return [{**one, "overview": _without_time(one["overview"])} for one in answer.structured["catalogues"]]
+            return [
+                {**one, "overview": _without_time(one["overview"])}
+                for one in answer.structured["catalogues"]
+            ]
         return replace(answer, error=None)
 
 
@@ -198,14 +216,22 @@ def asks() -> Iterator[Asked]:
         yield Asked("browse", {"catalogue": name, "field": "colour"})
         yield Asked("browse", {"catalogue": name, "by": ["tags", "colour"], "query": "king"})
         yield Asked("browse", {"by": [f"only_{name}"]})
-        yield Asked("search", {"query": "sea king", "catalogue": name, "include": DRAWN, "sort": "colour"})
+        yield Asked(
+            "search", {"query": "sea king", "catalogue": name, "include": DRAWN, "sort": "colour"}
+        )
         for number in (0, 3):
             yield Asked("fetch", {"id": f"{name}/r{number}", "include": DRAWN})
             yield Asked("fetch", {"id": f"{name}/r{number}"})
             yield Asked("similar", {"id": f"{name}/r{number}"})
             yield Asked("similar", {"id": f"{name}/r{number}", "catalogue": NAMES[number % 4]})
-            yield Asked("explain", {"id": f"{name}/r{number}", "arguments": {"query": "sea king", "catalogue": name}})
-            yield Asked("recommend", {"catalogue": name, "likes": [f"{name}/r{number}"], "wishes": "drama, not king"})
+            yield Asked(
+                "explain",
+                {"id": f"{name}/r{number}", "arguments": {"query": "sea king", "catalogue": name}},
+            )
+            yield Asked(
+                "recommend",
+                {"catalogue": name, "likes": [f"{name}/r{number}"], "wishes": "drama, not king"},
+            )
             yield Asked("read", {"uri": f"stackroom://{name}/r{number}"})
 
 
@@ -230,21 +256,32 @@ def test_a_hidden_catalogue_is_as_if_it_had_never_been_there(
     gate = shared_gate(library)
     callers = [caller(SEES_EVERYTHING), *(caller(visibility) for visibility in sights)]
     alone = {
-        one: own_gate({name: library[name] for name in NAMES if one.visibility.sees_catalogue(name)}) for one in callers
+        one: own_gate(
+            {name: library[name] for name in NAMES if one.visibility.sees_catalogue(name)}
+        )
+        for one in callers
     }
     for asked in ASKS:
         # The same caller at the other gate: what they see of the records that are left is the same.
         expected = [
-            asked.of(alone[one], replace(one, visibility=Visibility(one.visibility.audiences))) for one in callers
+            asked.of(alone[one], replace(one, visibility=Visibility(one.visibility.audiences)))
+            for one in callers
         ]
         assert [asked.of(gate, one) for one in callers] == expected, asked
-        assert [asked.of(gate, one) for one in callers] == expected, asked  # now all of them are in the cache
+        # now all of them are in the cache
+        assert [asked.of(gate, one) for one in callers] == expected, asked
 
 
-def visible(library: Mapping[str, Sequence[Record]], visibility: Visibility) -> dict[str, list[Record]]:
+def visible(
+    library: Mapping[str, Sequence[Record]], visibility: Visibility
+) -> dict[str, list[Record]]:
     """Return, by the plainest rule, what a caller may see."""
     return {
-        name: [one for one in library[name] if not one.audiences or _has_any(visibility.audiences, one.audiences)]
+        name: [
+            one
+            for one in library[name]
+            if not one.audiences or _has_any(visibility.audiences, one.audiences)
+        ]
         for name in NAMES
         if name not in visibility.hidden and (visibility.only is None or name in visibility.only)
     }
@@ -256,7 +293,9 @@ def _has_any(held: frozenset[str] | None, wanted: Sequence[str]) -> bool:
 
 @pytest.mark.row("N21")
 @pytest.mark.parametrize("is_embedded", [False, True])
-def test_a_hidden_record_is_as_if_it_had_never_been_there(is_embedded: bool, tmp_path: Path) -> None:
+def test_a_hidden_record_is_as_if_it_had_never_been_there(
+    is_embedded: bool, tmp_path: Path
+) -> None:
     numbers = itertools.count()
 
     @given(libraries, st.lists(sights, min_size=1, max_size=2))
@@ -273,7 +312,10 @@ def test_a_hidden_record_is_as_if_it_had_never_been_there(is_embedded: bool, tmp
     hides()
 
 
-@given(restrictions, st.fixed_dictionaries({user: st.lists(st.sampled_from(ROLES), unique=True) for user in USERS}))
+@given(
+    restrictions,
+    st.fixed_dictionaries({user: st.lists(st.sampled_from(ROLES), unique=True) for user in USERS}),
+)
 @drawn(8)
 def test_a_restriction_hides_a_catalogue_from_exactly_those_it_is_not_for(
     restricted: dict[str, tuple[frozenset[str], frozenset[str]]], roles: dict[str, list[str]]
@@ -290,5 +332,7 @@ def test_a_restriction_hides_a_catalogue_from_exactly_those_it_is_not_for(
             visibility = control.identities.principal_of(control.accounts.get_user(user)).visibility
             for name in NAMES:
                 users, for_roles = restricted.get(name, (frozenset(USERS), frozenset()))
-                assert visibility.sees_catalogue(name) is (user in users or bool(for_roles & set(roles[user])))
+                assert visibility.sees_catalogue(name) is (
+                    user in users or bool(for_roles & set(roles[user]))
+                )
             assert visibility.audiences == {*roles[user], f"user:{user}"}

@@ -60,9 +60,13 @@ def find_chromium() -> str | None:
 
 
 def launch(playwright: Playwright, *, has_webgl: bool = False) -> Browser:
-    """Start Chromium without a window, and without connections of its own; with WebGL it draws much slower here."""
+    """Start Chromium without a window, and without connections of its own; with WebGL it draws much
+    slower here.
+    """
     arguments = [*ARGUMENTS, *(WITH_WEBGL if has_webgl else WITHOUT_WEBGL)]
-    return playwright.chromium.launch(executable_path=find_chromium(), headless=True, args=arguments)
+    return playwright.chromium.launch(
+        executable_path=find_chromium(), headless=True, args=arguments
+    )
 
 
 @dataclass(kw_only=True)
@@ -74,9 +78,13 @@ class Visit:
     problems: list[str] = field(default_factory=list)
     """Errors on the console, failed scripts, and requests to any other server."""
     allowed: tuple[str, ...] = ()
-    """Parts of problems that the visit is meant to have, such as the line for a refused password."""
+    """Parts of problems that the visit is meant to have, such as the line for a refused
+    password.
+    """
     is_spent: bool = False
-    """Whether its window got something that cannot be taken away again, such as a clock, and is used by nobody else."""
+    """Whether its window got something that cannot be taken away again, such as a clock, and is
+    used by nobody else.
+    """
 
     def __post_init__(self) -> None:
         self._listeners: dict[str, Callable[..., None]] = {
@@ -88,7 +96,9 @@ class Visit:
             self.page.on(event, listener)  # type: ignore[call-overload]
 
     def leave(self) -> None:
-        """Leave the window as if nobody had been there, but for what the browser has cached of the page."""
+        """Leave the window as if nobody had been there, but for what the browser has cached of the
+        page.
+        """
         for event, listener in self._listeners.items():
             self.page.remove_listener(event, listener)
         context = self.page.context
@@ -96,7 +106,8 @@ class Visit:
             if other != self.page:
                 other.close()
         self.page.unroute_all(behavior="ignoreErrors")
-        self.page.goto(f"{self.origin}/health")  # scripts of the page run no longer, so that nothing is kept after this
+        # scripts of the page run no longer, so that nothing is kept after this
+        self.page.goto(f"{self.origin}/health")
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.goto("about:blank")
         context.clear_cookies()
@@ -111,7 +122,9 @@ class Visit:
         return self.page
 
     def wait_until(self, script: str, argument: Any = None, *, timeout_s: float = 120) -> None:
-        """Wait until a function in the page returns something true; Playwright's own way would need `unsafe-eval`."""
+        """Wait until a function in the page returns something true; Playwright's own way would need
+        `unsafe-eval`.
+        """
         end = time.monotonic() + timeout_s
         while not self.page.evaluate(script, argument):
             assert time.monotonic() < end, f"after {timeout_s:g} s not yet: {script} {argument}"
@@ -119,7 +132,9 @@ class Visit:
 
     @contextmanager
     def late(self, pattern: str, *, asking: str = "") -> Iterator[Callable[[], int]]:
-        """Let answers to requests with these words come when the block ends; the value waits and counts them."""
+        """Let answers to requests with these words come when the block ends; the value waits and
+        counts them.
+        """
         held: list[Route] = []
 
         def keep(route: Route) -> None:
@@ -141,11 +156,16 @@ class Visit:
             with suppress(Error):  # the page may have given the request up
                 route.fulfill(response=route.fetch())
         self.page.unroute(pattern)
-        self.page.evaluate("() => fetch('/', {headers: {Accept: 'application/json'}}).then((reply) => reply.json())")
+        self.page.evaluate(
+            "() => fetch('/', {headers: {Accept: 'application/json'}}).then((reply) =>"
+            " reply.json())"
+        )
 
     def enter(self, name: str = "admin") -> None:
         """Log in without the form, as somebody who has been here before."""
-        answer = self.page.request.post(f"{self.origin}/v1/login", data={"name": name, "password": PASSWORD})
+        answer = self.page.request.post(
+            f"{self.origin}/v1/login", data={"name": name, "password": PASSWORD}
+        )
         assert answer.ok, answer.text()
 
     def call(self, tool: str, **arguments: Any) -> Any:
@@ -155,21 +175,30 @@ class Visit:
         return answer.json()
 
     def found_problems(self) -> list[str]:
-        """Return the problems so far that are not meant, and what the policy of the page has refused."""
+        """Return the problems so far that are not meant, and what the policy of the page has
+        refused.
+        """
         refused = self.page.evaluate("window.violations ?? []") if not self.page.is_closed() else []
-        return [one for one in [*self.problems, *refused] if not any(part in one for part in self.allowed)]
+        return [
+            one
+            for one in [*self.problems, *refused]
+            if not any(part in one for part in self.allowed)
+        ]
 
     def check_access(self, *, is_whole: bool = False) -> None:
         """Fail where axe finds something that keeps people out of the view, once that has come.
 
-        Of things that are many of a kind, only the first few are looked at, unless all of the view is wanted.
+        Of things that are many of a kind, only the first few are looked at, unless all of the view
+        is wanted.
         """
         self.page.locator("h1").first.wait_for()
         if not self.page.evaluate("Boolean(window.axe)"):
             self.page.evaluate(f"() => {{ {AXE_SCRIPT}; window.axe = axe; }}")
         options = {"runOnly": list(RULES), "resultTypes": ["violations"]}
         among = {"exclude": [] if is_whole else list(FURTHER)}
-        found: Mapping[str, Any] = self.page.evaluate("([among, given]) => axe.run(among, given)", [among, options])
+        found: Mapping[str, Any] = self.page.evaluate(
+            "([among, given]) => axe.run(among, given)", [among, options]
+        )
         told = [
             f"{one['id']}: {node['target']} {node['html'][:160]}"
             for one in found["violations"]
@@ -184,20 +213,30 @@ class Visit:
 
     def note_request(self, request: Request) -> None:
         """Keep a request that does not go to the server, or to an address that the visit allows."""
-        if not request.url.startswith((self.origin, "data:", "blob:", self.origin.replace("http", "ws", 1))):
+        if not request.url.startswith(
+            (self.origin, "data:", "blob:", self.origin.replace("http", "ws", 1))
+        ):
             self.problems.append(f"request: {request.url}")
 
 
 class Windows:
-    """Windows of a browser that visits have one after the other: a new one loads a page at twice the cost."""
+    """Windows of a browser that visits have one after the other: a new one loads a page at twice
+    the cost.
+    """
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._free: dict[tuple[int, str, str], Page] = {}
 
-    def visit(self, origin: str, *, width: int, scheme: str, script: str, allowed: tuple[str, ...]) -> Visit:
-        """Begin a visit, in a window that is free or a new one; the script runs before those of each page."""
-        page = self._free.pop((width, scheme, script), None) or open_window(self._browser, width, scheme, script)
+    def visit(
+        self, origin: str, *, width: int, scheme: str, script: str, allowed: tuple[str, ...]
+    ) -> Visit:
+        """Begin a visit, in a window that is free or a new one; the script runs before those of
+        each page.
+        """
+        page = self._free.pop((width, scheme, script), None) or open_window(
+            self._browser, width, scheme, script
+        )
         page.set_viewport_size(size_of(width))
         return Visit(page=page, origin=origin, allowed=allowed)
 

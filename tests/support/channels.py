@@ -43,7 +43,9 @@ class Channel(Protocol):
         """Say something, and return what came of it."""
 
     def ask(self, method: str, params: Message | None = None) -> Message:
-        """Make a good call on this connection, or on a new one where it was closed, and return the answer."""
+        """Make a good call on this connection, or on a new one where it was closed, and return the
+        answer.
+        """
 
     def close(self) -> None:
         """Let go."""
@@ -60,7 +62,9 @@ class Numbers:
         self._last += 1
         own = f"good-{self._last}"
         told = {**(params or {}), **({"_meta": ENVELOPE} if era == MODERN else {})}
-        return own, json.dumps({"jsonrpc": "2.0", "id": own, "method": method, "params": told}).encode()
+        return own, json.dumps(
+            {"jsonrpc": "2.0", "id": own, "method": method, "params": told}
+        ).encode()
 
 
 class PostChannel:
@@ -82,7 +86,11 @@ class PostChannel:
 
     def put(self, frame: bytes, *, wants_answer: bool = True) -> Outcome:
         reply = self._post(frame, modern_headers(frame) if self.era == MODERN else {})
-        return Outcome(status=reply.status, messages=reply.messages) if reply else Outcome(is_closed=True)
+        return (
+            Outcome(status=reply.status, messages=reply.messages)
+            if reply
+            else Outcome(is_closed=True)
+        )
 
     def ask(self, method: str, params: Message | None = None) -> Message:
         own, frame = self._numbers.request(self.era, method, params)
@@ -105,7 +113,9 @@ class PostChannel:
 
 
 def modern_headers(frame: bytes) -> dict[str, str]:
-    """Return the headers that go with a message of 2026, as far as it is one and they can say it."""
+    """Return the headers that go with a message of 2026, as far as it is one and they can say
+    it.
+    """
     headers = {"MCP-Protocol-Version": MODERN}
     try:
         message = json.loads(frame)
@@ -115,12 +125,17 @@ def modern_headers(frame: bytes) -> dict[str, str]:
         return headers
     params = message["params"] if isinstance(message.get("params"), dict) else {}
     said = {"Mcp-Method": message.get("method"), "Mcp-Name": params.get("name", params.get("uri"))}
-    return {**headers, **{header: str(value) for header, value in said.items() if is_sayable(value)}}
+    return {
+        **headers,
+        **{header: str(value) for header, value in said.items() if is_sayable(value)},
+    }
 
 
 def is_sayable(value: Any) -> bool:
     """Tell whether a header can say this as it is."""
-    return isinstance(value, str) and value.isascii() and value.isprintable() and len(value) < 20_000
+    return (
+        isinstance(value, str) and value.isascii() and value.isprintable() and len(value) < 20_000
+    )
 
 
 class StreamChannel:
@@ -132,7 +147,9 @@ class StreamChannel:
     _numbers: Numbers
 
     def put(self, frame: bytes, *, wants_answer: bool = True) -> Outcome:
-        """Send a frame and wait for its answer; where none is due, until two good calls were answered after it."""
+        """Send a frame and wait for its answer; where none is due, until two good calls were
+        answered after it.
+        """
         refusal = self.send(frame)
         if refusal:
             return refusal
@@ -201,7 +218,9 @@ class EventStream:
         assert head.startswith(b"HTTP/1.1 200 "), head
 
     def next_event(self, *, waits: bool = True) -> str | None:
-        """Return the data of the next event, None at the end, or where none is there; comments are passed over."""
+        """Return the data of the next event, None at the end, or where none is there; comments are
+        passed over.
+        """
         while waits or self.wire.has_more:
             line = self.wire.read_line()
             if line is None:
@@ -228,7 +247,9 @@ class EventChannel(StreamChannel):
         self.open()
 
     def open(self) -> None:
-        self.events = EventStream(self._port, request_bytes("GET", "/sse", self._headers), **self._options)
+        self.events = EventStream(
+            self._port, request_bytes("GET", "/sse", self._headers), **self._options
+        )
         self.posts = Wire(self._port)
         path = self.events.next_event()
         assert path is not None
@@ -243,7 +264,9 @@ class EventChannel(StreamChannel):
         reply = self.posts.request("POST", self.path, headers, frame)
         if reply is None:
             return Outcome(is_closed=True)
-        return None if reply.status == 202 else Outcome(status=reply.status, messages=reply.messages)
+        return (
+            None if reply.status == 202 else Outcome(status=reply.status, messages=reply.messages)
+        )
 
     def receive(self) -> Message | None:
         event = self.events.next_event()
@@ -300,7 +323,12 @@ class LineChannel(StreamChannel):
     ) -> None:
         self.era = era
         self._command = [*STACKROOM, "serve", *names]
-        self._environment = {**os.environ, "STACKROOM_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
+        self._environment = {
+            **os.environ,
+            "STACKROOM_HOME": str(home),
+            "LOG_LEVEL": "WARNING",
+            **(environment or {}),
+        }
         self._log = log
         self._numbers = Numbers()
         self.open()
@@ -308,7 +336,11 @@ class LineChannel(StreamChannel):
     def open(self) -> None:
         with self._log.open("wb") as log:
             self.process = launch(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environment,
             )
         self._lines: Queue[bytes] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -357,7 +389,9 @@ def open_channel(transport: str, port: int, secret: str, era: str = LEGACY, **op
 
 
 class Channels:
-    """Open MCP connections, one of a kind, that are used again and again; one on which a test failed is given up."""
+    """Open MCP connections, one of a kind, that are used again and again; one on which a test
+    failed is given up.
+    """
 
     def __init__(self, open_channel: Callable[[str, str], Channel]) -> None:
         self._open_channel = open_channel
@@ -366,9 +400,14 @@ class Channels:
 
     @contextmanager
     def use(self, transport: str, era: str) -> Iterator[Channel]:
-        """Lend the connection of this kind; one that has been idle may be closed by the server, and is opened anew."""
+        """Lend the connection of this kind; one that has been idle may be closed by the server, and
+        is opened anew.
+        """
         kind = (transport, era)
-        if transport == "websocket" and time.monotonic() - self._used_at.get(kind, math.inf) > IDLE_S:
+        if (
+            transport == "websocket"
+            and time.monotonic() - self._used_at.get(kind, math.inf) > IDLE_S
+        ):
             self._open.pop(kind).close()
         channel = self._open.pop(kind, None) or self._open_channel(transport, era)
         try:
@@ -415,7 +454,9 @@ class Besieged:
         found: Channel = open_channel(transport, self.port, self.tokens["alice"], era, **options)
         return found
 
-    def request(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> Reply | None:
+    def request(
+        self, method: str, path: str, headers: Headers | None = None, body: bytes = b""
+    ) -> Reply | None:
         """Make one request on a connection of its own."""
         with self.wire() as wire:
             return wire.request(method, path, headers or {}, body)

@@ -26,7 +26,9 @@ from stackroom.serve.mcp_server import Handlers
 from stackroom.settings import ToolNames
 
 ERAS = ("legacy", "2026-07-28")
-MCP_WAYS = [f"{transport} {era}" for transport in ("http", "sse", "websocket", "stdio") for era in ERAS]
+MCP_WAYS = [
+    f"{transport} {era}" for transport in ("http", "sse", "websocket", "stdio") for era in ERAS
+]
 NETWORK_WAYS = [way for way in MCP_WAYS if not way.startswith("stdio")] + ["rest"]
 WAYS = [*MCP_WAYS, "rest"]
 INVALID_PARAMS = str(types.INVALID_PARAMS)
@@ -43,12 +45,16 @@ class Request:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.target} {json.dumps(dict(self.arguments), ensure_ascii=False)}"[:80]
+        return f"{self.operation} {self.target} {json.dumps(dict(self.arguments), ensure_ascii=False)}"[
+            :80
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What came back, whatever the way: a value, or an error's code and message. `text` is None where there is none."""
+    """What came back, whatever the way: a value, or an error's code and message. `text` is None
+    where there is none.
+    """
 
     value: Any = None
     text: str | None = None
@@ -58,7 +64,12 @@ class Reply:
 
     def without_text(self) -> "Reply":
         """Return what a way without texts gives."""
-        return Reply(value=self.value, error=self.error, message=self.message, retry_after_s=self.retry_after_s)
+        return Reply(
+            value=self.value,
+            error=self.error,
+            message=self.message,
+            retry_after_s=self.retry_after_s,
+        )
 
 
 class McpAsker:
@@ -79,7 +90,9 @@ class McpAsker:
         except MCPError as error:
             data = error.error.data if isinstance(error.error.data, dict) else {}
             code = data.get("code") or str(error.error.code)
-            return Reply(error=code, message=error.error.message, retry_after_s=data.get("retryAfterS"))
+            return Reply(
+                error=code, message=error.error.message, retry_after_s=data.get("retryAfterS")
+            )
 
 
 async def _list_tools(client: Client, _request: Request) -> Reply:
@@ -95,11 +108,17 @@ async def _call_tool(client: Client, request: Request) -> Reply:
         return Reply(value=result.structured_content, text=content.text)
     code, _, message = content.text.partition(": ")
     assert result.structured_content is None
-    return Reply(error=code, message=message, retry_after_s=(result.meta or {}).get("io.stackroom/retryAfterS"))
+    return Reply(
+        error=code,
+        message=message,
+        retry_after_s=(result.meta or {}).get("io.stackroom/retryAfterS"),
+    )
 
 
 async def _list_resources(client: Client, request: Request) -> Reply:
-    result = await client.list_resources(cursor=request.arguments.get("cursor"), cache_mode="bypass")
+    result = await client.list_resources(
+        cursor=request.arguments.get("cursor"), cache_mode="bypass"
+    )
     return Reply(value=[_plain(one) for one in result.resources], text=result.next_cursor or "")
 
 
@@ -110,7 +129,11 @@ async def _list_templates(client: Client, _request: Request) -> Reply:
 
 async def _read_resource(client: Client, request: Request) -> Reply:
     (content,) = (await client.read_resource(request.target, cache_mode="bypass")).contents
-    body = content.text.encode() if isinstance(content, types.TextResourceContents) else base64.b64decode(content.blob)
+    body = (
+        content.text.encode()
+        if isinstance(content, types.TextResourceContents)
+        else base64.b64decode(content.blob)
+    )
     return Reply(value=(content.mime_type, body))
 
 
@@ -118,7 +141,9 @@ async def _read_resource(client: Client, request: Request) -> Reply:
 async def websocket_streams(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
     """Open a WebSocket as the SDK's client wants a transport: a stream of messages each way."""
     async with (
-        open_websocket(url, additional_headers=headers, subprotocols=[Subprotocol("mcp")], max_size=None) as socket,
+        open_websocket(
+            url, additional_headers=headers, subprotocols=[Subprotocol("mcp")], max_size=None
+        ) as socket,
         anyio.create_task_group() as tasks,
     ):
         assert socket.subprotocol == "mcp"
@@ -128,12 +153,16 @@ async def websocket_streams(url: str, headers: Mapping[str, str]) -> AsyncIterat
         async def receive() -> None:
             async with to_client:
                 async for text in socket:
-                    await to_client.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(text)))
+                    await to_client.send(
+                        SessionMessage(types.jsonrpc_message_adapter.validate_json(text))
+                    )
 
         async def send() -> None:
             async with from_client:
                 async for one in from_client:
-                    await socket.send(one.message.model_dump_json(by_alias=True, exclude_unset=True))
+                    await socket.send(
+                        one.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    )
 
         tasks.start_soon(receive)
         tasks.start_soon(send)
@@ -167,8 +196,12 @@ class RestAsker:
             return self._success(request, response)
         error = response.json()["error"]
         code = error["code"]
-        is_protocol = code in UNKNOWN_CODES or (code == "invalid_input" and request.operation != "tools/call")
-        assert response.status_code == {"unknown_tool": 404, "unknown_resource": 404}.get(code, response.status_code)
+        is_protocol = code in UNKNOWN_CODES or (
+            code == "invalid_input" and request.operation != "tools/call"
+        )
+        assert response.status_code == {"unknown_tool": 404, "unknown_resource": 404}.get(
+            code, response.status_code
+        )
         retry = response.headers.get("retry-after")
         return Reply(
             error=INVALID_PARAMS if is_protocol else code,
@@ -193,9 +226,13 @@ class RestAsker:
         if request.operation == "tools/call":
             return Reply(value=response.json())
         if request.operation == "resources/list":
-            return Reply(value=response.json()["resources"], text=response.json().get("nextCursor", ""))
+            return Reply(
+                value=response.json()["resources"], text=response.json().get("nextCursor", "")
+            )
         if request.operation == "resources/read":
-            return Reply(value=(response.headers["content-type"].partition(";")[0], response.content))
+            return Reply(
+                value=(response.headers["content-type"].partition(";")[0], response.content)
+            )
         (value,) = response.json().values()
         return Reply(value=value)
 
@@ -206,8 +243,12 @@ def always(principal: Principal, via: str = "stdio") -> Callers:
     return lambda _context: caller
 
 
-def build_server(find_gate: Callable[[], Gate], callers: Callers, *, tool_names: ToolNames = "dotted") -> Server[Any]:
-    """Return a server over a gate that may still be loading; `callers` returns the caller of a request."""
+def build_server(
+    find_gate: Callable[[], Gate], callers: Callers, *, tool_names: ToolNames = "dotted"
+) -> Server[Any]:
+    """Return a server over a gate that may still be loading; `callers` returns the caller of a
+    request.
+    """
     gate = AsyncGate(new_pool("gate", 1).submit(find_gate), Workers())
     return Handlers(gate, callers, tool_names=tool_names).build_server()
 
@@ -256,7 +297,9 @@ class GateAsker:
             return Reply(value=json.loads(answer.encoded), text=answer.text)
         if request.operation == "resources/list":
             page = gate.list_resources(principal, arguments.get("cursor"))
-            return Reply(value=[self._entry(one) for one in page.entries], text=page.next_cursor or "")
+            return Reply(
+                value=[self._entry(one) for one in page.entries], text=page.next_cursor or ""
+            )
         if request.operation == "resources/templates/list":
             return Reply(value=[self._template(one) for one in gate.list_templates(principal)])
         if request.operation == "resources/read":
@@ -279,7 +322,12 @@ class GateAsker:
 
     @staticmethod
     def _entry(entry: Any) -> Any:
-        shown = {"uri": entry.uri, "name": entry.name, "title": entry.title, "mimeType": entry.mime_type}
+        shown = {
+            "uri": entry.uri,
+            "name": entry.name,
+            "title": entry.title,
+            "mimeType": entry.mime_type,
+        }
         return {key: value for key, value in shown.items() if value}
 
     @staticmethod

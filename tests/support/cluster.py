@@ -16,7 +16,11 @@ from stackroom.settings import ControlSettings, Settings
 from support.postgres import PostgresServer, open_server
 from support.processes import ServerProcess
 
-ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "STACKROOM_READ_PER_MINUTE": "100000", "STACKROOM_WRITE_PER_MINUTE": "100000"}
+ENVIRONMENT = {
+    "RAG_STRICT_OFFLINE": "1",
+    "STACKROOM_READ_PER_MINUTE": "100000",
+    "STACKROOM_WRITE_PER_MINUTE": "100000",
+}
 CALL_TIMEOUT_S = 120.0
 
 
@@ -33,7 +37,9 @@ class Cluster:
     def token(self, user: str) -> tuple[str, str]:
         """Make a token; return its secret and its id."""
         self._tokens += 1
-        secret, credential = self.control.credentials.issue_token(LOCAL_USER, user, name=f"token {self._tokens}")
+        secret, credential = self.control.credentials.issue_token(
+            LOCAL_USER, user, name=f"token {self._tokens}"
+        )
         return secret, credential.id
 
     @contextmanager
@@ -60,7 +66,11 @@ def address_of(databases: Sequence[PostgresServer]) -> str:
 
 @contextmanager
 def open_cluster(
-    homes: Sequence[Path], *, replicas: int = 1, prepare: Callable[[str], None] = lambda _url: None, **environment: str
+    homes: Sequence[Path],
+    *,
+    replicas: int = 1,
+    prepare: Callable[[str], None] = lambda _url: None,
+    **environment: str,
 ) -> Iterator[Cluster]:
     """Run a server on each of these libraries; a change is acknowledged when a replica has it too.
 
@@ -68,7 +78,10 @@ def open_cluster(
     """
     with ExitStack() as stack:
         primary = stack.enter_context(open_server())
-        databases = [primary, *(stack.enter_context(open_server(primary=primary)) for _ in range(replicas))]
+        databases = [
+            primary,
+            *(stack.enter_context(open_server(primary=primary)) for _ in range(replicas)),
+        ]
         primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
         primary.execute("SELECT pg_reload_conf()")
         url = address_of(databases)

@@ -45,7 +45,9 @@ class Place:
     url: str
     clock: Clock = field(default_factory=Clock)
     is_spoilt: bool = False
-    """Whether its tables may be others than those of a new database, or processes may still write to them."""
+    """Whether its tables may be others than those of a new database, or processes may still write
+    to them.
+    """
     _opened: list[ControlDatabase] = field(default_factory=list)
 
     @property
@@ -66,10 +68,14 @@ class Place:
         """Start a script in a process of its own, with the address as its first argument."""
         self.is_spoilt = True
         command = [sys.executable, "-c", script, self.url, *arguments]
-        return launch(command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return launch(
+            command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def run_together(self, script: str, count: int) -> list[str]:
-        """Return what processes print that all begin at once: each says 'ready', and goes on when it is told."""
+        """Return what processes print that all begin at once: each says 'ready', and goes on when
+        it is told.
+        """
         processes = [self.run(script) for _ in range(count)]
         for process in processes:
             assert process.stdout.readline() == "ready\n"
@@ -85,9 +91,11 @@ class Place:
 
 
 class MadeSchemas:
-    """Schemas of PostgreSQL with the tables of a control database: making them takes longer than most tests.
+    """Schemas of PostgreSQL with the tables of a control database: making them takes longer than
+    most tests.
 
-    After a test one is emptied; in the next it has another name, and whatever still runs finds nothing to write to.
+    After a test one is emptied; in the next it has another name, and whatever still runs finds
+    nothing to write to.
     """
 
     def __init__(self, server: PostgresServer) -> None:
@@ -127,7 +135,9 @@ class People:
     credentials: Credentials
     access: CatalogueAccess
 
-    def add(self, name: str, *actions: Action, roles: Sequence[str] = (), password: str | None = None) -> Principal:
+    def add(
+        self, name: str, *actions: Action, roles: Sequence[str] = (), password: str | None = None
+    ) -> Principal:
         """Make a user with these permissions, and return them as a caller."""
         self.accounts.create_user(LOCAL_USER, name, password=password, roles=roles, grants=actions)
         return self.principal(name)
@@ -152,12 +162,18 @@ class People:
     def control(self) -> Control:
         """The same accounts, as operations have them."""
         opened = Control.over(self.database, quotas=USUAL_QUOTAS)
-        return replace(opened, accounts=self.accounts, credentials=self.credentials, access=self.access)
+        return replace(
+            opened, accounts=self.accounts, credentials=self.credentials, access=self.access
+        )
 
     def new_identity_cache(self, **others: Any) -> IdentityCache:
         clock = self.clock
         return IdentityCache(
-            self.database, default_quotas=USUAL_QUOTAS, now=clock.now, monotonic=clock.monotonic, **others
+            self.database,
+            default_quotas=USUAL_QUOTAS,
+            now=clock.now,
+            monotonic=clock.monotonic,
+            **others,
         )
 
 

@@ -1,9 +1,11 @@
-"""Flips of bits in every kind of file of a library, 50 of each: reported, rebuilt or harmless, never silently wrong.
+"""Flips of bits in every kind of file of a library, 50 of each: reported, rebuilt or harmless,
+never silently wrong.
 
     PYTHONPATH=tests .venv/bin/python -m support.damaged_kinds 50
 
-Each kind has files, and a look at them: what the program finds wrong, and what it reads. What people write themselves
-is theirs to edit: where it still reads well it is taken as such, and counted apart.
+Each kind has files, and a look at them: what the program finds wrong, and what it reads. What
+people write themselves is theirs to edit: where it still reads well it is taken as such, and
+counted apart.
 """
 
 import random
@@ -64,7 +66,10 @@ EDITED = "read as an edit"
 """What becomes of a file of people's own that still reads well."""
 NIGHT = datetime(2026, 11, 15, 3, tzinfo=UTC)
 CATALOGUE = Path("catalogues") / NAME
-CONFIG = 'offline = true\nlog_level = "WARNING"\n\n[server]\nport = 8123\nthreads = 3\nallowed_hosts = ["a.example"]\n'
+CONFIG = (
+    'offline = true\nlog_level = "WARNING"\n\n[server]\nport = 8123\nthreads = 3\nallowed_hosts ='
+    ' ["a.example"]\n'
+)
 FIGURES = ("events",)
 """Tables of figures of use, which no checksum covers."""
 
@@ -74,7 +79,9 @@ Look = Callable[[Path], tuple[list[str], Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of file: its files in a library, and how they are looked at; None: as files of a catalogue."""
+    """A kind of file: its files in a library, and how they are looked at; None: as files of a
+    catalogue.
+    """
 
     files: Callable[[Path], Iterable[Path]]
     look: Look | None = None
@@ -93,8 +100,13 @@ def build_home(home: Path) -> None:
     _add_pictures(home / CATALOGUE / THUMBNAILS_FOLDER)
     _add_model(home / "models" / "small")
     (home / CONFIG_FILE).write_text(CONFIG)
-    with closing(App(Settings(home=home, offline=True))) as app, closing(Control.open(app.settings)) as control:
-        make_backup(plan_backup(app, control), home / "backups", at=NIGHT, keep=1, context=JobContext())
+    with (
+        closing(App(Settings(home=home, offline=True))) as app,
+        closing(Control.open(app.settings)) as control,
+    ):
+        make_backup(
+            plan_backup(app, control), home / "backups", at=NIGHT, keep=1, context=JobContext()
+        )
     new_publisher(home / "published").publish("1.0", make_stars(20, "1.0").values())
 
 
@@ -102,7 +114,9 @@ def _add_pictures(folder: Path) -> None:
     """Write small pictures as a build makes them."""
     folder.mkdir()
     for number in range(3):
-        Image.effect_noise((200, 200), 30 + number).save(folder / f"{number}.webp", "WEBP", quality=78)
+        Image.effect_noise((200, 200), 30 + number).save(
+            folder / f"{number}.webp", "WEBP", quality=78
+        )
     seal_thumbnails(folder.parent)
 
 
@@ -119,7 +133,9 @@ def _add_accounts(home: Path) -> None:
     """Make users, roles, tokens, restrictions, jobs and their audit."""
     open_local(home).close()
     with closing(Control.open(Settings(home=home))) as control:
-        gate = Gate(Toolbox(users_tools(control, lambda: ("films", "letters"))), observers=[control.audit])
+        gate = Gate(
+            Toolbox(users_tools(control, lambda: ("films", "letters"))), observers=[control.audit]
+        )
 
         def change(action: str, name: str, **more: Any) -> None:
             answer = gate.call(LOCAL_USER, "users.mutate", {"action": action, "name": name, **more})
@@ -127,20 +143,35 @@ def _add_accounts(home: Path) -> None:
 
         change("create_role", "board", permissions=["AccessCatalog"], catalogues=["films"])
         for number in range(12):
-            change("create", f"user{number}", password=f"a ladder in orchard {number}", catalogues=["films"])
-            control.credentials.issue_token(LOCAL_USER, f"user{number}", name="phone", catalogues=["films"])
+            change(
+                "create",
+                f"user{number}",
+                password=f"a ladder in orchard {number}",
+                catalogues=["films"],
+            )
+            control.credentials.issue_token(
+                LOCAL_USER, f"user{number}", name="phone", catalogues=["films"]
+            )
         change("disable", "user3")
         control.access.restrict(LOCAL_USER, "letters", users=["user1"], roles=["board"])
         with control.database.begin() as connection:
             for name in ("job_runs", "job_settings"):
                 table = METADATA.tables[name]
-                connection.execute(table.insert(), [_example_row(table, number) for number in range(8)])
+                connection.execute(
+                    table.insert(), [_example_row(table, number) for number in range(8)]
+                )
 
 
 def _example_row(table: Table, number: int) -> dict[str, Any]:
-    kinds = {column.name: column.type for column in table.c if not (column.primary_key and column.name == "id")}
+    kinds = {
+        column.name: column.type
+        for column in table.c
+        if not (column.primary_key and column.name == "id")
+    }
     return {
-        name: NIGHT if isinstance(kind, Moment) else {str: f"value {number}", bool: False}.get(kind.python_type, number)
+        name: NIGHT
+        if isinstance(kind, Moment)
+        else {str: f"value {number}", bool: False}.get(kind.python_type, number)
         for name, kind in kinds.items()
     }
 
@@ -181,13 +212,17 @@ def look_at_local(home: Path) -> tuple[list[str], Any]:
     with closing(open_local(home)) as database:
         problems = check_database(database)
         rows = {} if problems else _rows(database)
-        return problems, {name: row for name, row in rows.items() if not name.startswith("audit")}  # it has none
+        # it has none
+        return problems, {name: row for name, row in rows.items() if not name.startswith("audit")}
 
 
 def _rows(database: Any) -> dict[str, list[str]]:
     tables = {name: table for name, table in METADATA.tables.items() if name not in FIGURES}
     with database.read() as connection:
-        return {name: sorted(map(repr, connection.execute(select(table)))) for name, table in tables.items()}
+        return {
+            name: sorted(map(repr, connection.execute(select(table))))
+            for name, table in tables.items()
+        }
 
 
 def look_at_settings(home: Path) -> tuple[list[str], Any]:
@@ -209,7 +244,10 @@ def look_at_pack(home: Path) -> tuple[list[str], Any]:
 
 def look_at_release(home: Path) -> tuple[list[str], Any]:
     """Install the release into an empty library."""
-    with tempfile.TemporaryDirectory(prefix="damage-") as fresh, closing(open_app(Path(fresh))) as app:
+    with (
+        tempfile.TemporaryDirectory(prefix="damage-") as fresh,
+        closing(open_app(Path(fresh))) as app,
+    ):
         install_release(app, STARS, str(home / "published" / "place"))
         return [], bodies_of(app)
 
@@ -234,7 +272,9 @@ KINDS = {
     "local user": Kind(files=lambda home: [home / LOCAL_FILE], look=look_at_local),
     "back-up": Kind(files=lambda home: (home / "backups").rglob("*"), look=look_at_backup),
     "pack": Kind(files=lambda home: (home / "published" / "packs").rglob("*"), look=look_at_pack),
-    "release": Kind(files=lambda home: (home / "published" / "place").rglob("*"), look=look_at_release),
+    "release": Kind(
+        files=lambda home: (home / "published" / "place").rglob("*"), look=look_at_release
+    ),
     "settings": Kind(files=lambda home: [home / CONFIG_FILE], look=look_at_settings, is_owned=True),
 }
 
@@ -242,7 +282,10 @@ KINDS = {
 def flip(path: Path, chooser: random.Random) -> str:
     """Flip one bit of a byte that is not zero, as those of unused pages are; return which."""
     content = bytearray(path.read_bytes())
-    place, bit = chooser.choice([number for number, byte in enumerate(content) if byte]), chooser.randrange(8)
+    place, bit = (
+        chooser.choice([number for number, byte in enumerate(content) if byte]),
+        chooser.randrange(8),
+    )
     content[place] ^= 1 << bit
     path.write_bytes(content)
     return f"{path.name}: bit {bit} of byte {place}"
@@ -257,11 +300,15 @@ def judge_look(kind: Kind, home: Path, right: Any, done_to: str) -> Verdict:
         return Verdict(outcome=FOUND, damage=done_to, detail=error.full_message)
     except Exception as error:  # a bug
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return Verdict(outcome=WRONG, damage=done_to, detail=f"{error!r} at {where.filename}:{where.lineno}")
+        return Verdict(
+            outcome=WRONG, damage=done_to, detail=f"{error!r} at {where.filename}:{where.lineno}"
+        )
     if problems:
         return Verdict(outcome=FOUND, damage=done_to, detail="; ".join(problems))
     outcome = HARMLESS if content == right else EDITED if kind.is_owned else WRONG
-    return Verdict(outcome=outcome, damage=done_to, detail="read as something else" if outcome == WRONG else "")
+    return Verdict(
+        outcome=outcome, damage=done_to, detail="read as something else" if outcome == WRONG else ""
+    )
 
 
 def run_flips(name: str, rounds: int, *, seed: int, home: Path) -> list[Verdict]:
@@ -277,18 +324,24 @@ def run_flips(name: str, rounds: int, *, seed: int, home: Path) -> list[Verdict]
         chooser = random.Random(f"{seed}-{name}-{number}")
         with tempfile.TemporaryDirectory(prefix="damage-") as scratch:
             copy = Path(shutil.copytree(home, Path(scratch) / "home"))
-            present = (path for path in sorted(kind.files(copy)) if path.is_file() and path.stat().st_size)
+            present = (
+                path for path in sorted(kind.files(copy)) if path.is_file() and path.stat().st_size
+            )
             files = [path for path in present if not path.name.endswith(UNTOUCHED)]
             weights = [path.stat().st_size if number % 2 else 1 for path in files]
             done_to = flip(chooser.choices(files, weights)[0], chooser)
             verdicts.append(
-                judge(copy, right, done_to) if kind.look is None else judge_look(kind, copy, right, done_to)
+                judge(copy, right, done_to)
+                if kind.look is None
+                else judge_look(kind, copy, right, done_to)
             )
     return verdicts
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Flip bits of every kind of file, or of those named, print what became of them, and return 1 if any was wrong."""
+    """Flip bits of every kind of file, or of those named, print what became of them, and return 1
+    if any was wrong.
+    """
     rounds, names = int(arguments[0]) if arguments else 50, arguments[1:] or list(KINDS)
     worst = 0
     with tempfile.TemporaryDirectory(prefix="damage-") as folder:

@@ -1,9 +1,10 @@
-"""Random damage over every file of a small library: each is found, mended or harmless, and no answer is silently wrong.
+"""Random damage over every file of a small library: each is found, mended or harmless, and no
+answer is silently wrong.
 
     PYTHONPATH=tests .venv/bin/python -m support.damaging 1000
 
-A round copies the library, flips one bit of a file or truncates it, opens it as a server would, lets the check run, and
-compares the answers with those of the whole library.
+A round copies the library, flips one bit of a file or truncates it, opens it as a server would,
+lets the check run, and compares the answers with those of the whole library.
 """
 
 import json
@@ -47,12 +48,26 @@ plot = { type = "text", search = true }
 [embed]
 template = "{title}. {plot}"
 """
-WORDS = ("robot", "river", "detective", "winter", "letter", "garden", "ship", "thief", "singer", "moon", "storm")
+WORDS = (
+    "robot",
+    "river",
+    "detective",
+    "winter",
+    "letter",
+    "garden",
+    "ship",
+    "thief",
+    "singer",
+    "moon",
+    "storm",
+)
 GENRES = ("drama", "comedy", "crime", "war")
 ROWS = 40
 QUERIES = ("robot detective", "a storm at the harbour", "film 7", "winter", "singer on the moon")
 UNTOUCHED = ("lock", "-shm")
-"""Endings of files that hold nothing: locks, and what SQLite makes anew when the first process opens a file."""
+"""Endings of files that hold nothing: locks, and what SQLite makes anew when the first process
+opens a file.
+"""
 
 FOUND, REBUILT, HARMLESS, WRONG = "reported", "rebuilt", "harmless", "WRONG"
 
@@ -67,7 +82,9 @@ class Verdict:
 
 
 def build_library(home: Path) -> None:
-    """Build a catalogue of a few films, with its own spec, vectors, a ledger, a pack and a calibration."""
+    """Build a catalogue of a few films, with its own spec, vectors, a ledger, a pack and a
+    calibration.
+    """
     add_films(home, write_table(home.parent / "films.csv"))
 
 
@@ -75,7 +92,8 @@ def write_table(table: Path) -> Path:
     """Write the rows of the films."""
     chooser = random.Random(7)
     rows = [
-        f"Film {number},{1950 + number},{chooser.choice(GENRES)},{' '.join(chooser.sample(WORDS, 6))}"
+        "Film"
+        f" {number},{1950 + number},{chooser.choice(GENRES)},{' '.join(chooser.sample(WORDS, 6))}"
         for number in range(ROWS)
     ]
     table.write_text("\n".join(["title,year,genre,plot", *rows]) + "\n")
@@ -87,7 +105,11 @@ def add_films(home: Path, table: Path) -> None:
     loaded = LoadedSpec(spec=compile_text(SPEC, origin=NAME), declaration=SPEC)
     with closing(open_app(home)) as app:
         add_catalogue(
-            app, open_rows(None, str(table)), recipe=own_recipe(loaded), name=NAME, progress=lambda _report: None
+            app,
+            open_rows(None, str(table)),
+            recipe=own_recipe(loaded),
+            name=NAME,
+            progress=lambda _report: None,
         )
 
 
@@ -100,7 +122,11 @@ def open_app(home: Path) -> App:
 
 def list_files(home: Path) -> list[Path]:
     """Return the files of a library that can be damaged."""
-    files = (path for path in sorted((home / "catalogues").rglob("*")) if path.is_file() and path.stat().st_size)
+    files = (
+        path
+        for path in sorted((home / "catalogues").rglob("*"))
+        if path.is_file() and path.stat().st_size
+    )
     return [path for path in files if not path.name.endswith(UNTOUCHED)]
 
 
@@ -129,7 +155,9 @@ def answers_of(app: App) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for tool, arguments in calls:
         told = gate.call(LOCAL_USER, tool, arguments)
-        answers[f"{tool} {json.dumps(arguments)}"] = told.error_code if told.is_error else told.structured
+        answers[f"{tool} {json.dumps(arguments)}"] = (
+            told.error_code if told.is_error else told.structured
+        )
     return answers
 
 
@@ -145,20 +173,33 @@ def judge(home: Path, right: Mapping[str, Any], done_to: str) -> Verdict:
         return Verdict(outcome=FOUND, damage=done_to, detail=error.message)
     except Exception as error:  # a bug, to be counted among those that were not noticed
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return Verdict(outcome=WRONG, damage=done_to, detail=f"{error!r} at {where.filename}:{where.lineno}")
+        return Verdict(
+            outcome=WRONG, damage=done_to, detail=f"{error!r} at {where.filename}:{where.lineno}"
+        )
     wrong = [call for call, answer in right.items() if answers[call] != answer]
     if problems:
-        is_truth = done_to.startswith(STORE_FILE)  # a record is never shown altered, whatever is reported
-        altered = [call for call in wrong if call.startswith("fetch") and not _is_part(answers[call], right[call])]
+        # a record is never shown altered, whatever is reported
+        is_truth = done_to.startswith(STORE_FILE)
+        altered = [
+            call
+            for call in wrong
+            if call.startswith("fetch") and not _is_part(answers[call], right[call])
+        ]
         detail = "; ".join(problems)
-        return Verdict(outcome=WRONG if altered and is_truth else FOUND, damage=done_to, detail=detail)
+        return Verdict(
+            outcome=WRONG if altered and is_truth else FOUND, damage=done_to, detail=detail
+        )
     if wrong:
-        return Verdict(outcome=WRONG, damage=done_to, detail=f"{wrong[0]}: {str(answers[wrong[0]])[:300]}")
+        return Verdict(
+            outcome=WRONG, damage=done_to, detail=f"{wrong[0]}: {str(answers[wrong[0]])[:300]}"
+        )
     return Verdict(outcome=REBUILT if done else HARMLESS, damage=done_to, detail="; ".join(done))
 
 
 def _is_part(answer: Any, right: Any) -> bool:
-    """Tell whether an answer says nothing but what the right one says; it may be an error, or say less."""
+    """Tell whether an answer says nothing but what the right one says; it may be an error, or say
+    less.
+    """
     if isinstance(answer, dict) and isinstance(right, dict):
         return all(name in right and _is_part(value, right[name]) for name, value in answer.items())
     return answer == right or not isinstance(right, str | int | float)
@@ -182,8 +223,13 @@ def run_rounds(rounds: int, *, seed: int, home: Path) -> list[Verdict]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run many rounds, print what became of them, and return 1 where an answer was silently wrong."""
-    rounds, seed = int(arguments[0]) if arguments else 1_000, int(arguments[1]) if arguments[1:] else 1
+    """Run many rounds, print what became of them, and return 1 where an answer was silently
+    wrong.
+    """
+    rounds, seed = (
+        int(arguments[0]) if arguments else 1_000,
+        int(arguments[1]) if arguments[1:] else 1,
+    )
     with tempfile.TemporaryDirectory(prefix="damage-") as folder:
         home = Path(folder) / "home"
         build_library(home)

@@ -1,4 +1,6 @@
-"""A catalogue of invented dishes, large enough to be graded: titles, texts, tags, years, and the cook of each."""
+"""A catalogue of invented dishes, large enough to be graded: titles, texts, tags, years, and the
+cook of each.
+"""
 
 import json
 import random
@@ -54,7 +56,18 @@ WORDS = re.findall(
     tomato trout turnip valley vanilla village vinegar walnut watermill wedding wheat whisk wine winter yeast
     """,
 )
-ADJECTIVES = ["Amber", "Bitter", "Crooked", "Dusky", "Early", "Fallen", "Gilded", "Hidden", "Ivory", "Jolly"]
+ADJECTIVES = [
+    "Amber",
+    "Bitter",
+    "Crooked",
+    "Dusky",
+    "Early",
+    "Fallen",
+    "Gilded",
+    "Hidden",
+    "Ivory",
+    "Jolly",
+]
 COOKS = ["Agathe", "Bertram", "Cosima", "Dorian", "Elvira", "Florian"]
 
 
@@ -75,18 +88,26 @@ def make_dish(number: int) -> dict[str, Any]:
 
 
 def write_dishes(path: Path, numbers: Iterable[int], **changed: Any) -> Path:
-    """Write a source of dishes; `changed` replaces values in all of them, by a value or a function of the row."""
+    """Write a source of dishes; `changed` replaces values in all of them, by a value or a function
+    of the row.
+    """
     rows = [make_dish(number) for number in numbers]
     for row in rows:
-        row.update({name: value(row) if callable(value) else value for name, value in changed.items()})
+        row.update(
+            {name: value(row) if callable(value) else value for name, value in changed.items()}
+        )
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path
 
 
 def add_dishes_to(app: App, path: Path, *, declaration: str = SPEC, **options: Any) -> IngestReport:
     """Build or update the catalogue of dishes from a file."""
-    recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="dishes"), declaration=declaration))
-    return add_catalogue(app, JsonRows(path), recipe=recipe, name="dishes", progress=lambda _report: None, **options)
+    recipe = own_recipe(
+        LoadedSpec(spec=compile_text(declaration, origin="dishes"), declaration=declaration)
+    )
+    return add_catalogue(
+        app, JsonRows(path), recipe=recipe, name="dishes", progress=lambda _report: None, **options
+    )
 
 
 @contextmanager

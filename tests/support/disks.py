@@ -9,7 +9,9 @@ from pathlib import Path
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[bool]:
-    """Mount a file system of its own on a folder; the value tells whether that could be done, which needs root."""
+    """Mount a file system of its own on a folder; the value tells whether that could be done, which
+    needs root.
+    """
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "stackroom-tests", str(folder)]
     is_root = os.name == "posix" and os.geteuid() == 0
     is_mounted = is_root and subprocess.run(mount, capture_output=True, check=False).returncode == 0

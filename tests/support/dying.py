@@ -1,4 +1,6 @@
-"""The work of processes that tests kill: edits of a catalogue, changes that are audited, jobs, and downloads."""
+"""The work of processes that tests kill: edits of a catalogue, changes that are audited, jobs, and
+downloads.
+"""
 
 import ipaddress
 import os
@@ -42,7 +44,11 @@ from stackroom.shelf.postgres import followed_store
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_tools
 from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
+from stackroom_catalogues.music.downloads.downloads import (
+    DownloadHooks,
+    Downloads,
+    DownloadSettings,
+)
 from stackroom_catalogues.music.downloads.queue import QueueRules
 from support.embedders import WordEmbedder
 from support.kills import KILLED, die_at, say
@@ -71,14 +77,21 @@ class EditingChild:
             return
         if plan.changes:
             say("plan", call_id, ",".join(sorted(change.id for change in plan.changes)))
-            self._edits.apply(asked, author=Author(principal="ed", call_id=call_id), token=plan.token)
+            self._edits.apply(
+                asked, author=Author(principal="ed", call_id=call_id), token=plan.token
+            )
             say("done", call_id)
             self.calls.append(call_id)
 
     def make_group(self) -> None:
         self.edit("create", id="a", kind="artist", fields={"name": "Bach"})
         for number in range(4):
-            self.edit("create", id=f"b{number}", kind="album", fields={"name": f"Suite {number}", "artist_ids": ["a"]})
+            self.edit(
+                "create",
+                id=f"b{number}",
+                kind="album",
+                fields={"name": f"Suite {number}", "artist_ids": ["a"]},
+            )
 
     def ids(self, kind: str) -> list[str]:
         view = self.shelf.reader()
@@ -92,12 +105,22 @@ class EditingChild:
             self.edit("create", kind="artist", fields={"name": f"Artist {drawn.randint(1, 9)}"})
         elif choice < 0.4 or not albums:
             some = drawn.sample(artists, min(len(artists), drawn.randint(1, 2)))
-            self.edit("create", kind="album", fields={"name": f"Album {drawn.randint(1, 9)}", "artist_ids": some})
+            self.edit(
+                "create",
+                kind="album",
+                fields={"name": f"Album {drawn.randint(1, 9)}", "artist_ids": some},
+            )
         elif choice < 0.6:
             named = {"album_id": drawn.choice(albums), "artist_ids": [drawn.choice(artists)]}
-            self.edit("create", kind="track", fields={"name": f"Track {drawn.randint(1, 9)}", **named})
+            self.edit(
+                "create", kind="track", fields={"name": f"Track {drawn.randint(1, 9)}", **named}
+            )
         elif choice < 0.85:
-            self.edit("update", id=drawn.choice([*artists, *albums]), fields={"name": f"Renamed {drawn.randint(1, 9)}"})
+            self.edit(
+                "update",
+                id=drawn.choice([*artists, *albums]),
+                fields={"name": f"Renamed {drawn.randint(1, 9)}"},
+            )
         elif choice < 0.93:
             self.edit("delete", id=drawn.choice([*artists, *albums]), cascade=True)
         elif self.calls:
@@ -142,7 +165,9 @@ def undo_deletion(folder: Path, moment: tuple[str, int]) -> None:
 
 
 def change_and_die(home: Path, change: str) -> None:
-    """Add an artist, then another or a user, and die before the row of the second is in the audit."""
+    """Add an artist, then another or a user, and die before the row of the second is in the
+    audit.
+    """
     control = Control.open(Settings(home=home))
     music = OpenCatalogue(
         name="music",
@@ -189,7 +214,9 @@ def run_jobs(home: Path) -> None:
 
 
 def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> None:
-    """Work on the downloads of a queue, and die at a step that can be seen from outside, if one is given."""
+    """Work on the downloads of a queue, and die at a step that can be seen from outside, if one is
+    given.
+    """
     music, steps = folder / "music", count(1)
     taken = 0
 
@@ -202,7 +229,11 @@ def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> N
 
     def note_event(name: str, arguments: tuple[Any, ...]) -> None:
         is_change = name in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
-        is_write = name == "open" and str(music) in str(arguments[0]) and arguments[1] not in ("r", "rb", None)
+        is_write = (
+            name == "open"
+            and str(music) in str(arguments[0])
+            and arguments[1] not in ("r", "rb", None)
+        )
         if (is_change and str(music) in str(arguments[0])) or is_write:
             step(f"{name} {arguments[0]}")
 
@@ -211,7 +242,9 @@ def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> N
         with (folder / "taken-up").open("a") as file:
             file.write(f"{album.name}\n")
 
-    rules = AddressRules(ports=frozenset({port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),))
+    rules = AddressRules(
+        ports=frozenset({port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),)
+    )
     settings = DownloadSettings(
         folder=music,
         providers={"archive": f"http://127.0.0.1:{port}/{{album}}.json"},
@@ -230,7 +263,9 @@ def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> N
 
 
 def share_and_die(folder: Path, films: list[tuple[str, str]]) -> None:
-    """Write records to a store in a database, and die when the index was sent to share it, before the commit."""
+    """Write records to a store in a database, and die when the index was sent to share it, before
+    the commit.
+    """
     followed_store.LEAST_SHARED = 0
     spec = PACKAGES.get("anime").spec
     stock = Stock(shelf=EmbeddedShelf.create(folder, spec, model=STOCK_MODEL), spec=spec)

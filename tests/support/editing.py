@@ -61,7 +61,10 @@ class EditBench:
     def state(self) -> dict[RecordId, Record]:
         """Return every record."""
         reader = self.shelf.reader()
-        return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}
+        return {
+            one.id: one
+            for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

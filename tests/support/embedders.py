@@ -17,8 +17,13 @@ WORD_MODEL = ModelId(name="word-hash", dimension=64)
 
 
 def word_vector(text: str, dimension: int) -> Vector:
-    """Return a unit vector that is the same for the same words, and nearer the more words two texts share."""
-    total = sum((_of_word(word, dimension) for word in WORD.findall(text.lower()) or [text]), np.zeros(dimension))
+    """Return a unit vector that is the same for the same words, and nearer the more words two texts
+    share.
+    """
+    total = sum(
+        (_of_word(word, dimension) for word in WORD.findall(text.lower()) or [text]),
+        np.zeros(dimension),
+    )
     return (total / np.linalg.norm(total)).astype(np.float32)
 
 

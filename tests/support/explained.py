@@ -1,4 +1,6 @@
-"""Explanations checked by brute force: against whole answers of the tools, and against scans of whole catalogues."""
+"""Explanations checked by brute force: against whole answers of the tools, and against scans of
+whole catalogues.
+"""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +34,9 @@ Ids = Callable[[Mapping[str, Any]], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchTool:
-    """A search tool as a test calls it: the arguments of all pages, and where its answer has the ids."""
+    """A search tool as a test calls it: the arguments of all pages, and where its answer has the
+    ids.
+    """
 
     name: str
     catalogue: str
@@ -61,7 +65,9 @@ class Counts:
 
 
 def assert_rank(rank: int, scores: NDArray[np.float64], at: int, *, within: float) -> None:
-    """Require that a score has this rank among all; scores that differ by rounding may be in any order."""
+    """Require that a score has this rank among all; scores that differ by rounding may be in any
+    order.
+    """
     better = np.count_nonzero(scores > scores[at] + within)
     no_worse = np.count_nonzero(scores >= scores[at] - within)
     assert better < rank <= no_worse, (rank, better, no_worse)
@@ -78,7 +84,9 @@ class Scanned:
 
 
 class ExplanationCheck:
-    """Draws queries and records, explains them, and compares every statement with a brute-force answer."""
+    """Draws queries and records, explains them, and compares every statement with a brute-force
+    answer.
+    """
 
     def __init__(self, library: Library, tool: SearchTool, *, seed: int = 1) -> None:
         self._library = library
@@ -90,7 +98,9 @@ class ExplanationCheck:
         self.counts = Counts()
 
     def run(self, queries: int, *, each: int) -> Counts:
-        """Check so many queries, each with records that are in its answer and as many that are not."""
+        """Check so many queries, each with records that are in its answer and as many that are
+        not.
+        """
         for _ in range(queries):
             like = self._record(self._chance.choice(self._keys))
             query, more = self._query(like), self._tool.filters(self._chance, like)
@@ -105,11 +115,27 @@ class ExplanationCheck:
 
     def _query(self, record: Record) -> str:
         title = self._view.spec.title_of(record)
-        words = [word for text in record.fields.values() for one in texts_of(text) for word in one.split()]
-        some = self._chance.sample(words, min(len(words), self._chance.randint(1, 5))) if words else []
-        forms = [title, title[:-1] or title, " ".join(some), " ".join(some), f"a story of {' '.join(some[:2])}"]
+        words = [
+            word
+            for text in record.fields.values()
+            for one in texts_of(text)
+            for word in one.split()
+        ]
+        some = (
+            self._chance.sample(words, min(len(words), self._chance.randint(1, 5))) if words else []
+        )
+        forms = [
+            title,
+            title[:-1] or title,
+            " ".join(some),
+            " ".join(some),
+            f"a story of {' '.join(some[:2])}",
+        ]
         drawn = self._chance.choice([*forms, *forms, *FOREIGN, *GIBBERISH])
-        is_ranked = analyse_query(drawn, synonyms={}).terms and not read_question(self._view, drawn, WHOLE).is_list
+        is_ranked = (
+            analyse_query(drawn, synonyms={}).terms
+            and not read_question(self._view, drawn, WHOLE).is_list
+        )
         return drawn if is_ranked else title
 
     def _answer(self, query: str, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +145,9 @@ class ExplanationCheck:
         for page in self._tool.pages:
             if page.get("cursor") and len(ids) < 50:
                 break
-            structured = self._library.structured(self._tool.name, **{"query": query, **more, **page})
+            structured = self._library.structured(
+                self._tool.name, **{"query": query, **more, **page}
+            )
             first = first or structured
             ids += [one for one in self._tool.ids(structured) if one not in ids]
         return {"ids": ids, "evidence": first.get("evidence")}
@@ -130,21 +158,29 @@ class ExplanationCheck:
         shown = self._chance.sample(ids, min(len(ids), each // 2))
         found = self._view.reader.find([*shown], scope=WHOLE)  # type: ignore[list-item]
         yield from (self._record(key) for key in found.values())
-        by_words = self._view.reader.lexical(analyse_query(query, synonyms={}), scope=WHOLE, limit=400).keys.tolist()
+        by_words = self._view.reader.lexical(
+            analyse_query(query, synonyms={}), scope=WHOLE, limit=400
+        ).keys.tolist()
         near = self._chance.sample(by_words, min(len(by_words), each // 4))
         others = [*near, *self._chance.sample(self._keys, min(len(self._keys), 20 * each))]
         records = (self._record(key) for key in others)
-        wanted = (one for one in records if one.id not in ids and self._tool.kind in (None, one.kind))
+        wanted = (
+            one for one in records if one.id not in ids and self._tool.kind in (None, one.kind)
+        )
         for _, record in zip(range(each - len(found)), wanted, strict=False):
             yield record
 
-    def _check(self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]) -> None:
+    def _check(
+        self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]
+    ) -> None:
         question = WhyParams(id=record.id, tool=self._tool.name, arguments={**more, "query": query})
         tools = self._library.gate.toolbox_of(LOCAL_USER).tools.values()
         found = FoundRecord(self._view, record)
         told = explain_call(found, tools, LOCAL_USER, question).model_dump(mode="json")
         place = answer["ids"].index(record.id) + 1 if record.id in answer["ids"] else None
-        assert told["rank"] == place, f"{query!r} {more} {record.id}: said {told['rank']}, is {place}: {told}"
+        assert told["rank"] == place, (
+            f"{query!r} {more} {record.id}: said {told['rank']}, is {place}: {told}"
+        )
         self._check_sums(told)
         self._check_terms(told, record)
         self.counts.pairs += 1
@@ -164,15 +200,26 @@ class ExplanationCheck:
     def _check_terms(self, told: Mapping[str, Any], record: Record) -> None:
         here = set(text_tokens(record, self._view.spec.searched_fields))
         assert told["terms"] == {term: term in here for term in told["terms"]}
-        counted = {part.removeprefix("word:") for part in told["strength"] if part.startswith("word:")}
+        counted = {
+            part.removeprefix("word:") for part in told["strength"] if part.startswith("word:")
+        }
         assert counted <= here
 
     def _check_cut(
-        self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any], told: Mapping[str, Any]
+        self,
+        query: str,
+        more: Mapping[str, Any],
+        record: Record,
+        answer: Mapping[str, Any],
+        told: Mapping[str, Any],
     ) -> None:
-        """Check the reason of a missing record, and the ranks, by scans of every record in scope."""
+        """Check the reason of a missing record, and the ranks, by scans of every record in
+        scope.
+        """
         path = self._path(query, more, record)
-        failed = [one for one in path.scope.all_conditions() if not meets(record, one, self._view.spec)]
+        failed = [
+            one for one in path.scope.all_conditions() if not meets(record, one, self._view.spec)
+        ]
         assert (told["cut"] == "condition") == bool(failed), told
         left = tuple(one for one in path.scope.conditions if one not in failed)
         scope = Scope(conditions=left, visibility=path.scope.visibility)
@@ -180,28 +227,43 @@ class ExplanationCheck:
             self._scanned[scope, record.kind] = self._scan(path, scope)
         scanned = self._scanned[scope, record.kind]
         (key,) = self._view.reader.find([record.id], scope=WHOLE).values()
-        assert key in scanned.keys, "without the conditions that it does not meet, a record is in scope"
+        assert key in scanned.keys, (
+            "without the conditions that it does not meet, a record is in scope"
+        )
         self._check_ranks(told, scanned, scanned.keys.index(key))
         if told["cut"] == "condition":
             shown = list(path.show(scanned.ranked).keys)
-            otherwise = f"be number {shown.index(key) + 1}" if key in shown else "be out all the same: "
-            assert any(one.startswith(f"otherwise it would {otherwise}") for one in told["because"]), told
+            otherwise = (
+                f"be number {shown.index(key) + 1}" if key in shown else "be out all the same: "
+            )
+            assert any(
+                one.startswith(f"otherwise it would {otherwise}") for one in told["because"]
+            ), told
         elif told["cut"]:
             self._check_below(told, record, answer, path.limit)
 
     def _path(self, query: str, more: Mapping[str, Any], record: Record) -> Any:
         (tool,) = [
-            one for one in self._library.gate.toolbox_of(LOCAL_USER).tools.values() if one.name == self._tool.name
+            one
+            for one in self._library.gate.toolbox_of(LOCAL_USER).tools.values()
+            if one.name == self._tool.name
         ]
         assert tool.searches is not None
         return tool.searches(
-            LOCAL_USER, tool.params.model_validate({"query": query, **more}), self._tool.catalogue, record.kind
+            LOCAL_USER,
+            tool.params.model_validate({"query": query, **more}),
+            self._tool.catalogue,
+            record.kind,
         )
 
     def _scan(self, path: Any, scope: Scope) -> Scanned:
         ranked, reader = path.rank(scope), self._view.reader
         keys, query = reader.scan(scope=scope, limit=1_000_000), ranked.trace.query
-        meaning = None if query.vector is None else (reader.vectors(keys) @ query.vector).astype(np.float64)
+        meaning = (
+            None
+            if query.vector is None
+            else (reader.vectors(keys) @ query.vector).astype(np.float64)
+        )
         by_words = reader.term_scores(query.terms, keys).sum(axis=1)
         return Scanned(ranked=ranked, keys=keys, by_words=by_words, by_meaning=meaning)
 
@@ -214,7 +276,9 @@ class ExplanationCheck:
         if scanned.by_meaning is not None:
             assert_rank(told["meaning"]["rank"], scanned.by_meaning, at, within=1e-6)
 
-    def _check_below(self, told: Mapping[str, Any], record: Record, answer: Mapping[str, Any], limit: int) -> None:
+    def _check_below(
+        self, told: Mapping[str, Any], record: Record, answer: Mapping[str, Any], limit: int
+    ) -> None:
         place, shown = told["whole"]["rank"], answer["ids"]
         words, meaning = told["words"]["rank"], told["meaning"]["rank"]
         match told["cut"]:
@@ -235,4 +299,8 @@ class ExplanationCheck:
                 assert any(same_franchise(own, other) for other in works)
             case "tool":
                 because = " ".join(told["because"])
-                assert told["score"] < EVIDENCE_AT or "words of the query" in because or "repeats" in because
+                assert (
+                    told["score"] < EVIDENCE_AT
+                    or "words of the query" in because
+                    or "repeats" in because
+                )

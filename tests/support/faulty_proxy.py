@@ -1,6 +1,8 @@
-"""An HTTP proxy on loopback before a real server, which does to requests what stores and networks do to them.
+"""An HTTP proxy on loopback before a real server, which does to requests what stores and networks
+do to them.
 
-Requests are passed on as they are, signatures included, unless a fault is due. Connections are closed after each.
+Requests are passed on as they are, signatures included, unless a fault is due. Connections are
+closed after each.
 """
 
 import http.client
@@ -99,14 +101,22 @@ class _Handler(BaseHTTPRequestHandler):
             content = answer.read()
         finally:
             upstream.close()
-        headers = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP}
-        size = int(answer.getheader("Content-Length") or len(content)) if self.command == "HEAD" else len(content)
+        headers = {
+            name: value for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP
+        }
+        size = (
+            int(answer.getheader("Content-Length") or len(content))
+            if self.command == "HEAD"
+            else len(content)
+        )
         kept = content[: len(content) // 2] if fault else content
         self._answer(answer.status, kept, headers, size=len(kept) if fault == "short" else size)
         if fault == "partial":
             self._reset()
 
-    def _answer(self, status: int, content: bytes, headers: dict[str, str], *, size: int | None = None) -> None:
+    def _answer(
+        self, status: int, content: bytes, headers: dict[str, str], *, size: int | None = None
+    ) -> None:
         with suppress(ConnectionError):
             self.send_response(status)
             for name, value in headers.items():

@@ -1,6 +1,8 @@
-"""The shared server over tools and resources that are made for tests: `python fixture_server.py`, with STACKROOM_HOME.
+"""The shared server over tools and resources that are made for tests: `python fixture_server.py`,
+with STACKROOM_HOME.
 
-Everything but the tools is as in `stackroom serve --http`: accounts, limits, audit, every transport.
+Everything but the tools is as in `stackroom serve --http`: accounts, limits, audit, every
+transport.
 """
 
 import os
@@ -63,7 +65,9 @@ def counted(name: str, work: Callable[[Params], str]) -> Run:
     return run
 
 
-def tool(name: str, work: Callable[[Params], str] = lambda params: params.text, **changes: Any) -> ToolSpec:
+def tool(
+    name: str, work: Callable[[Params], str] = lambda params: params.text, **changes: Any
+) -> ToolSpec:
     """Declare a tool that needs AccessCatalog and reads, unless it is said otherwise."""
     values = {"action": Action.ACCESS_CATALOG, "cost": Cost.READ, **changes}
     return ToolSpec(
@@ -84,7 +88,9 @@ def resource(action: Action) -> ResourceSpec:
         prefix=prefix,
         action=action,
         entries=lambda _principal: [ResourceEntry(uri=f"{prefix}a", name=f"{action} a")],
-        read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=rest) if rest == "a" else None,
+        read=lambda _principal, rest: (
+            ResourceContent(mime_type="text/plain", text=rest) if rest == "a" else None
+        ),
         template=prefix + "{name}",
         name=str(action),
         description=f"What {action} opens.",
@@ -177,7 +183,12 @@ def main() -> None:
             streams=Streams(settings.server.streams),
             health=Healthy(),
         )
-        serve_http(service, on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True))
+        serve_http(
+            service,
+            on_listening=lambda address: print(
+                f"serving at {address} ", file=sys.stderr, flush=True
+            ),
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""A small server of the XML API of Google Cloud Storage, on loopback: objects in memory, as LanceDB's client uses them.
+"""A small server of the XML API of Google Cloud Storage, on loopback: objects in memory, as
+LanceDB's client uses them.
 
-It has reading with ranges, conditional writing, copying, listing, deleting and uploads in parts. Nothing is signed:
-the client is told so by a key file (`disable_oauth`), which names the server too (`gcs_base_url`).
+It has reading with ranges, conditional writing, copying, listing, deleting and uploads in parts.
+Nothing is signed: the client is told so by a key file (`disable_oauth`), which names the server too
+(`gcs_base_url`).
 """
 
 import hashlib
@@ -63,7 +65,9 @@ class ObjectHandler(BaseHTTPRequestHandler):
         if "/" in name:
             self._send_object(name)
         else:
-            self._reply(200, self._listing(name, query).encode(), {"Content-Type": "application/xml"})
+            self._reply(
+                200, self._listing(name, query).encode(), {"Content-Type": "application/xml"}
+            )
 
     def do_HEAD(self) -> None:
         """Return what is known of an object."""
@@ -99,7 +103,10 @@ class ObjectHandler(BaseHTTPRequestHandler):
             whole = b"".join(parts[number] for number in sorted(parts))
             self.store.put(name, whole, is_new_only=self.headers.get(CREATE_ONLY) == "0")
             tag = escape(self.store.etag(name))
-            body = f"<CompleteMultipartUploadResult {NAMESPACE}><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
+            body = (
+                "<CompleteMultipartUploadResult"
+                f" {NAMESPACE}><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
+            )
         self._reply(200, body.encode(), {"Content-Type": "application/xml"})
 
     def do_DELETE(self) -> None:
@@ -115,7 +122,9 @@ class ObjectHandler(BaseHTTPRequestHandler):
 
     def _target(self) -> tuple[str, dict[str, str]]:
         parts = urlsplit(self.path)
-        query = {key: values[0] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        query = {
+            key: values[0] for key, values in parse_qs(parts.query, keep_blank_values=True).items()
+        }
         return unquote(parts.path).lstrip("/"), query
 
     def _body(self) -> bytes:
@@ -139,7 +148,9 @@ class ObjectHandler(BaseHTTPRequestHandler):
     def _listing(self, bucket: str, query: dict[str, str]) -> str:
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         with self.store.guard:
-            keys = sorted(one.partition("/")[2] for one in self.store.objects if one.startswith(f"{bucket}/"))
+            keys = sorted(
+                one.partition("/")[2] for one in self.store.objects if one.startswith(f"{bucket}/")
+            )
             sizes = {key: len(self.store.objects[f"{bucket}/{key}"]) for key in keys}
         found: list[str] = []
         folders: dict[str, None] = {}
@@ -154,8 +165,13 @@ class ObjectHandler(BaseHTTPRequestHandler):
             f"<ETag>{escape(self.store.etag(f'{bucket}/{key}'))}</ETag><Size>{sizes[key]}</Size></Contents>"
             for key in found
         )
-        inner = "".join(f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders)
-        return f"<ListBucketResult {NAMESPACE}><IsTruncated>false</IsTruncated>{contents}{inner}</ListBucketResult>"
+        inner = "".join(
+            f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders
+        )
+        return (
+            "<ListBucketResult"
+            f" {NAMESPACE}><IsTruncated>false</IsTruncated>{contents}{inner}</ListBucketResult>"
+        )
 
     def _reply(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
@@ -185,12 +201,17 @@ class GcsServer:
         """Write a key file that leads clients to this server, or to a proxy before it."""
         path = folder / f"gcs-{port or self.port}.json"
         known = {"gcs_base_url": f"http://127.0.0.1:{port or self.port}", "disable_oauth": True}
-        path.write_text(json.dumps({**known, "client_email": "", "private_key": "", "private_key_id": ""}))
+        path.write_text(
+            json.dumps({**known, "client_email": "", "private_key": "", "private_key_id": ""})
+        )
         return path
 
     def environment(self, folder: Path, *, port: int | None = None) -> dict[str, str]:
         """Return the environment variables of a client."""
-        return {"GOOGLE_SERVICE_ACCOUNT": str(self.write_key(folder, port=port)), "ALLOW_HTTP": "true"}
+        return {
+            "GOOGLE_SERVICE_ACCOUNT": str(self.write_key(folder, port=port)),
+            "ALLOW_HTTP": "true",
+        }
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""Catalogues whose text is hostile: escape sequences, direction overrides, hidden characters, instructions."""
+"""Catalogues whose text is hostile: escape sequences, direction overrides, hidden characters,
+instructions.
+"""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +28,9 @@ def write_films(folder: Path) -> Path:
     """Write a table of films, with rows that are rejected; the name of the file is hostile too."""
     path = folder / f"films {ESCAPES.replace(chr(0), '')} {INSTRUCTION}.jsonl"
     lines = [json.dumps(row) for row in _rows()]
-    path.write_text("\n".join([*lines, json.dumps({"id": f"x{ESCAPES}", "year": 1990}), "{broken"]), "utf-8")
+    path.write_text(
+        "\n".join([*lines, json.dumps({"id": f"x{ESCAPES}", "year": 1990}), "{broken"]), "utf-8"
+    )
     return path
 
 
@@ -34,7 +38,10 @@ def write_documents(folder: Path) -> Path:
     """Write a folder of documents with hostile names, headings and text."""
     documents = folder / "documents"
     documents.mkdir()
-    text = f"# Lantern {ESCAPES}\n\nThe harbour at night. {INSTRUCTION}.\n\n## {SECRECY}\n\nMore of the lantern.\n"
+    text = (
+        f"# Lantern {ESCAPES}\n\nThe harbour at night. {INSTRUCTION}.\n\n## {SECRECY}\n\nMore of"
+        " the lantern.\n"
+    )
     for number, name in enumerate((f"{INSTRUCTION}", "red\x1b[31m\u202e", "plain")):
         (documents / f"{name} {number}.md").write_text(text, "utf-8")
     return documents
@@ -49,5 +56,7 @@ def _rows() -> Iterator[dict[str, Any]]:
             "genre": GENRES[number % len(GENRES)],
             "tags": [TAGS[number % len(TAGS)], "film"],
             "year": 1980 + number,
-            "description": f"A lantern in the harbour, number {number}. {ESCAPES}{INSTRUCTION}! It rains.",
+            "description": (
+                f"A lantern in the harbour, number {number}. {ESCAPES}{INSTRUCTION}! It rains."
+            ),
         }

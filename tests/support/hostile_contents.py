@@ -1,9 +1,11 @@
-"""Files whose contents want to take all memory, time or disk, and a process that adds each under limits.
+"""Files whose contents want to take all memory, time or disk, and a process that adds each under
+limits.
 
     PYTHONPATH=tests .venv/bin/python -m support.hostile_contents FOLDER
 
-writes every file into the folder, runs `stackroom add` on each in a process of its own, and prints a line of JSON for
-each: how it ended, what it said, and how much memory, processor time and disk it took.
+writes every file into the folder, runs `stackroom add` on each in a process of its own, and prints
+a line of JSON for each: how it ended, what it said, and how much memory, processor time and disk it
+took.
 """
 
 import contextlib
@@ -33,34 +35,49 @@ MOST_MEMORY = 3 << 30
 MOST_CPU_S = 120
 
 XLSX_PARTS = {
-    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default '
-    'Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" '
-    'ContentType="application/xml"/></Types>',
-    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship '
-    'Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="xl/workbook.xml"/></Relationships>',
-    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
-    'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="a" sheetId="1" '
-    'r:id="r1"/></sheets></workbook>',
-    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" '
-    'Target="worksheets/sheet1.xml"/><Relationship Id="r2" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings" '
-    'Target="sharedStrings.xml"/></Relationships>',
+    "[Content_Types].xml": (
+        '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default'
+        ' Extension="rels"'
+        ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default'
+        ' Extension="xml" ContentType="application/xml"/></Types>'
+    ),
+    "_rels/.rels": (
+        "<Relationships"
+        ' xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship'
+        ' Id="r1"'
+        ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"'
+        ' Target="xl/workbook.xml"/></Relationships>'
+    ),
+    "xl/workbook.xml": (
+        '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+        ' xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet'
+        ' name="a" sheetId="1" r:id="r1"/></sheets></workbook>'
+    ),
+    "xl/_rels/workbook.xml.rels": (
+        "<Relationships"
+        ' xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship'
+        ' Id="r1"'
+        ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"'
+        ' Target="worksheets/sheet1.xml"/><Relationship Id="r2"'
+        ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"'
+        ' Target="sharedStrings.xml"/></Relationships>'
+    ),
 }
-SHEET = (
-    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
-)
+SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 ODS = (
     '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
     'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
     'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet><table:table '
     'table:name="a"><table:table-row table:number-rows-repeated="{}"><table:table-cell '
-    'table:number-columns-repeated="{}" office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    'table:number-columns-repeated="{}"'
+    ' office:value-type="string"><text:p>{}</text:p></table:table-cell>'
     "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
 )
-ENDLESS = "CREATE VIEW people AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+ENDLESS = (
+    "CREATE VIEW people AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x"
+    " FROM c"
+)
 
 
 def repeated_deflate(block: bytes, times: int) -> bytes:
@@ -70,14 +87,22 @@ def repeated_deflate(block: bytes, times: int) -> bytes:
     return part * times + packer.flush()
 
 
-def write_zip(path: Path, bomb: str, block: bytes, times: int, parts: dict[str, str], *, stated: int = 0) -> None:
-    """Write an archive with a part that unpacks to many equal blocks; its size is stated as it is, or as less."""
+def write_zip(
+    path: Path, bomb: str, block: bytes, times: int, parts: dict[str, str], *, stated: int = 0
+) -> None:
+    """Write an archive with a part that unpacks to many equal blocks; its size is stated as it is,
+    or as less.
+    """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
             archive.writestr(name, text)
         stream, entry = repeated_deflate(block, times), zipfile.ZipInfo(bomb)
         entry.compress_type, entry.header_offset = zipfile.ZIP_DEFLATED, archive.fp.tell()  # type: ignore[union-attr]
-        entry.CRC, entry.compress_size, entry.file_size = 0, len(stream), stated or len(block) * times
+        entry.CRC, entry.compress_size, entry.file_size = (
+            0,
+            len(stream),
+            stated or len(block) * times,
+        )
         archive.fp.write(entry.FileHeader(zip64=False) + stream)  # type: ignore[union-attr]
         archive.start_dir = archive.fp.tell()  # type: ignore[union-attr]
         archive.filelist.append(entry)
@@ -102,19 +127,27 @@ def sheet_bomb(path: Path) -> None:
 
 def strings_bomb(path: Path) -> None:
     """Shared strings that unpack to two gigabytes, and say they are a few bytes."""
-    parts = {name: text for name, text in _xlsx(SHEET.format("")).items() if "sharedStrings" not in name}
+    parts = {
+        name: text for name, text in _xlsx(SHEET.format("")).items() if "sharedStrings" not in name
+    }
     write_zip(path, "xl/sharedStrings.xml", b"<si><t>x</t></si>" * 60_000, 2_000, parts, stated=900)
 
 
 def far_cell(path: Path) -> None:
     """Two cells, the second in the last row and column of a sheet."""
-    cells = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+    cells = (
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c'
+        ' r="XFD1048576"><v>2</v></c></row>'
+    )
     _write_parts(path, _xlsx(SHEET.format(cells)))
 
 
 def far_row(path: Path) -> None:
     """Two cells, the second so far away that the sheet is just below the limit of cells."""
-    cells = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1000000"><c r="AW1000000"><v>2</v></c></row>'
+    cells = (
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1000000"><c'
+        ' r="AW1000000"><v>2</v></c></row>'
+    )
     _write_parts(path, _xlsx(SHEET.format(cells)))
 
 
@@ -124,12 +157,18 @@ def laughing_sheet(path: Path) -> None:
     _write_parts(path, _xlsx(f'<!DOCTYPE a [<!ENTITY l0 "ha">{LAUGHS}]>{text}'))
 
 
-def repeated_cells(path: Path, *, rows: int = 1_048_576, columns: int = 16_384, text: str = "x") -> None:
+def repeated_cells(
+    path: Path, *, rows: int = 1_048_576, columns: int = 16_384, text: str = "x"
+) -> None:
     """A spreadsheet of one cell, that is repeated in every row and column."""
-    manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    manifest = (
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    )
     kind = "application/vnd.oasis.opendocument.spreadsheet"
     content = ODS.format(rows, columns, text)
-    _write_parts(path, {"mimetype": kind, "META-INF/manifest.xml": manifest, "content.xml": content})
+    _write_parts(
+        path, {"mimetype": kind, "META-INF/manifest.xml": manifest, "content.xml": content}
+    )
 
 
 def repeated_text(path: Path) -> None:
@@ -172,7 +211,9 @@ def many_objects(path: Path) -> None:
 def wide_parquet(path: Path) -> None:
     """Twenty thousand rows of one text of 100 kilobytes, which is in the file once."""
     words = pyarrow.array(["x" * 100_000])
-    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(bytes(20_000), pyarrow.int8()), words)
+    column = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array(bytes(20_000), pyarrow.int8()), words
+    )
     pyarrow.parquet.write_table(pyarrow.table({"name": column}), path, compression="zstd")
 
 
@@ -191,7 +232,10 @@ def huge_cells(path: Path) -> None:
     """Cells that stand for 900 megabytes each, computed by a view."""
     with contextlib.closing(apsw.Connection(str(path))) as db:
         cell = "hex(zeroblob(450000000)) AS text"
-        db.execute(f"CREATE VIEW people AS SELECT 1 AS a, {cell} UNION ALL SELECT 2, {cell} UNION ALL SELECT 3, {cell}")
+        db.execute(
+            f"CREATE VIEW people AS SELECT 1 AS a, {cell} UNION ALL SELECT 2, {cell} UNION ALL"
+            f" SELECT 3, {cell}"
+        )
 
 
 def giant_cell(path: Path) -> None:
@@ -211,7 +255,9 @@ def nothing_but_nuls(path: Path) -> None:
 
 def too_wide(path: Path) -> None:
     """A table of a hundred thousand columns."""
-    path.write_text(",".join(f"c{n}" for n in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n")
+    path.write_text(
+        ",".join(f"c{n}" for n in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n"
+    )
 
 
 def pdf_bomb(folder: Path) -> None:
@@ -276,7 +322,9 @@ CONTENTS: dict[str, Callable[[Path], None]] = {
 
 
 def add_in_process(path: Path, home: Path) -> dict[str, object]:
-    """Run `stackroom add` in a process that is forked from this one; return how it ended and what it took."""
+    """Run `stackroom add` in a process that is forked from this one; return how it ended and what
+    it took.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -325,7 +373,9 @@ def main(folder: Path, names: list[str]) -> None:
         path = folder / "files" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path)
-        print(json.dumps(add_in_process(path, folder / "homes" / name.replace(".", "-"))), flush=True)
+        print(
+            json.dumps(add_in_process(path, folder / "homes" / name.replace(".", "-"))), flush=True
+        )
 
 
 if __name__ == "__main__":

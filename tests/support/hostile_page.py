@@ -7,7 +7,9 @@ CATALOGUE = "traps"
 ELSEWHERE = "http://192.0.2.1"
 """An address that nobody has (RFC 5737): whatever asks for it is noticed."""
 DONE = "window.trapped=true"
-_KEPT = json.loads((Path(__file__).parent.parent / "web" / "traps.json").read_text(encoding="utf-8"))
+_KEPT = json.loads(
+    (Path(__file__).parent.parent / "web" / "traps.json").read_text(encoding="utf-8")
+)
 MARKUP: list[str] = _KEPT["markup"]
 TEXTS: list[str] = [*MARKUP, *_KEPT["others"]]
 """Markup, hidden and reversed letters, and instructions."""

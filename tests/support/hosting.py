@@ -26,21 +26,29 @@ FIXTURE_SERVER = (*SCRIPT, f"import runpy; runpy.run_path({PROGRAM!r}, run_name=
 WHEREVER_KEPT = pytest.mark.parametrize(
     "kept", [None, "postgresql"], ids=["library", "postgresql"], indirect=True, scope="session"
 )
-"""Runs a test on a server whose library has everything, and on one with its accounts and records in PostgreSQL."""
+"""Runs a test on a server whose library has everything, and on one with its accounts and records in
+PostgreSQL.
+"""
 
 
 def address_in(place: str | None, home: Path, database: Callable[[], PostgresServer]) -> str:
-    """Return the address of the accounts for a place; the catalogues of the library are moved there."""
+    """Return the address of the accounts for a place; the catalogues of the library are moved
+    there.
+    """
     if place is None:
         return ""
     server, workshop = database(), Workshop(Settings(home=home))
     for installed in workshop.library.list_installed():
-        move_to_database(workshop, installed.name, server.new_place(), advance=lambda _step, _count: None)
+        move_to_database(
+            workshop, installed.name, server.new_place(), advance=lambda _step, _count: None
+        )
     return server.new_url()
 
 
 class Accounts:
-    """The accounts of a library, changed from this process while a server in another one uses them."""
+    """The accounts of a library, changed from this process while a server in another one uses
+    them.
+    """
 
     def __init__(self, home: Path, url: str = "") -> None:
         self.control = Control.open(Settings(home=home, control=ControlSettings(url=url)))
@@ -49,13 +57,21 @@ class Accounts:
     def user(self, *actions: Action, name: str = "user", roles: Sequence[str] = ()) -> str:
         """Add a user who may do this, and return their name."""
         full = f"{name}-{next(self._numbers)}"
-        self.control.accounts.create_user(LOCAL_USER, full, password=None, roles=roles, grants=actions)
+        self.control.accounts.create_user(
+            LOCAL_USER, full, password=None, roles=roles, grants=actions
+        )
         return full
 
-    def token(self, user: str, *, name: str = "", expires_in: timedelta | None = None, **narrowed: Any) -> str:
+    def token(
+        self, user: str, *, name: str = "", expires_in: timedelta | None = None, **narrowed: Any
+    ) -> str:
         """Make a token for a user, and return its secret."""
         secret, _credential = self.control.credentials.issue_token(
-            LOCAL_USER, user, name=name or f"token {next(self._numbers)}", expires_in=expires_in, **narrowed
+            LOCAL_USER,
+            user,
+            name=name or f"token {next(self._numbers)}",
+            expires_in=expires_in,
+            **narrowed,
         )
         return secret
 
@@ -65,7 +81,9 @@ class Accounts:
 
 
 Kept = Callable[[Path], tuple[Accounts, dict[str, str]]]
-"""Opens the accounts of a library, and returns them with the variables that name them to a server."""
+"""Opens the accounts of a library, and returns them with the variables that name them to a
+server.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,14 @@ from typing import Any
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping, build_mapping
-from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest
+from stackroom.ingest.pipeline import (
+    UNREQUESTED,
+    IngestReport,
+    IngestRequest,
+    Progress,
+    Target,
+    ingest,
+)
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
 from stackroom.sources.port import RowSource, SourceRow
@@ -15,7 +22,9 @@ from support.memory_shelf import MemoryShelf
 
 
 class ListedRows(RowSource):
-    """Implements `RowSource` over a list; it may break down after so many rows, and notes where each reading began."""
+    """Implements `RowSource` over a list; it may break down after so many rows, and notes where
+    each reading began.
+    """
 
     name = "rows.jsonl"
     is_whole = True
@@ -75,7 +84,12 @@ class IngestBench:
         )
 
     def add(
-        self, source: RowSource, *, embed: bool = True, progress: Progress = lambda _report: None, **more: Any
+        self,
+        source: RowSource,
+        *,
+        embed: bool = True,
+        progress: Progress = lambda _report: None,
+        **more: Any,
     ) -> IngestReport:
         """Read a source into the catalogue."""
         return ingest(source, self.target(embed=embed, **more), progress=progress)

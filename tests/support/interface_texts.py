@@ -1,7 +1,7 @@
 """The texts of the page's modules that people read: the keys of every language's file.
 
-Between tags of a template with the tag `html`, and in the attributes that `core/translate.js` knows, every text counts;
-elsewhere those that have the tag `t`, and what `plural` counts.
+Between tags of a template with the tag `html`, and in the attributes that `core/translate.js`
+knows, every text counts; elsewhere those that have the tag `t`, and what `plural` counts.
 """
 
 import re
@@ -20,13 +20,17 @@ VERBATIM = re.compile(r"<(?:code|kbd|pre)\b")
 WORD = re.compile(r"[^\W\d_]{2}")
 SKIPPED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
 REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]+")
-READABLE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z“\x01]{2,}|^[A-Z][a-z]+$|^[A-Z][a-z]+ \x01|^\x01 [a-z]+ \x01$")
+READABLE = re.compile(
+    r"[A-Za-z]{2,}[,;:.]? [A-Za-z“\x01]{2,}|^[A-Z][a-z]+$|^[A-Z][a-z]+ \x01|^\x01 [a-z]+ \x01$"
+)
 LABEL_KEY = re.compile(r"[{,]\s*([A-Z][a-z]+): (?!t`)")
 BEFORE_REGEX = re.compile(r"(?:^|[(,=:\[!&|?{};>]|\breturn)\s*$")
 
 
 def iter_templates(source: str) -> Iterator[tuple[str, str]]:
-    """Yield each template of a module with its tag, its values as holes, those within values too; and quoted texts."""
+    """Yield each template of a module with its tag, its values as holes, those within values too;
+    and quoted texts.
+    """
     stack: list[tuple[str, list[str], int]] = []  # tag, texts, depth of braces
     depth, place = 0, 0
     while place < len(source):
@@ -74,7 +78,9 @@ def iter_keys(source: str) -> Iterator[str]:
         if tag == "t":
             yield text.replace(HOLE, "{}")
         elif tag == "html":
-            yield from (key_of(inner) for before, inner in TEXT.findall(text) if not VERBATIM.match(before))
+            yield from (
+                key_of(inner) for before, inner in TEXT.findall(text) if not VERBATIM.match(before)
+            )
             yield from (key_of(inner) for inner in ATTRIBUTE.findall(text))
     for one, many in PLURAL.findall(source):
         yield f"{{}} {many or one + 's'}"
@@ -90,7 +96,9 @@ def iter_unmarked(source: str) -> Iterator[str]:
 
 
 def list_keys(folder: Path) -> dict[str, str]:
-    """Return the keys of all modules of a page, each with the module that has it first; not of its libraries."""
+    """Return the keys of all modules of a page, each with the module that has it first; not of its
+    libraries.
+    """
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*.js")):
         name = path.relative_to(folder).as_posix()

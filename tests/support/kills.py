@@ -1,7 +1,8 @@
 """Processes that end in the middle of their work.
 
-Each is forked from a process that has loaded the code and runs nothing else, so that a kill costs no start of Python.
-What it runs is a function of a module in `support`, which tells how far it is by `say`.
+Each is forked from a process that has loaded the code and runs nothing else, so that a kill costs
+no start of Python. What it runs is a function of a module in `support`, which tells how far it is
+by `say`.
 """
 
 import multiprocessing
@@ -16,7 +17,9 @@ from typing import Any
 KILLED = 9
 PATIENCE_S = 120.0
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["stackroom.assembly.app", "stackroom.packs.update", "stackroom.jobs.scheduler"])
+CONTEXT.set_forkserver_preload(
+    ["stackroom.assembly.app", "stackroom.packs.update", "stackroom.jobs.scheduler"]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,9 @@ def say(*words: object) -> None:
 
 
 def die_at(target: str, call: int = 1, *, is_before: bool = True) -> None:
-    """Make this process end at a call of a function, such as `os:replace`: before it is done, or after."""
+    """Make this process end at a call of a function, such as `os:replace`: before it is done, or
+    after.
+    """
     owner_name, _, attribute = target.replace(":", ".").rpartition(".")
     owner = pkgutil.resolve_name(owner_name)
     real, numbers = getattr(owner, attribute), count(1)
@@ -84,7 +89,9 @@ class Child:
         return Ended(code=self._process.exitcode, said=self.said)
 
 
-def run_child(work: Callable[..., object], *arguments: Any, kill_after_lines: int | None = None) -> Ended:
+def run_child(
+    work: Callable[..., object], *arguments: Any, kill_after_lines: int | None = None
+) -> Ended:
     """Run a function in a process of its own, to its end or until it has said so much."""
     child = Child(work, *arguments)
     if kill_after_lines is not None:

@@ -1,4 +1,6 @@
-"""Modules that are read when a test first uses them: each process of a run collects all tests; some take seconds."""
+"""Modules that are read when a test first uses them: each process of a run collects all tests; some
+take seconds.
+"""
 
 import importlib
 import importlib.util
@@ -14,7 +16,8 @@ class LateModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # pytest looks for such names in whatever a module of tests has
+        # pytest looks for such names in whatever a module of tests has
+        if attribute.startswith("_"):
             raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)
 

@@ -1,6 +1,8 @@
-"""Processes of `stackroom` that are forked from one that has read its modules, since reading them is most of a start.
+"""Processes of `stackroom` that are forked from one that has read its modules, since reading them
+is most of a start.
 
-What runs in them is `python -m stackroom` or a script, with arguments, environment and standard streams of its own.
+What runs in them is `python -m stackroom` or a script, with arguments, environment and standard
+streams of its own.
 """
 
 import atexit
@@ -26,7 +28,9 @@ import stackroom_catalogues
 
 httpx_transport: Any = importlib.import_module("httpx._transports.default")
 httpx_transport.create_ssl_context = functools.cache(httpx_transport.create_ssl_context)
-"""Each of thousands of clients would read all certificates, which takes longer than most of what they ask for."""
+"""Each of thousands of clients would read all certificates, which takes longer than most of what
+they ask for.
+"""
 
 STACKROOM = (sys.executable, "-m", "stackroom")
 """The command of this tree, whichever is installed."""
@@ -47,10 +51,14 @@ READ_FIRST = (
 """Modules of a server, besides those of the catalogues."""
 LARGEST_REQUEST = 128 * 1024
 READ_AT_START = ("PYTHON", "LD_", "OPENBLAS", "OMP_", "MALLOC_", "COVERAGE")
-"""How variables begin that a process reads before it runs anything: where one differs, it is started from nothing."""
+"""How variables begin that a process reads before it runs anything: where one differs, it is
+started from nothing.
+"""
 
 
-def launch(command: Sequence[str], *, env: Mapping[str, str], text: bool = False, **streams: Any) -> "Started":
+def launch(
+    command: Sequence[str], *, env: Mapping[str, str], text: bool = False, **streams: Any
+) -> "Started":
     """Start a command; one of `stackroom`, or a script, is forked where that is possible."""
     is_ours = tuple(command[:3]) == STACKROOM or tuple(command[:2]) == SCRIPT
     if is_ours and sys.platform == "linux" and read_at_start(env) == read_at_start(os.environ):
@@ -58,7 +66,9 @@ def launch(command: Sequence[str], *, env: Mapping[str, str], text: bool = False
     return subprocess.Popen(command, env=env, text=text, **streams)
 
 
-def run(*arguments: str, environment: Mapping[str, str], timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, environment: Mapping[str, str], timeout_s: float = 300
+) -> subprocess.CompletedProcess[str]:
     """Run a command of `stackroom` to its end."""
     command = [*STACKROOM, *arguments]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -80,18 +90,34 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 class Launched:
     """A process of `stackroom`, with the part of `subprocess.Popen` that tests use."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], *, text: bool, **streams: Any) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        text: bool,
+        **streams: Any,
+    ) -> None:
         self.returncode: int | None = None
         self.stdin: Any = None
         self.stdout: Any = None
         self.stderr: Any = None
-        theirs = [self._connect(name, place, streams.get(name), text) for place, name in enumerate(NAMES)]
+        theirs = [
+            self._connect(name, place, streams.get(name), text) for place, name in enumerate(NAMES)
+        ]
         self._told, telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        request = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
+        request = {
+            "arguments": list(arguments),
+            "environment": dict(environment),
+            "folder": str(Path.cwd()),
+        }
         socket.send_fds(launcher(), [json.dumps(request).encode()], [*theirs, telling.fileno()])
         telling.close()
         for place, number in enumerate(theirs):
-            if number != place and streams.get(NAMES[place]) in (subprocess.PIPE, subprocess.DEVNULL):
+            if number != place and streams.get(NAMES[place]) in (
+                subprocess.PIPE,
+                subprocess.DEVNULL,
+            ):
                 os.close(number)
         self.pid = int(self._told.recv(32))
 
@@ -172,7 +198,9 @@ def launcher() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     command = [sys.executable, "-m", "support.launching", str(theirs.fileno())]
-    process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+    )
     theirs.close()
     atexit.register(process.wait, 60)
     atexit.register(ours.close)
@@ -236,7 +264,8 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     """Run `python -m stackroom`, or a script, in this process."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started the tests in the background
+    # also where a shell started the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for place, number in enumerate(streams):
         os.dup2(number, place)
         os.close(number)

@@ -13,7 +13,13 @@ from typing import Any
 import filelock
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, open_rows, own_recipe, package_recipe
+from stackroom.assembly.build import (
+    add_catalogue,
+    add_sample,
+    open_rows,
+    own_recipe,
+    package_recipe,
+)
 from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
@@ -35,9 +41,11 @@ SHARED_DATA = Path(os.environ.get("STACKROOM_TEST_DATA", REPO.parent / "shared" 
 
 
 def kept_library(name: str, build: Callable[[Path], None]) -> Path:
-    """Return a library that is built once for this state of the sources, and kept in the repository's cache.
+    """Return a library that is built once for this state of the sources, and kept in the
+    repository's cache.
 
-    Embedding takes longer than most test files: processes, and the two parts of a run, share what was built.
+    Embedding takes longer than most test files: processes, and the two parts of a run, share what
+    was built.
     """
     kept = MODEL_CACHE.parent / "samples" / f"{name}-{_digest_of_sources()}"
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +60,9 @@ def kept_library(name: str, build: Callable[[Path], None]) -> Path:
 
 
 def copy_samples(home: Path, *names: str) -> Path:
-    """Give a library samples without vectors, or all of them: copies of what `add_sample` has built once."""
+    """Give a library samples without vectors, or all of them: copies of what `add_sample` has built
+    once.
+    """
     built = kept_library("whole", _build_samples) / "catalogues"
     for name in names or [folder.name for folder in built.iterdir()]:
         shutil.copytree(built / name, home / "catalogues" / name)
@@ -100,24 +110,41 @@ class Shelved:
 def add_package(
     app: App, package: str, source: RowSource | str | Path, *, name: str = "", embed: bool = False
 ) -> IngestReport:
-    """Bring a catalogue of a package up to a source or a location; it has the package's name unless one is given."""
-    rows = open_rows(PACKAGES.get(package), str(source)) if isinstance(source, str | Path) else source
+    """Bring a catalogue of a package up to a source or a location; it has the package's name unless
+    one is given.
+    """
+    rows = (
+        open_rows(PACKAGES.get(package), str(source)) if isinstance(source, str | Path) else source
+    )
     recipe = package_recipe(PACKAGES.get(package))
-    return add_catalogue(app, rows, recipe=recipe, name=name or package, progress=lambda _report: None, embed=embed)
+    return add_catalogue(
+        app, rows, recipe=recipe, name=name or package, progress=lambda _report: None, embed=embed
+    )
 
 
-def add_rows(app: App, path: Path, declaration: str, name: str = "films", *, embed: bool = False) -> IngestReport:
+def add_rows(
+    app: App, path: Path, declaration: str, name: str = "films", *, embed: bool = False
+) -> IngestReport:
     """Build a catalogue of a file's rows by a spec of its own, or bring it up to them."""
     loaded = LoadedSpec(spec=compile_text(declaration, origin=name), declaration=declaration)
     source, recipe = open_rows(None, str(path)), own_recipe(loaded)
-    return add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=embed)
+    return add_catalogue(
+        app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=embed
+    )
 
 
 def make_anime(name: str, **fields: Any) -> Record:
-    """Return a record of the anime catalogue: `name` is its id and, unless given, its title; tags are plain words."""
-    tags = tuple(tag if isinstance(tag, Tag) else Tag("theme", tag) for tag in fields.pop("tags", ()))
+    """Return a record of the anime catalogue: `name` is its id and, unless given, its title; tags
+    are plain words.
+    """
+    tags = tuple(
+        tag if isinstance(tag, Tag) else Tag("theme", tag) for tag in fields.pop("tags", ())
+    )
     values = {"title": name, "type": "TV", "status": "FINISHED", "tags": tags, **fields}
-    return Record(id=RecordId(name), fields={key: value for key, value in values.items() if value not in (None, ())})
+    return Record(
+        id=RecordId(name),
+        fields={key: value for key, value in values.items() if value not in (None, ())},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """A server on loopback that speaks the streams of five model providers, with a scripted model.
 
-A test gives it replies (texts, thoughts, calls of tools, failures); each request takes the next one, in the stream of
-the provider that is asked. Requests that break a documented rule of that provider are refused as the provider would.
+A test gives it replies (texts, thoughts, calls of tools, failures); each request takes the next
+one, in the stream of the provider that is asked. Requests that break a documented rule of that
+provider are refused as the provider would.
 """
 
 import json
@@ -19,7 +20,10 @@ KEY = "key-of-the-test"
 PAUSE_S = 0.01
 LONGEST_HOLD_S = 20
 MODELS: dict[str, Any] = {
-    "anthropic": {"data": [{"id": "claude-test", "display_name": "Claude Test"}], "has_more": False},
+    "anthropic": {
+        "data": [{"id": "claude-test", "display_name": "Claude Test"}],
+        "has_more": False,
+    },
     "openai": {"data": [{"id": "gpt-test"}, {"id": "text-embedding-test"}]},
     "google": {"models": [{"name": "models/gemini-test", "displayName": "Gemini Test"}]},
     "ollama": {"models": [{"name": "llama-test:8b", "details": {"parameter_size": "8B"}}]},
@@ -86,7 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Let pages of every origin in, with the headers that they ask for."""
         self.send_response(204)
         self._allow()
-        self.send_header("Access-Control-Allow-Headers", self.headers.get("Access-Control-Request-Headers", ""))
+        self.send_header(
+            "Access-Control-Allow-Headers", self.headers.get("Access-Control-Request-Headers", "")
+        )
         self.send_header("Access-Control-Allow-Methods", "GET, POST")
         self.end_headers()
 
@@ -104,8 +110,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Give the next reply."""
         provider, protocol = self._provider()
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.model.asked.append(Asked(provider=provider, body=body, headers=dict(self.headers.items())))
-        refusal = protocol.find_refusal(dict(self.headers.items()), KEY) or protocol.find_mistake(self.path, body)
+        self.model.asked.append(
+            Asked(provider=provider, body=body, headers=dict(self.headers.items()))
+        )
+        refusal = protocol.find_refusal(dict(self.headers.items()), KEY) or protocol.find_mistake(
+            self.path, body
+        )
         if refusal is not None:
             self._send_json(*refusal)
         elif not self.model.replies:
@@ -119,7 +129,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, protocol: Protocol, reply: Reply) -> None:
         if reply.status is not None:
-            self._send_json(reply.status, protocol.error(reply.error or "refused", reply), wait=reply.retry_after_s)
+            self._send_json(
+                reply.status,
+                protocol.error(reply.error or "refused", reply),
+                wait=reply.retry_after_s,
+            )
             return
         self.send_response(200)
         self._allow()

@@ -25,7 +25,9 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """One answer of the model; with a status the request is refused, with `fails` the stream has an error in it."""
+    """One answer of the model; with a status the request is refused, with `fails` the stream has an
+    error in it.
+    """
 
     text: str = ""
     thought: str = ""
@@ -35,13 +37,17 @@ class Reply:
     fails: bool = False
     retry_after_s: int | None = None
     short: bool = False
-    """Whether the model reaches its limit of length within the last thing that it says (told by Responses only)."""
+    """Whether the model reaches its limit of length within the last thing that it says (told by
+    Responses only).
+    """
     cut: bool = False
     hold: bool = False
 
 
 def dumped(value: Any) -> str:
-    """Return JSON with letters as they are, so that characters of several bytes are in the stream."""
+    """Return JSON with letters as they are, so that characters of several bytes are in the
+    stream.
+    """
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -98,7 +104,10 @@ class Anthropic(Protocol):
     """Messages."""
 
     def has_key(self, headers: Mapping[str, str], key: str) -> bool:
-        return (headers.get("x-api-key"), headers.get("anthropic-dangerous-direct-browser-access")) == (
+        return (
+            headers.get("x-api-key"),
+            headers.get("anthropic-dangerous-direct-browser-access"),
+        ) == (
             key,
             "true",
         ) and headers.get("anthropic-version") == "2026-10-21"
@@ -109,14 +118,23 @@ class Anthropic(Protocol):
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         if not path.endswith("/v1/messages") or not body.get("stream") or "max_tokens" not in body:
             yield "a streamed request to /v1/messages needs max_tokens"
-        yield from (f"{name} is not supported" for name in ("temperature", "top_p", "top_k") if name in body)
+        yield from (
+            f"{name} is not supported" for name in ("temperature", "top_p", "top_k") if name in body
+        )
         before: list[str] = []
         for message in body["messages"]:
-            results = [block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"]
-            if results != before or [block["type"] for block in message["content"]][: len(results)] != [
-                "tool_result"
-            ] * len(results):
-                yield f"tool_use ids {before} need tool_result blocks right after, and first; found {results}"
+            results = [
+                block["tool_use_id"]
+                for block in message["content"]
+                if block["type"] == "tool_result"
+            ]
+            if results != before or [block["type"] for block in message["content"]][
+                : len(results)
+            ] != ["tool_result"] * len(results):
+                yield (
+                    f"tool_use ids {before} need tool_result blocks right after, and first; found"
+                    f" {results}"
+                )
             yield from (
                 "thinking block without its signature"
                 for block in message["content"]
@@ -134,19 +152,26 @@ class Anthropic(Protocol):
 
     def stream(self, reply: Reply) -> bytes:
         return "".join(
-            f"event: {event['type']}\r\ndata: {dumped(event)}\r\n\r\n" for event in self._events(reply)
+            f"event: {event['type']}\r\ndata: {dumped(event)}\r\n\r\n"
+            for event in self._events(reply)
         ).encode()
 
     def _events(self, reply: Reply) -> Iterator[dict[str, Any]]:
         yield {
             "type": "message_start",
-            "message": {"id": "msg_1", "role": "assistant", "usage": {"input_tokens": 20, "output_tokens": 1}},
+            "message": {
+                "id": "msg_1",
+                "role": "assistant",
+                "usage": {"input_tokens": 20, "output_tokens": 1},
+            },
         }
         yield {"type": "ping"}
         blocks = [*self._spoken(reply), *self._used(reply)]
         for index, (block, deltas) in enumerate(blocks):
             yield {"type": "content_block_start", "index": index, "content_block": block}
-            yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
+            yield from (
+                {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+            )
             if reply.fails:
                 yield self.error(reply.error)
                 return
@@ -162,18 +187,29 @@ class Anthropic(Protocol):
 
     def _spoken(self, reply: Reply) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         if reply.thought:
-            told = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(reply.thought)]
+            told = [
+                {"type": "thinking_delta", "thinking": piece} for piece in pieces(reply.thought)
+            ]
             yield (
                 {"type": "thinking", "thinking": "", "signature": ""},
                 [*told, {"type": "signature_delta", "signature": "signed"}],
             )
         if reply.text:
-            yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(reply.text)]
+            yield (
+                {"type": "text", "text": ""},
+                [{"type": "text_delta", "text": piece} for piece in pieces(reply.text)],
+            )
 
     def _used(self, reply: Reply) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         for number, call in enumerate(reply.calls):
-            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces(written(call))]
-            yield {"type": "tool_use", "id": f"toolu_{number}", "name": call.name, "input": {}}, deltas
+            deltas = [
+                {"type": "input_json_delta", "partial_json": piece}
+                for piece in pieces(written(call))
+            ]
+            yield (
+                {"type": "tool_use", "id": f"toolu_{number}", "name": call.name, "input": {}},
+                deltas,
+            )
 
 
 class OpenAIResponses(Protocol):
@@ -191,7 +227,9 @@ class OpenAIResponses(Protocol):
             or "reasoning.encrypted_content" not in body.get("include", [])
         ):
             yield "a request that is not stored has to include reasoning.encrypted_content"
-        yield from ("strict is missing" for tool in body.get("tools", []) if tool.get("strict") is not False)
+        yield from (
+            "strict is missing" for tool in body.get("tools", []) if tool.get("strict") is not False
+        )
         items = body["input"]
         called = [item["call_id"] for item in items if item.get("type") == "function_call"]
         answered = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
@@ -205,12 +243,17 @@ class OpenAIResponses(Protocol):
         yield from (
             "Item 'rs_1' of type 'reasoning' was provided without its required following item"
             for item, after in pairwise([*items, {}])
-            if item.get("type") == "reasoning" and after.get("type") not in ("message", "function_call")
+            if item.get("type") == "reasoning"
+            and after.get("type") not in ("message", "function_call")
         )
 
     def stream(self, reply: Reply) -> bytes:
-        numbered = ({**event, "sequence_number": number} for number, event in enumerate(self._events(reply)))
-        return "".join(f"event: {event['type']}\ndata: {dumped(event)}\n\n" for event in numbered).encode()
+        numbered = (
+            {**event, "sequence_number": number} for number, event in enumerate(self._events(reply))
+        )
+        return "".join(
+            f"event: {event['type']}\ndata: {dumped(event)}\n\n" for event in numbered
+        ).encode()
 
     def _events(self, reply: Reply) -> Iterator[dict[str, Any]]:
         yield {"type": "response.created", "response": {"id": "resp_1", "output": []}}
@@ -226,13 +269,21 @@ class OpenAIResponses(Protocol):
                 }
                 return
             yield {"type": "response.output_item.done", **place, "item": item}
-        ended: dict[str, Any] = {"output": output, "usage": {"input_tokens": 20, "output_tokens": 7}}
+        ended: dict[str, Any] = {
+            "output": output,
+            "usage": {"input_tokens": 20, "output_tokens": 7},
+        }
         if reply.short:
             output[-1]["status"] = "incomplete"
             ended["incomplete_details"] = {"reason": "max_output_tokens"}
-        yield {"type": f"response.{'incomplete' if reply.short else 'completed'}", "response": ended}
+        yield {
+            "type": f"response.{'incomplete' if reply.short else 'completed'}",
+            "response": ended,
+        }
 
-    def _deltas(self, item: dict[str, Any], reply: Reply, place: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _deltas(
+        self, item: dict[str, Any], reply: Reply, place: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
         if item["type"] == "message":
             yield from (
                 {"type": "response.output_text.delta", **place, "content_index": 0, "delta": piece}
@@ -290,7 +341,11 @@ class ChatCompletions(Protocol):
             else:
                 calls = message.get("tool_calls", [])
                 open_calls = [call["id"] for call in calls]
-                yield from ("arguments must be a JSON object" for call in calls if not _is_object(call["function"]))
+                yield from (
+                    "arguments must be a JSON object"
+                    for call in calls
+                    if not _is_object(call["function"])
+                )
 
     def stream(self, reply: Reply) -> bytes:
         return "".join(f"data: {dumped(chunk)}\n\n" for chunk in self._chunks(reply)).encode() + (
@@ -302,7 +357,10 @@ class ChatCompletions(Protocol):
         yield from self.thoughts(reply)
         yield from (_choice({"content": piece}) for piece in pieces(reply.text))
         if reply.fails:
-            yield {**_choice({"content": ""}, "error"), "error": {"code": 502, "message": reply.error}}
+            yield {
+                **_choice({"content": ""}, "error"),
+                "error": {"code": 502, "message": reply.error},
+            }
             return
         for index, call in enumerate(reply.calls):
             number = {"index": index} if self.numbers_calls else {}
@@ -326,7 +384,9 @@ class ChatCompletions(Protocol):
 
 
 class OpenRouter(ChatCompletions):
-    """Chat Completions with comments in the stream, and details of thoughts that have to come back."""
+    """Chat Completions with comments in the stream, and details of thoughts that have to come
+    back.
+    """
 
     base = "/api/v1"
     numbers_calls = True
@@ -347,10 +407,19 @@ class OpenRouter(ChatCompletions):
         """Yield the chunks of thoughts, with their details in pieces."""
         for piece in pieces(reply.thought):
             yield _choice(
-                {"reasoning": piece, "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": piece}]}
+                {
+                    "reasoning": piece,
+                    "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": piece}],
+                }
             )
         if reply.thought:
-            yield _choice({"reasoning_details": [{"type": "reasoning.text", "index": 0, "signature": "signed"}]})
+            yield _choice(
+                {
+                    "reasoning_details": [
+                        {"type": "reasoning.text", "index": 0, "signature": "signed"}
+                    ]
+                }
+            )
 
 
 def _is_object(function: Mapping[str, Any]) -> bool:
@@ -378,7 +447,11 @@ class Gemini(Protocol):
         return headers.get("x-goog-api-key") == key
 
     def tool_names(self, body: Mapping[str, Any]) -> list[str]:
-        return [tool["name"] for group in body.get("tools", []) for tool in group["functionDeclarations"]]
+        return [
+            tool["name"]
+            for group in body.get("tools", [])
+            for tool in group["functionDeclarations"]
+        ]
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         if not path.endswith(":streamGenerateContent?alt=sse"):
@@ -398,7 +471,9 @@ class Gemini(Protocol):
                 if not isinstance(part.get("functionResponse", {}).get("response", {}), dict)
             )
             yield from (
-                "empty text" for part in content["parts"] if part.get("text") == "" and "thoughtSignature" not in part
+                "empty text"
+                for part in content["parts"]
+                if part.get("text") == "" and "thoughtSignature" not in part
             )
             calls = [part for part in content["parts"] if "functionCall" in part]
             yield from (
@@ -406,11 +481,17 @@ class Gemini(Protocol):
                 for part in calls[:1]
                 if part.get("thoughtSignature") != "signed"
             )
-            called = [(part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls]
+            called = [
+                (part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls
+            ]
 
     def error(self, message: str, reply: Reply | None = None) -> dict[str, Any]:
         wait = reply.retry_after_s if reply else None
-        details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{wait}s"}] if wait else []
+        details = (
+            [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{wait}s"}]
+            if wait
+            else []
+        )
         return {
             "error": {
                 "code": reply.status if reply else 400,
@@ -424,7 +505,9 @@ class Gemini(Protocol):
         return "".join(f"data: {dumped(chunk)}\r\n\r\n" for chunk in self._chunks(reply)).encode()
 
     def _chunks(self, reply: Reply) -> Iterator[dict[str, Any]]:
-        yield from (_candidate([{"text": piece, "thought": True}]) for piece in pieces(reply.thought))
+        yield from (
+            _candidate([{"text": piece, "thought": True}]) for piece in pieces(reply.thought)
+        )
         yield from (_candidate([{"text": piece}]) for piece in pieces(reply.text))
         if reply.fails:
             yield {"error": {"code": 503, "message": reply.error, "status": "UNAVAILABLE"}}
@@ -438,7 +521,11 @@ class Gemini(Protocol):
             yield _candidate(calls)
         yield {
             **_candidate([{"text": ""}], "STOP"),
-            "usageMetadata": {"promptTokenCount": 20, "candidatesTokenCount": 5, "thoughtsTokenCount": 2},
+            "usageMetadata": {
+                "promptTokenCount": 20,
+                "candidatesTokenCount": 5,
+                "thoughtsTokenCount": 2,
+            },
         }
 
 
@@ -479,12 +566,24 @@ class Ollama(Protocol):
             yield {"error": reply.error}
             return
         for call in reply.calls:
-            yield _line(tool_calls=[{"function": {"name": call.name, "arguments": dict(call.args)}}])
-        yield {**_line(), "done": True, "done_reason": "stop", "prompt_eval_count": 20, "eval_count": 7}
+            yield _line(
+                tool_calls=[{"function": {"name": call.name, "arguments": dict(call.args)}}]
+            )
+        yield {
+            **_line(),
+            "done": True,
+            "done_reason": "stop",
+            "prompt_eval_count": 20,
+            "eval_count": 7,
+        }
 
 
 def _line(**message: Any) -> dict[str, Any]:
-    return {"model": "llama-test:8b", "message": {"role": "assistant", "content": "", **message}, "done": False}
+    return {
+        "model": "llama-test:8b",
+        "message": {"role": "assistant", "content": "", **message},
+        "done": False,
+    }
 
 
 PROTOCOLS: Mapping[str, Protocol] = {

@@ -37,7 +37,9 @@ class LoopbackServer:
         self._released = threading.Event()
         self._server = _Listener(("127.0.0.1", self.port), self._handler())
         self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), daemon=True
+        )
         self._thread.start()
 
     def die(self) -> None:
@@ -124,7 +126,9 @@ class _Listener(ThreadingHTTPServer):
 
 @contextmanager
 def running(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """Answer requests by a handler while the block lasts, at a port of loopback that the block gets."""
+    """Answer requests by a handler while the block lasts, at a port of loopback that the block
+    gets.
+    """
     server = _Listener(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
@@ -176,7 +180,9 @@ class FileServer(LoopbackServer):
                 self.do_GET()
 
             def do_GET(self) -> None:
-                owner.requests.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
+                owner.requests.append(
+                    (self.path, {key.lower(): value for key, value in self.headers.items()})
+                )
                 replies = owner.replies.get(self.path)
                 try:
                     if replies:
@@ -207,7 +213,12 @@ class FileServer(LoopbackServer):
                     self.send(206, body[first:], {"ETag": etag, "Content-Range": place})
 
             def send(
-                self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, length: int | None = None
+                self,
+                status: int,
+                body: bytes,
+                headers: Mapping[str, str] | None = None,
+                *,
+                length: int | None = None,
             ) -> None:
                 """Answer, with any length, true or not."""
                 self.send_response(status)
@@ -233,7 +244,9 @@ class FileServer(LoopbackServer):
 
 
 class EmbeddingServer(LoopbackServer):
-    """An OpenAI-compatible embeddings endpoint. `mood` says how it answers; `texts` counts what it answered."""
+    """An OpenAI-compatible embeddings endpoint. `mood` says how it answers; `texts` counts what it
+    answered.
+    """
 
     def __init__(self, model: ModelId = WORD_MODEL) -> None:
         self.model = model
@@ -273,13 +286,20 @@ class EmbeddingServer(LoopbackServer):
             "other form": lambda _texts: (200, b'{"data": [{"vector": 1}]}'),
             "other dimension": lambda texts: self._vectors(texts, self.model.dimension + 1),
             "too few": lambda texts: self._vectors(texts[1:], self.model.dimension),
-            "nan": lambda texts: (200, self._vectors(texts, self.model.dimension)[1].replace(b"0.", b"NaN, 0.", 1)),
+            "nan": lambda texts: (
+                200,
+                self._vectors(texts, self.model.dimension)[1].replace(b"0.", b"NaN, 0.", 1),
+            ),
             "not finite": lambda texts: self._same(texts, 1e999),
             "zero": lambda texts: self._same(texts, 0.0),
             "500": lambda _texts: (500, b"{}"),
         }
         texts: list[str] = body["input"]
-        reply = answers[self.mood](texts) if self.mood in answers else self._vectors(texts, self.model.dimension)
+        reply = (
+            answers[self.mood](texts)
+            if self.mood in answers
+            else self._vectors(texts, self.model.dimension)
+        )
         if self.mood == "well":
             with self._guard:
                 self.texts.update(body["input"])
@@ -297,16 +317,23 @@ class EmbeddingServer(LoopbackServer):
             send(answer[at : at + 1])
 
     def _vectors(self, texts: list[str], dimension: int) -> tuple[int, bytes]:
-        rows = [{"index": i, "embedding": self.vector_of(t, dimension).tolist()} for i, t in enumerate(texts)]
+        rows = [
+            {"index": i, "embedding": self.vector_of(t, dimension).tolist()}
+            for i, t in enumerate(texts)
+        ]
         return 200, json.dumps({"data": rows}).encode()
 
     def _same(self, texts: list[str], number: float) -> tuple[int, bytes]:
-        rows = [{"index": i, "embedding": [number] * self.model.dimension} for i in range(len(texts))]
+        rows = [
+            {"index": i, "embedding": [number] * self.model.dimension} for i in range(len(texts))
+        ]
         return 200, json.dumps({"data": rows}).encode()
 
 
 class RerankServer(LoopbackServer):
-    """A cross-encoder endpoint. `reply` makes the answer from the request's texts; bytes are sent as they are."""
+    """A cross-encoder endpoint. `reply` makes the answer from the request's texts; bytes are sent
+    as they are.
+    """
 
     def __init__(self) -> None:
         self.reply: Callable[[list[str]], Any] = lambda texts: {"results": []}

@@ -104,7 +104,9 @@ class MemoryView:
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         found = {key: self._records[key] for key in sorted(set(keys)) if key in self._records}
-        return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
+        return {
+            key: record for key, record in found.items() if scope.visibility.sees(record.audiences)
+        }
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         wanted = set(ids)
@@ -128,13 +130,22 @@ class MemoryView:
         return [self._records[key].id for key in keys]
 
     def lexical(
-        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+        self,
+        query: TextQuery,
+        *,
+        scope: Scope,
+        limit: int,
+        counted: bool = True,
+        in_names: bool = False,
     ) -> Ranking:
-        """Rank by BM25 over the catch-all and the boosted fields, or over the fields that are searched as names.
+        """Rank by BM25 over the catch-all and the boosted fields, or over the fields that are
+        searched as names.
 
         Statistics are of the whole catalogue.
         """
-        groups: list[tuple[float, Sequence[FieldSpec]]] = [(1.0, (one,)) for one in self.spec.fields_searched_as_names]
+        groups: list[tuple[float, Sequence[FieldSpec]]] = [
+            (1.0, (one,)) for one in self.spec.fields_searched_as_names
+        ]
         if not in_names:
             boosted = [(field.boost, (field,)) for field in self.spec.boosted_fields]
             groups = [(1.0, self.spec.searched_fields), *boosted]
@@ -149,12 +160,17 @@ class MemoryView:
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         keys = self._in_scope(scope)
         texts = [set(text_tokens(self._records[key], self.spec.searched_fields)) for key in keys]
-        sums = {key: sum(w for word, w in words.terms if word in text) for key, text in zip(keys, texts, strict=True)}
+        sums = {
+            key: sum(w for word, w in words.terms if word in text)
+            for key, text in zip(keys, texts, strict=True)
+        }
         some = {key: total for key, total in sums.items() if total}
         return build_ranking(list(some), list(some.values()), limit=limit)
 
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
-        texts = [set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()]
+        texts = [
+            set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()
+        ]
         return [sum(token in text for text in texts) for token in tokens]
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
@@ -172,20 +188,36 @@ class MemoryView:
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
-        return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(len(keys), len(nothing))
+        return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(
+            len(keys), len(nothing)
+        )
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        known = {key: self._digests[key] for key in keys if key in self._digests and key in self._vectors}
-        return {key: Embedding(digest=digest, vector=self._vectors[key]) for key, digest in known.items() if self.model}
+        known = {
+            key: self._digests[key] for key in keys if key in self._digests and key in self._vectors
+        }
+        return {
+            key: Embedding(digest=digest, vector=self._vectors[key])
+            for key, digest in known.items()
+            if self.model
+        }
 
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
-        return {one: self._by_digest[one] for one in digests if one in self._by_digest and self.model}
+        return {
+            one: self._by_digest[one] for one in digests if one in self._by_digest and self.model
+        }
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
-        return [frozenset(term for term, _, _ in entries_of(self._records[key], field)) for key in keys]
+        return [
+            frozenset(term for term, _, _ in entries_of(self._records[key], field)) for key in keys
+        ]
 
-    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
-        return np.array([len(set(terms) & there) for there in self.terms(field, keys)], dtype=np.int64)
+    def count_terms(
+        self, field: str, terms: Iterable[str], keys: Sequence[Key]
+    ) -> NDArray[np.int64]:
+        return np.array(
+            [len(set(terms) & there) for there in self.terms(field, keys)], dtype=np.int64
+        )
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         return np.array([column_number(self._records[key], field, self.spec) for key in keys])
@@ -195,7 +227,11 @@ class MemoryView:
         spellings = name_spellings(text)
         matches = []
         for key in self._in_scope(scope) if spellings else ():
-            names = [spelling for name in self.spec.names_of(self._records[key]) for spelling in name_spellings(name)]
+            names = [
+                spelling
+                for name in self.spec.names_of(self._records[key])
+                for spelling in name_spellings(name)
+            ]
             alike = [fuzz.ratio(wanted, name) / 100 for wanted in spellings for name in names]
             matches.append(TitleMatch(key, max(alike, default=0.0)))
         return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
@@ -207,7 +243,9 @@ class MemoryView:
         require_countable(field, self.spec)
         counts: Counter[tuple[str, str]] = Counter()
         for key in self._in_scope(scope):
-            counts.update((category, value) for _, category, value in entries_of(self._records[key], field))
+            counts.update(
+                (category, value) for _, category, value in entries_of(self._records[key], field)
+            )
         found = [FacetCount(category, value, count) for (category, value), count in counts.items()]
         return sorted(found, key=lambda facet: (-facet.count, facet.category, facet.value))
 
@@ -222,7 +260,9 @@ class MemoryView:
                 having.add((term, key))
         terms = sorted(spellings)
         return Occurrences(
-            values=[min(spellings[term].items(), key=lambda one: (-one[1], one[0]))[0] for term in terms],
+            values=[
+                min(spellings[term].items(), key=lambda one: (-one[1], one[0]))[0] for term in terms
+            ],
             indexes=np.array([terms.index(term) for term, _ in having], dtype=np.int64),
             keys=np.array([key for _, key in having], dtype=np.int64),
         )
@@ -256,7 +296,9 @@ class MemoryView:
         return scores
 
     def _nearest_one(self, vector: Vector, keys: Sequence[Key], limit: int) -> Ranking:
-        return build_ranking(keys, [float(self._vectors[key] @ vector) for key in keys], limit=limit)
+        return build_ranking(
+            keys, [float(self._vectors[key] @ vector) for key in keys], limit=limit
+        )
 
 
 class MemoryShelf:
@@ -340,13 +382,21 @@ class MemoryShelf:
         ]
         return found[:limit]
 
-    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
+    def versions(
+        self, ids: Sequence[RecordId], *, as_of: int | None = None
+    ) -> Mapping[RecordId, int]:
         wanted = set(ids)
-        return {change.id: change.change_no for change in self._changes[:as_of] if change.id in wanted}
+        return {
+            change.id: change.change_no for change in self._changes[:as_of] if change.id in wanted
+        }
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         known = self.versions(ids)
-        return {one: self._records[self._keys[one]] if one in self._keys else None for one in ids if one in known}
+        return {
+            one: self._records[self._keys[one]] if one in self._keys else None
+            for one in ids
+            if one in known
+        }
 
     def publish(self) -> None:
         """Do nothing: there are no indexes."""
@@ -360,20 +410,31 @@ class MemoryShelf:
     def count_unembedded(self) -> int:
         return len(set(self._digests.values()) - set(self._embeddings))
 
-    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
+    def list_unembedded(
+        self, *, within: KeyRange = EVERY_KEY, limit: int
+    ) -> list[tuple[Key, Record]]:
         with self._lock:
             bare = [
                 key
                 for key in sorted(self._records)
-                if within.after < key <= within.until and self._digests.get(key) not in self._embeddings
+                if within.after < key <= within.until
+                and self._digests.get(key) not in self._embeddings
             ]
             return [(key, self._records[key]) for key in bare[:limit]]
 
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+    def add_vectors(
+        self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]
+    ) -> int:
         with self._lock:
-            self._embeddings.update({one: vector for one, vector in vectors.items() if one not in self._embeddings})
+            self._embeddings.update(
+                {one: vector for one, vector in vectors.items() if one not in self._embeddings}
+            )
             keys = {self._keys[one]: digest for one, digest in digests.items() if one in self._keys}
-            same = {key: digest for key, digest in keys.items() if self._digests.get(key, digest) == digest}
+            same = {
+                key: digest
+                for key, digest in keys.items()
+                if self._digests.get(key, digest) == digest
+            }
             self._digests |= same
             self._vector_no += 1
             return len(same)
@@ -389,7 +450,9 @@ class MemoryShelf:
     def publish_vectors(self) -> None:
         """Do nothing: there are no indexes."""
 
-    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
+    def check(
+        self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+    ) -> Iterator[Problem]:
         checkpoint()
         return iter(())
 
@@ -404,7 +467,10 @@ class MemoryShelf:
 
     def describe(self) -> ShelfDescription:
         return ShelfDescription(
-            kind="memory", records=len(self._records), change_no=len(self._changes), model=self.model
+            kind="memory",
+            records=len(self._records),
+            change_no=len(self._changes),
+            model=self.model,
         )
 
     def close(self) -> None:
@@ -421,7 +487,11 @@ class MemoryShelf:
     def _put(self, put: Put, author: Author) -> None:
         if self._is_unchanged(put):
             return
-        if put.embedding is not None and put.embedding.vector is not None and self.model is not None:
+        if (
+            put.embedding is not None
+            and put.embedding.vector is not None
+            and self.model is not None
+        ):
             self._embeddings.setdefault(put.embedding.digest, put.embedding.vector)
         key = self._keys.get(put.record.id)
         before = self._records[key] if key is not None else None
@@ -442,7 +512,9 @@ class MemoryShelf:
         self._digests.pop(key, None)
         self._log(change.id, author, before=before, after=None)
 
-    def _log(self, record_id: RecordId, author: Author, *, before: Record | None, after: Record | None) -> None:
+    def _log(
+        self, record_id: RecordId, author: Author, *, before: Record | None, after: Record | None
+    ) -> None:
         op = Op.INSERT if before is None else Op.UPDATE
         self._changes.append(
             PastChange(

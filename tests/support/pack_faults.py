@@ -1,8 +1,10 @@
-"""Damage to packs: flipped bits and lost ends at random places over all files, each of which has to be found.
+"""Damage to packs: flipped bits and lost ends at random places over all files, each of which has to
+be found.
 
     python -m support.pack_faults [FOLDER] --flips 1000 --truncations 200
 
-FOLDER is an unsigned pack; a copy of it is damaged, one place at a time. Without one, a small pack is made.
+FOLDER is an unsigned pack; a copy of it is damaged, one place at a time. Without one, a small pack
+is made.
 """
 
 import argparse
@@ -35,13 +37,22 @@ def is_whole(folder: Path) -> bool:
     return next(iter(check_pack(folder)), None) is None
 
 
-def damage_everywhere(folder: Path, *, flips: int, truncations: int, seed: int, check: Check = is_whole) -> Faults:
+def damage_everywhere(
+    folder: Path, *, flips: int, truncations: int, seed: int, check: Check = is_whole
+) -> Faults:
     """Damage a pack many times, one place at a time, and return what was not found."""
     chosen, faults = random.Random(seed), Faults()
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     for _ in range(flips):
         path, place = _place_in(files, chosen)
-        _try(folder, path, f"bit {place % 8} of byte {place // 8}", _flipped(path, place), check, faults)
+        _try(
+            folder,
+            path,
+            f"bit {place % 8} of byte {place // 8}",
+            _flipped(path, place),
+            check,
+            faults,
+        )
     for _ in range(truncations):
         path, place = _place_in(files, chosen)
         _try(folder, path, f"cut at {place // 8}", path.read_bytes()[: place // 8], check, faults)
@@ -84,13 +95,20 @@ def make_pack(folder: Path) -> None:
     """Write a pack of a few hundred records with vectors."""
     loaded = PACKAGES.get("anime").loaded
     shelved = Shelved(spec=loaded.spec)
-    shelved.put(*(make_anime(f"Title {number}", synopsis=f"Story {number}, told again.") for number in range(300)))
+    shelved.put(
+        *(
+            make_anime(f"Title {number}", synopsis=f"Story {number}, told again.")
+            for number in range(300)
+        )
+    )
     build_pack(shelved.shelf.reader(), PackLabel(catalogue="anime", loaded=loaded), folder)
 
 
 def main() -> None:
     """Damage a pack as often as the arguments say."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--truncations", type=int, default=200)
@@ -104,7 +122,9 @@ def main() -> None:
             shutil.copytree(asked.folder, copy)
         if not is_whole(copy):
             raise SystemExit(f"{asked.folder} is not whole to begin with")
-        found = damage_everywhere(copy, flips=asked.flips, truncations=asked.truncations, seed=asked.seed)
+        found = damage_everywhere(
+            copy, flips=asked.flips, truncations=asked.truncations, seed=asked.seed
+        )
     print(f"{found.tried} damaged, {len(found.missed)} not found")
     print("\n".join(found.missed))
     raise SystemExit(bool(found.missed))

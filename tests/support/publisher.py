@@ -1,4 +1,5 @@
-"""A publisher of releases for tests: versions of an invented catalogue, in a folder that is a place.
+"""A publisher of releases for tests: versions of an invented catalogue, in a folder that is a
+place.
 
 Every record of a version names the version, so that an answer of two versions at once is seen.
 """
@@ -43,7 +44,18 @@ version = { type = "text", filter = "equals" }
 [embed]
 template = "{title}. {story}"
 """
-WORDS = ("amber", "bright", "calm", "distant", "eastern", "faint", "golden", "hidden", "icy", "jagged")
+WORDS = (
+    "amber",
+    "bright",
+    "calm",
+    "distant",
+    "eastern",
+    "faint",
+    "golden",
+    "hidden",
+    "icy",
+    "jagged",
+)
 
 
 def make_star(number: int, version: str, **fields: Any) -> Record:
@@ -67,7 +79,9 @@ def make_stars(count: int, version: str) -> dict[RecordId, Record]:
 
 @dataclass(kw_only=True)
 class Publisher:
-    """Publishes versions of a catalogue into a folder, with an index in the layout of GitHub's releases."""
+    """Publishes versions of a catalogue into a folder, with an index in the layout of GitHub's
+    releases.
+    """
 
     folder: Path
     packs: Path
@@ -78,8 +92,12 @@ class Publisher:
     index: list[dict[str, Any]] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
 
-    def publish(self, version: str, records: Iterable[Record], *, has_patches: bool = True, **label: Any) -> Manifest:
-        """Build the pack of a version, and add it as a release, with patches from the one before."""
+    def publish(
+        self, version: str, records: Iterable[Record], *, has_patches: bool = True, **label: Any
+    ) -> Manifest:
+        """Build the pack of a version, and add it as a release, with patches from the one
+        before.
+        """
         manifest = self.build(version, records, **label)
         self.add_release(version, manifest, has_patches=has_patches)
         return manifest
@@ -87,7 +105,9 @@ class Publisher:
     def build(self, version: str, records: Iterable[Record], **label: Any) -> Manifest:
         """Build the pack of a version in a folder of its own."""
         loaded = LoadedSpec(spec=compile_text(self.spec, origin="a test"), declaration=self.spec)
-        told = PackLabel(catalogue=self.name, loaded=loaded, version=version, calibration=_calibration(), **label)
+        told = PackLabel(
+            catalogue=self.name, loaded=loaded, version=version, calibration=_calibration(), **label
+        )
         return build_pack(self._shelved(loaded, records).reader(), told, self.packs / version)
 
     def _shelved(self, loaded: LoadedSpec, records: Iterable[Record]) -> MemoryShelf:
@@ -103,7 +123,12 @@ class Publisher:
         return Put(record=record, embedding=Embedding(digest=digest, vector=vector))
 
     def add_release(
-        self, tag: str, manifest: Manifest, *, files: Mapping[str, bytes] | None = None, has_patches: bool = False
+        self,
+        tag: str,
+        manifest: Manifest,
+        *,
+        files: Mapping[str, bytes] | None = None,
+        has_patches: bool = False,
     ) -> None:
         """Write the files of a release, and put it at the head of the index."""
         release = self.folder / tag
@@ -118,7 +143,9 @@ class Publisher:
             self._add_patches(release, manifest)
         self.versions.append(manifest.version)
         assets = [_asset(path, tag) for path in sorted(release.iterdir())]
-        self.index.insert(0, {"tag_name": tag, "name": tag, "draft": False, "prerelease": False, "assets": assets})
+        self.index.insert(
+            0, {"tag_name": tag, "name": tag, "draft": False, "prerelease": False, "assets": assets}
+        )
         self.write_index()
 
     def _add_patches(self, release: Path, manifest: Manifest) -> None:
@@ -143,7 +170,11 @@ def _vector_of(text: str, dimension: int) -> Vector:
 
 
 def _asset(path: Path, tag: str) -> dict[str, Any]:
-    return {"name": path.name, "size": path.stat().st_size, "browser_download_url": f"{tag}/{path.name}"}
+    return {
+        "name": path.name,
+        "size": path.stat().st_size,
+        "browser_download_url": f"{tag}/{path.name}",
+    }
 
 
 def _calibration() -> PackCalibration:

@@ -1,10 +1,10 @@
 """A pytest plugin: with STACKROOM_QUICK=1, only the tests of what has changed are collected.
 
-Changed is what differs from the commit in STACKROOM_BASE (else from where the branch left main, or the last commit),
-committed or not. A test file is chosen if it has changed, if it imports a changed module, or if it imports one that
-imports a changed module: further away, nearly everything imports everything. A string that names a module counts as an
-import, also in a table beside it, since commands are loaded by name; so does the place of a test file, which mirrors
-that of its module.
+Changed is what differs from the commit in STACKROOM_BASE (else from where the branch left main, or
+the last commit), committed or not. A test file is chosen if it has changed, if it imports a changed
+module, or if it imports one that imports a changed module: further away, nearly everything imports
+everything. A string that names a module counts as an import, also in a table beside it, since
+commands are loaded by name; so does the place of a test file, which mirrors that of its module.
 """
 
 import os
@@ -26,7 +26,9 @@ FROM = re.compile(r"^\s*from ([\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 def list_changed(repo: Path, base: str | None = None) -> set[Path]:
     """Return the files that differ from the base, and those that git does not know yet."""
     base = base or os.environ.get("STACKROOM_BASE") or _find_base(repo)
-    named = _git(repo, "diff", "--name-only", base) + _git(repo, "ls-files", "--others", "--exclude-standard")
+    named = _git(repo, "diff", "--name-only", base) + _git(
+        repo, "ls-files", "--others", "--exclude-standard"
+    )
     return {repo / name for name in named}
 
 
@@ -38,9 +40,17 @@ def choose_tests(repo: Path, changed: set[Path]) -> set[Path]:
     imports = {name: _imported(name, path, modules) for name, path in modules.items()}
     for _ in range(DISTANCE):
         near |= {name for name, imported in imports.items() if imported & near}
-    tests = {modules[name] for name in near if name in modules and modules[name].name.startswith("test_")}
-    shared = {path.parent for path in changed if path.name == "conftest.py" and path.parent != repo / "tests"}
-    return tests | {path for path in names if path.name.startswith("test_") and shared & set(path.parents)}
+    tests = {
+        modules[name] for name in near if name in modules and modules[name].name.startswith("test_")
+    }
+    shared = {
+        path.parent
+        for path in changed
+        if path.name == "conftest.py" and path.parent != repo / "tests"
+    }
+    return tests | {
+        path for path in names if path.name.startswith("test_") and shared & set(path.parents)
+    }
 
 
 def _find_base(repo: Path) -> str:
@@ -50,7 +60,9 @@ def _find_base(repo: Path) -> str:
 
 
 def _git(repo: Path, *arguments: str) -> list[str]:
-    done = subprocess.run(["git", *arguments], cwd=repo, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *arguments], cwd=repo, capture_output=True, text=True, check=False
+    )
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 

@@ -1,8 +1,9 @@
-"""Installations and updates that are killed at every step: `python -m support.release_kills [KILLS [FIRST LAST]]`.
+"""Installations and updates that are killed at every step: `python -m support.release_kills [KILLS
+[FIRST LAST]]`.
 
-A step is a function of the code at which a process ends at once, before or after the call, at one of its calls. After
-each kill the library is opened as a server would, which must find the former version or the new one, whole; then the
-same command is run to its end.
+A step is a function of the code at which a process ends at once, before or after the call, at one
+of its calls. After each kill the library is opened as a server would, which must find the former
+version or the new one, whole; then the same command is run to its end.
 """
 
 import random
@@ -40,10 +41,14 @@ class Step:
 
 
 def _steps(prefix: str, *named: tuple[str, str, int]) -> tuple[Step, ...]:
-    return tuple(Step(name=name, target=f"{prefix}.{target}", calls=calls) for name, target, calls in named)
+    return tuple(
+        Step(name=name, target=f"{prefix}.{target}", calls=calls) for name, target, calls in named
+    )
 
 
-READ_INDEX = _steps("stackroom.packs", ("the index of releases is read", "places:FolderPlace.list_releases", 1))
+READ_INDEX = _steps(
+    "stackroom.packs", ("the index of releases is read", "places:FolderPlace.list_releases", 1)
+)
 SETTLING = _steps(
     "stackroom.packs.installed:InstalledPack",
     ("the files of the release are brought up to the store", "settle", 1),
@@ -98,7 +103,9 @@ UPDATE_STEPS = (
 ANYTIME = Step(name="any moment", target="")
 
 
-def do_and_die(target: str, call: int, is_before: bool, work: Callable[..., object], *arguments: Any) -> None:
+def do_and_die(
+    target: str, call: int, is_before: bool, work: Callable[..., object], *arguments: Any
+) -> None:
     """Do something in a process that ends at a call of a function."""
     die_at(target, call, is_before=is_before)
     work(*arguments)
@@ -110,7 +117,9 @@ def opened(home: Path) -> closing[App]:
 
 
 def versions_in(home: Path, stars: int = STARS) -> set[str]:
-    """Return the versions that the records of the catalogue name; none where it is not installed."""
+    """Return the versions that the records of the catalogue name; none where it is not
+    installed.
+    """
     with opened(home) as app:
         if app.library.find_installed(NAME) is None:
             return set()
@@ -126,7 +135,8 @@ def require_whole(home: Path, version: str, stars: int = STARS) -> None:
     assert versions_in(home, stars) == {version}
     with opened(home) as app:
         found = check_catalogue(app.open_catalogue(NAME))
-        problems = [str(problem) for problem in found if problem.part != VECTORS_PART]  # its model is the tests' own
+        # its model is the tests' own
+        problems = [str(problem) for problem in found if problem.part != VECTORS_PART]
         pack = InstalledPack(app.library.get_installed(NAME).folder / "pack")
         manifest = pack.find_manifest()
         assert manifest is not None
@@ -200,7 +210,9 @@ class Killings:
         return self.updated
 
     def kill_update(self, step: Step, times: int) -> None:
-        """Kill the update to the newest release at a step, several times; each is finished and taken back."""
+        """Kill the update to the newest release at a step, several times; each is finished and
+        taken back.
+        """
         home = self.updatable()
         former, version = self.publisher.versions[-2:]
         for _ in range(times):
@@ -234,7 +246,9 @@ def main(times: int, first: int, last: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         killings = Killings(folder=Path(folder), drawn=random.Random(first))
         for action, step in steps[first:last]:
-            killings.kill_install(step, times) if action == "install" else killings.kill_update(step, times)
+            killings.kill_install(step, times) if action == "install" else killings.kill_update(
+                step, times
+            )
             print(f"{action}, {step.name}: {times} times", flush=True)
         print(
             f"{killings.kills} kills, {killings.finished} runs that were done before the step: "

@@ -1,7 +1,8 @@
 """Releases that are swapped in under load: `python -m support.release_swaps [SWAPS]`.
 
-A library is served in this process, and updated by another, over and over, between two versions whose records all name
-their version. Meanwhile it is asked many times a second; each answer must come, and be of one version.
+A library is served in this process, and updated by another, over and over, between two versions
+whose records all name their version. Meanwhile it is asked many times a second; each answer must
+come, and be of one version.
 """
 
 import multiprocessing
@@ -70,7 +71,9 @@ def swap(home: Path, times: int) -> None:
 
 
 def run_swaps(folder: Path, swaps: int, *, per_s: float = QUERIES_PER_S) -> Load:
-    """Swap releases so many times while a library is asked, and return what the answers were like."""
+    """Swap releases so many times while a library is asked, and return what the answers were
+    like.
+    """
     publisher = new_publisher(folder)
     publisher.publish(OLD, make_stars(STARS, OLD).values())
     home = folder / "home"
@@ -97,9 +100,10 @@ def main(swaps: int = 100) -> None:
         load = run_swaps(Path(folder), swaps)
     slowest = sorted(load.took_s)
     print(
-        f"{swaps} swaps, {load.asked} queries, {len(load.failed)} failed, {len(load.mixed)} mixed, "
-        f"{len(load.seen) - 1} changes of version seen, p50 {slowest[len(slowest) // 2] * 1000:.1f} ms, "
-        f"p99 {slowest[int(len(slowest) * 0.99)] * 1000:.1f} ms"
+        f"{swaps} swaps, {load.asked} queries, {len(load.failed)} failed, {len(load.mixed)} mixed,"
+        f" {len(load.seen) - 1} changes of version seen, p50"
+        f" {slowest[len(slowest) // 2] * 1000:.1f} ms, p99"
+        f" {slowest[int(len(slowest) * 0.99)] * 1000:.1f} ms"
     )
     assert not load.failed, load.failed[:3]
     assert not load.mixed, load.mixed[:3]

@@ -43,15 +43,20 @@ def remove(app: App, *ids: str, name: str = NAME) -> None:
 
 
 def state_of(home: Path) -> dict[str, bytes | int]:
-    """Return all that a library has on disk but locks, to be compared: nothing may change where something is refused.
+    """Return all that a library has on disk but locks, to be compared: nothing may change where
+    something is refused.
 
     The file of a store is compared by its size: reading it may change its header.
     """
     files = [
-        path for path in sorted(home.rglob("*")) if path.is_file() and not path.name.endswith(("lock", "-shm", "-wal"))
+        path
+        for path in sorted(home.rglob("*"))
+        if path.is_file() and not path.name.endswith(("lock", "-shm", "-wal"))
     ]
     return {
-        str(path.relative_to(home)): path.stat().st_size if path.suffix == ".sqlite" else path.read_bytes()
+        str(path.relative_to(home)): path.stat().st_size
+        if path.suffix == ".sqlite"
+        else path.read_bytes()
         for path in files
     }
 

@@ -1,13 +1,22 @@
-"""A plain model of who may do and see what, written from the documentation not from the code that it is held against.
+"""A plain model of who may do and see what, written from the documentation not from the code that
+it is held against.
 
-Everything is a set of words in memory; an action either happens or is refused, and nothing tells why.
+Everything is a set of words in memory; an action either happens or is refused, and nothing tells
+why.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 PERMISSIONS = frozenset(
-    {"AccessCatalog", "EditCatalog", "ManagePermissions", "ViewAnalytics", "RequestContent", "ServerAdmin"}
+    {
+        "AccessCatalog",
+        "EditCatalog",
+        "ManagePermissions",
+        "ViewAnalytics",
+        "RequestContent",
+        "ServerAdmin",
+    }
 )
 CATALOGUES = ("anime", "diary", "handbook", "letters", "music")
 BUILT_IN = {
@@ -47,7 +56,9 @@ class Can:
     does: frozenset[str]
     sees: frozenset[str]
     only: frozenset[str] | None = None
-    """The catalogues that they are confined to, by their pass, their list and those of their roles."""
+    """The catalogues that they are confined to, by their pass, their list and those of their
+    roles.
+    """
 
     def has(self, other: "Can") -> bool:
         return other.does <= self.does and other.sees <= self.sees
@@ -71,7 +82,10 @@ class RightsModel:
 
     def copy(self) -> "RightsModel":
         return RightsModel(
-            {name: replace(one, roles={*one.roles}, granted={*one.granted}) for name, one in self.accounts.items()},
+            {
+                name: replace(one, roles={*one.roles}, granted={*one.granted})
+                for name, one in self.accounts.items()
+            },
             dict(self.roles),
             dict(self.lists),
             {name: ({*users}, {*roles}) for name, (users, roles) in self.restricted.items()},
@@ -82,16 +96,23 @@ class RightsModel:
         account = self.accounts[name]
         return frozenset(account.granted).union(*(self.roles[role] for role in account.roles))
 
-    def can(self, name: str, scopes: frozenset[str] | None = None, only: frozenset[str] | None = None) -> Can:
+    def can(
+        self, name: str, scopes: frozenset[str] | None = None, only: frozenset[str] | None = None
+    ) -> Can:
         """Return what a user may do and see, by a pass that is narrowed like this."""
         does = self.does(name) if scopes is None else self.does(name) & scopes
         listed = self.only(name)
         both = only if listed is None else listed if only is None else only & listed
-        sees = frozenset(one for one in CATALOGUES if self._is_open(one, name, does) and (both is None or one in both))
+        sees = frozenset(
+            one
+            for one in CATALOGUES
+            if self._is_open(one, name, does) and (both is None or one in both)
+        )
         return Can(does, sees, both)
 
     def only(self, name: str) -> frozenset[str] | None:
-        """Return the catalogues of a user's lists: those of the roles add up, where each has one, and the own narrows.
+        """Return the catalogues of a user's lists: those of the roles add up, where each has one,
+        and the own narrows.
 
         A role without a list has no limit.
         """
@@ -116,20 +137,28 @@ class RightsModel:
         return self.can(one.owner, one.scopes, one.only)
 
     def opened_by(self, roles: Iterable[str]) -> frozenset[str]:
-        return frozenset(one for one, (_, allowed) in self.restricted.items() if allowed & set(roles))
+        return frozenset(
+            one for one, (_, allowed) in self.restricted.items() if allowed & set(roles)
+        )
 
     def gives(self, roles: Iterable[str], besides: Iterable[str] = ()) -> Can | None:
-        """Return what roles give, None where one of them does not exist; open catalogues are everybody's anyway."""
+        """Return what roles give, None where one of them does not exist; open catalogues are
+        everybody's anyway.
+        """
         names = set(roles)
         if not names <= self.roles.keys():
             return None
-        return Can(frozenset(besides).union(*(self.roles[name] for name in names)), self.opened_by(names))
+        return Can(
+            frozenset(besides).union(*(self.roles[name] for name in names)), self.opened_by(names)
+        )
 
     def may_change(self, actor: Can, name: str) -> bool:
         return actor.manages and name in self.accounts and actor.has(self.reach(name))
 
     def has_admin(self) -> bool:
-        """Tell whether somebody enabled may do everything, and is not confined: others manage nobody."""
+        """Tell whether somebody enabled may do everything, and is not confined: others manage
+        nobody.
+        """
         return any(
             self.does(name) == PERMISSIONS and not one.disabled and self.only(name) is None
             for name, one in self.accounts.items()

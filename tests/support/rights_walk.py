@@ -1,8 +1,10 @@
-"""A random walk of admin actions through the real accounts, beside the plain model of `rights_model`.
+"""A random walk of admin actions through the real accounts, beside the plain model of
+`rights_model`.
 
-Random actors, each with a session or token of theirs, or the operator at the machine, do random things to users, roles,
-permissions, tokens, passwords and restrictions. Each must be taken or refused as in the model; nobody may end up with
-more than the actor had; and every few actions everybody's rights over every catalogue are compared. Run it longer:
+Random actors, each with a session or token of theirs, or the operator at the machine, do random
+things to users, roles, permissions, tokens, passwords and restrictions. Each must be taken or
+refused as in the model; nobody may end up with more than the actor had; and every few actions
+everybody's rights over every catalogue are compared. Run it longer:
 
     PYTHONPATH=tests .venv/bin/python -m support.rights_walk 10000 1 2 3
 """
@@ -37,7 +39,9 @@ COMPARED_EVERY = 10
 
 
 class RightsWalk:
-    """Takes steps in the real accounts and in the model, and raises AssertionError where they differ."""
+    """Takes steps in the real accounts and in the model, and raises AssertionError where they
+    differ.
+    """
 
     def __init__(self, database: ControlDatabase, seed: int) -> None:
         self.counts: Counter[str] = Counter()
@@ -47,7 +51,9 @@ class RightsWalk:
         self._credentials = Credentials(database)
         self._access = CatalogueAccess(database)
         self._identities = IdentityCache(database, default_quotas=USUAL)
-        self._gate = Gate(Toolbox(users_tools(Control.over(database, quotas=USUAL), lambda: CATALOGUES)))
+        self._gate = Gate(
+            Toolbox(users_tools(Control.over(database, quotas=USUAL), lambda: CATALOGUES))
+        )
         self._model = RightsModel()
         self._secrets: dict[str, str] = {}
         """Credential id → secret."""
@@ -67,7 +73,10 @@ class RightsWalk:
         step = self._chance.choice(STEPS)
         before, can = self._model.copy(), self._can
         is_expected, is_done = step(self)
-        told = f"{step.__name__} by {self._actor_name or 'the operator'}: expected {is_expected}, done {is_done}"
+        told = (
+            f"{step.__name__} by {self._actor_name or 'the operator'}: expected {is_expected}, done"
+            f" {is_done}"
+        )
         assert is_expected == is_done, told
         self.counts["taken" if is_done else "refused"] += 1
         if not is_done:
@@ -80,7 +89,13 @@ class RightsWalk:
         model = self._model
         users, _ = self._accounts.list_users(limit=1000)
         real = {
-            one.name: (set(one.roles), set(one.granted), one.disabled, one.has_password, one.catalogues)
+            one.name: (
+                set(one.roles),
+                set(one.granted),
+                one.disabled,
+                one.has_password,
+                one.catalogues,
+            )
             for one in users
         }
         assert real == {
@@ -89,9 +104,13 @@ class RightsWalk:
         }
         roles = self._accounts.list_roles()
         assert {role.name: role.actions for role in roles} == model.roles
-        assert {role.name: role.catalogues for role in roles if role.catalogues is not None} == model.lists
+        assert {
+            role.name: role.catalogues for role in roles if role.catalogues is not None
+        } == model.lists
         restrictions = self._access.list_restrictions()
-        assert {name: (set(one.users), set(one.roles)) for name, one in restrictions.items()} == model.restricted
+        assert {
+            name: (set(one.users), set(one.roles)) for name, one in restrictions.items()
+        } == model.restricted
         with self._database.read() as connection:
             rights = load_rights(connection, USUAL)
         for user in users:
@@ -100,7 +119,9 @@ class RightsWalk:
         self.counts["comparisons"] += 1
 
     def _compare_passes(self) -> None:
-        """Compare what every pass allows, as an open stream asks for it; and of a few, as a new request does."""
+        """Compare what every pass allows, as an open stream asks for it; and of a few, as a new
+        request does.
+        """
         held = list(self._held.values())
         found = dict(zip(self._held, self._identities.current(held), strict=True))
         for key in self._chance.sample(sorted(found), min(3, len(found))):
@@ -114,8 +135,13 @@ class RightsWalk:
                 self._model.passes.pop(key, None)
 
     def _prepare(self) -> None:
-        """Begin with managers from whom catalogues are hidden that a role and a user of theirs to manage would open."""
-        for role, does in (("manager", {"AccessCatalog", "ManagePermissions"}), ("staff", {"AccessCatalog"})):
+        """Begin with managers from whom catalogues are hidden that a role and a user of theirs to
+        manage would open.
+        """
+        for role, does in (
+            ("manager", {"AccessCatalog", "ManagePermissions"}),
+            ("staff", {"AccessCatalog"}),
+        ):
             self._accounts.create_role(LOCAL_USER, role, [Action(one) for one in does], None)
             self._model.roles[role] = frozenset(does)
         for name, roles, grants in (
@@ -140,11 +166,18 @@ class RightsWalk:
     def _choose_actor(self) -> None:
         valid = [key for key in self._model.passes if self._model.can_by(key) is not None]
         if not valid or self._chance.random() < 0.25:
-            self._actor_name, self._actor_pass, self._actor, self._can = "", "", LOCAL_USER, OPERATOR
+            self._actor_name, self._actor_pass, self._actor, self._can = (
+                "",
+                "",
+                LOCAL_USER,
+                OPERATOR,
+            )
             return
         bounded = [key for key in valid if _is_bounded_manager(self._model.can_by(key))]
         key = self._chance.choice(bounded if bounded and self._chance.random() < 0.6 else valid)
-        identity = self._identities.recall(self._secrets[key]) or self._identities.identify(self._secrets[key])
+        identity = self._identities.recall(self._secrets[key]) or self._identities.identify(
+            self._secrets[key]
+        )
         assert identity is not None
         can = self._model.can_by(key)
         assert can is not None
@@ -152,15 +185,23 @@ class RightsWalk:
         self._actor, self._can = identity.principal, can
 
     def _require_no_gain(self, before: RightsModel, actor: Can) -> None:
-        """No user but one within the actor's reach was changed, and what they have now is within it too."""
+        """No user but one within the actor's reach was changed, and what they have now is within it
+        too.
+        """
         for name, account in self._model.accounts.items():
             if before.accounts.get(name) != account:
-                assert actor.has(self._open_to_all(self._model.can(name))), f"{name} has more than who changed them"
-                assert name not in before.accounts or actor.has(before.can(name)), f"{name} was changed"
+                assert actor.has(self._open_to_all(self._model.can(name))), (
+                    f"{name} has more than who changed them"
+                )
+                assert name not in before.accounts or actor.has(before.can(name)), (
+                    f"{name} was changed"
+                )
         for key, one in self._model.passes.items():
             if key not in before.passes and one.owner != self._actor_name:
                 made = self._model.can_by(key)
-                assert made is None or actor.has(self._open_to_all(made)), f"a pass of {one.owner} has more"
+                assert made is None or actor.has(self._open_to_all(made)), (
+                    f"a pass of {one.owner} has more"
+                )
 
     def _open_to_all(self, can: Can) -> Can:
         return Can(can.does, can.sees & self._model.restricted.keys())
@@ -173,7 +214,9 @@ class RightsWalk:
     def _mutate(self, action: str, name: str, **more: Any) -> dict[str, Any] | None:
         """Call the tool as the actor; None where it is refused."""
         try:
-            answer = self._gate.call(self._actor, "users.mutate", {"action": action, "name": name, **more})
+            answer = self._gate.call(
+                self._actor, "users.mutate", {"action": action, "name": name, **more}
+            )
         except ExpectedError:
             return None
         return None if answer.structured is None else dict(answer.structured)
@@ -191,15 +234,21 @@ class RightsWalk:
         return self._chance.choice(fitting if fitting and self._chance.random() < 0.9 else NAMES)
 
     def _some(self, choices: Any, most: int = 3) -> list[str]:
-        return self._chance.sample(sorted(choices), self._chance.randint(0, min(most, len(choices))))
+        return self._chance.sample(
+            sorted(choices), self._chance.randint(0, min(most, len(choices)))
+        )
 
     def _some_roles(self) -> list[str]:
         """Return names of roles, seldom one that opens everything, or that does not exist."""
         common = [name for name, does in self._model.roles.items() if "ServerAdmin" not in does]
-        return self._some(common if self._chance.random() < 0.9 else [*self._model.roles, *OWN_ROLES], 2)
+        return self._some(
+            common if self._chance.random() < 0.9 else [*self._model.roles, *OWN_ROLES], 2
+        )
 
     def _some_permissions(self, most: int = 3) -> list[str]:
-        return self._some(PERMISSIONS if self._chance.random() < 0.2 else PERMISSIONS - {"ServerAdmin"}, most)
+        return self._some(
+            PERMISSIONS if self._chance.random() < 0.2 else PERMISSIONS - {"ServerAdmin"}, most
+        )
 
     def _some_list(self) -> tuple[dict[str, Any], frozenset[str] | None]:
         """Return the argument of a list of catalogues, mostly none, and what it stands for."""
@@ -215,10 +264,19 @@ class RightsWalk:
         return listed is None or listed <= self._can.sees
 
     def create_user(self) -> tuple[bool, bool]:
-        name, roles, granted = self._name(is_new=True), self._some_roles(), self._some_permissions(2)
+        name, roles, granted = (
+            self._name(is_new=True),
+            self._some_roles(),
+            self._some_permissions(2),
+        )
         more, listed = self._some_list()
         gift = self._model.gives(roles, granted)
-        expected = self._can.manages and name not in self._model.accounts and gift is not None and self._can.has(gift)
+        expected = (
+            self._can.manages
+            and name not in self._model.accounts
+            and gift is not None
+            and self._can.has(gift)
+        )
         made = self._mutate("create", name, role=roles or "none", permissions=granted, **more)
         if made is not None:
             self._one_time[name] = made["one_time_password"]
@@ -229,8 +287,12 @@ class RightsWalk:
         name, (more, listed) = self._name(), self._some_list()
         expected = self._model.may_change(self._can, name) and self._may_list(listed)
         if expected:
-            expected = self._keeps_an_admin(lambda: setattr(self._model.accounts[name], "only", listed))
-        return expected, self._mutate("set_catalogues", name, **(more or {"catalogues": ["all"]})) is not None
+            expected = self._keeps_an_admin(
+                lambda: setattr(self._model.accounts[name], "only", listed)
+            )
+        return expected, self._mutate(
+            "set_catalogues", name, **(more or {"catalogues": ["all"]})
+        ) is not None
 
     def delete_user(self) -> tuple[bool, bool]:
         name = self._name()
@@ -244,9 +306,13 @@ class RightsWalk:
     def set_roles(self) -> tuple[bool, bool]:
         name, roles = self._name(), self._some_roles()
         gift = self._model.gives(roles)
-        expected = self._model.may_change(self._can, name) and gift is not None and self._can.has(gift)
+        expected = (
+            self._model.may_change(self._can, name) and gift is not None and self._can.has(gift)
+        )
         if expected:
-            expected = self._keeps_an_admin(lambda: setattr(self._model.accounts[name], "roles", set(roles)))
+            expected = self._keeps_an_admin(
+                lambda: setattr(self._model.accounts[name], "roles", set(roles))
+            )
         return expected, self._mutate("set_role", name, role=roles or "none") is not None
 
     def grant(self) -> tuple[bool, bool]:
@@ -259,17 +325,25 @@ class RightsWalk:
     def revoke(self) -> tuple[bool, bool]:
         name, permission = self._name(), self._chance.choice(sorted(PERMISSIONS))
         account = self._model.accounts.get(name)
-        expected = self._model.may_change(self._can, name) and account is not None and permission in account.granted
+        expected = (
+            self._model.may_change(self._can, name)
+            and account is not None
+            and permission in account.granted
+        )
         if expected and account is not None:
             expected = not any(permission in self._model.roles[role] for role in account.roles)
-            expected = expected and self._keeps_an_admin(lambda: account.granted.discard(permission))
+            expected = expected and self._keeps_an_admin(
+                lambda: account.granted.discard(permission)
+            )
         return expected, self._mutate("revoke", name, permission=permission) is not None
 
     def disable_or_enable(self) -> tuple[bool, bool]:
         name, disabled = self._name(), self._chance.random() < 0.4
         expected = self._model.may_change(self._can, name)
         if expected:
-            expected = self._keeps_an_admin(lambda: setattr(self._model.accounts[name], "disabled", disabled))
+            expected = self._keeps_an_admin(
+                lambda: setattr(self._model.accounts[name], "disabled", disabled)
+            )
             if disabled:
                 self._model.end_sessions(name)
         return expected, self._mutate("disable" if disabled else "enable", name) is not None
@@ -295,12 +369,18 @@ class RightsWalk:
     def create_role(self) -> tuple[bool, bool]:
         name, permissions = self._chance.choice(OWN_ROLES), self._some_permissions()
         more, listed = self._some_list()
-        expected = self._can.manages and name not in self._model.roles and set(permissions) <= self._can.does
+        expected = (
+            self._can.manages
+            and name not in self._model.roles
+            and set(permissions) <= self._can.does
+        )
         expected = expected and self._may_list(listed)
         if expected:
             self._model.roles[name] = frozenset(permissions)
             self._put_list(name, listed)
-        return expected, self._mutate("create_role", name, permissions=permissions, **more) is not None
+        return expected, self._mutate(
+            "create_role", name, permissions=permissions, **more
+        ) is not None
 
     def _put_list(self, role: str, listed: frozenset[str] | None) -> None:
         self._model.lists.pop(role, None)
@@ -311,14 +391,27 @@ class RightsWalk:
         model, permissions = self._model, frozenset(self._some_permissions())
         name = self._chance.choice([*OWN_ROLES, "user", "editor", "admin"])
         gift = model.gives([name])
-        expected = self._can.manages and gift is not None and self._can.has(gift) and permissions <= self._can.does
+        expected = (
+            self._can.manages
+            and gift is not None
+            and self._can.has(gift)
+            and permissions <= self._can.does
+        )
         holders = [one for one, account in model.accounts.items() if name in account.roles]
-        expected = expected and name != "admin" and all(model.may_change(self._can, one) for one in holders)
+        expected = (
+            expected
+            and name != "admin"
+            and all(model.may_change(self._can, one) for one in holders)
+        )
         more, listed = self._some_list()
         expected = expected and self._may_list(listed)
         if expected:
-            expected = self._keeps_an_admin(lambda: self._replace_role(name, permissions, listed if more else ...))
-        return expected, self._mutate("update_role", name, permissions=sorted(permissions), **more) is not None
+            expected = self._keeps_an_admin(
+                lambda: self._replace_role(name, permissions, listed if more else ...)
+            )
+        return expected, self._mutate(
+            "update_role", name, permissions=sorted(permissions), **more
+        ) is not None
 
     def _replace_role(self, name: str, permissions: frozenset[str], listed: Any) -> None:
         self._model.roles[name] = permissions
@@ -329,28 +422,51 @@ class RightsWalk:
         """Give a role another list, and nothing else; the role of administrators too."""
         name, (more, listed) = self._chance.choice([*OWN_ROLES, "user", "admin"]), self._some_list()
         gift, holders = self._model.gives([name]), [*self._model.accounts.items()]
-        expected = self._can.manages and gift is not None and self._can.has(gift) and self._may_list(listed)
-        expected = expected and all(self._model.may_change(self._can, one) for one, own in holders if name in own.roles)
+        expected = (
+            self._can.manages
+            and gift is not None
+            and self._can.has(gift)
+            and self._may_list(listed)
+        )
+        expected = expected and all(
+            self._model.may_change(self._can, one) for one, own in holders if name in own.roles
+        )
         if expected:
             expected = self._keeps_an_admin(lambda: self._put_list(name, listed))
-        return expected, self._mutate("update_role", name, **(more or {"catalogues": ["all"]})) is not None
+        return expected, self._mutate(
+            "update_role", name, **(more or {"catalogues": ["all"]})
+        ) is not None
 
     def delete_role(self) -> tuple[bool, bool]:
         name = self._chance.choice([*OWN_ROLES, "user"])
         gift = self._model.gives([name])
         is_free = not any(name in account.roles for account in self._model.accounts.values())
-        expected = self._can.manages and gift is not None and self._can.has(gift) and is_free and name in OWN_ROLES
+        expected = (
+            self._can.manages
+            and gift is not None
+            and self._can.has(gift)
+            and is_free
+            and name in OWN_ROLES
+        )
         if expected:
             self._model.remove_role(name)
         return expected, self._mutate("delete_role", name) is not None
 
     def restrict(self) -> tuple[bool, bool]:
-        catalogue, users, roles = self._chance.choice(CATALOGUES), self._some(NAMES), self._some_roles()
-        is_known = set(users) <= self._model.accounts.keys() and set(roles) <= self._model.roles.keys()
+        catalogue, users, roles = (
+            self._chance.choice(CATALOGUES),
+            self._some(NAMES),
+            self._some_roles(),
+        )
+        is_known = (
+            set(users) <= self._model.accounts.keys() and set(roles) <= self._model.roles.keys()
+        )
         expected = self._may_restrict(catalogue) and is_known
         if expected:
             self._model.restricted[catalogue] = (set(users), set(roles))
-        return expected, self._succeeds(lambda: self._access.restrict(self._actor, catalogue, users=users, roles=roles))
+        return expected, self._succeeds(
+            lambda: self._access.restrict(self._actor, catalogue, users=users, roles=roles)
+        )
 
     def open_to_all(self) -> tuple[bool, bool]:
         catalogue = self._chance.choice(CATALOGUES)
@@ -360,7 +476,9 @@ class RightsWalk:
         return expected, self._succeeds(lambda: self._access.open_to_all(self._actor, catalogue))
 
     def issue_token(self) -> tuple[bool, bool]:
-        name = self._actor_name if self._actor_name and self._chance.random() < 0.5 else self._name()
+        name = (
+            self._actor_name if self._actor_name and self._chance.random() < 0.5 else self._name()
+        )
         scopes = None if self._chance.random() < 0.5 else frozenset(self._some(PERMISSIONS))
         only = None if self._chance.random() < 0.4 else frozenset(self._some(CATALOGUES))
         expected = self._may_issue(name, scopes, only)
@@ -376,7 +494,11 @@ class RightsWalk:
             return expected, False
         if scopes is None and name != self._actor_name and self._can.does != PERMISSIONS:
             scopes = self._model.does(name)  # it does not grow with its user
-        self._keep(issued.credential.id, issued.secret, Pass(name, is_session=False, scopes=scopes, only=only))
+        self._keep(
+            issued.credential.id,
+            issued.secret,
+            Pass(name, is_session=False, scopes=scopes, only=only),
+        )
         return expected, True
 
     def revoke_pass(self) -> tuple[bool, bool]:
@@ -386,10 +508,14 @@ class RightsWalk:
         if expected and one is not None:
             one.is_over = True
         shown = self._actor_pass
-        return expected, self._succeeds(lambda: self._credentials.revoke(self._actor, key, shown=shown))
+        return expected, self._succeeds(
+            lambda: self._credentials.revoke(self._actor, key, shown=shown)
+        )
 
     def log_in_once(self) -> tuple[bool, bool]:
-        """Log in with a one-time password, which opens a session without any right; sometimes choose a password."""
+        """Log in with a one-time password, which opens a session without any right; sometimes
+        choose a password.
+        """
         name = self._name()
         self._actor_name = ""  # it is the user's own doing
         account = self._model.accounts.get(name)
@@ -401,7 +527,9 @@ class RightsWalk:
             return expected, False
         account.has_one_time = False
         issued = self._credentials.issue_session(user, must_choose_password=not user.has_password)
-        self._keep(issued.credential.id, issued.secret, Pass(name, is_session=True, scopes=frozenset()))
+        self._keep(
+            issued.credential.id, issued.secret, Pass(name, is_session=True, scopes=frozenset())
+        )
         if self._chance.random() < 0.5:
             self._choose_password(name)
         return expected, True
@@ -419,16 +547,24 @@ class RightsWalk:
         return self._model.has_admin() or not had_one
 
     def _may_restrict(self, catalogue: str) -> bool:
-        is_allowed = bool(self._can.does & {"ServerAdmin", "ManagePermissions"}) and self._can.only is None
+        is_allowed = (
+            bool(self._can.does & {"ServerAdmin", "ManagePermissions"}) and self._can.only is None
+        )
         return is_allowed and catalogue in self._can.sees
 
-    def _may_issue(self, name: str, scopes: frozenset[str] | None, only: frozenset[str] | None) -> bool:
+    def _may_issue(
+        self, name: str, scopes: frozenset[str] | None, only: frozenset[str] | None
+    ) -> bool:
         if name not in self._model.accounts:
             return False
         theirs, can = self._model.does(name), self._can
         asked = theirs if scopes is None else scopes
         is_full = (
-            sum(one.owner == name and not one.is_session and not one.is_over for one in self._passes()) >= MOST_TOKENS
+            sum(
+                one.owner == name and not one.is_session and not one.is_over
+                for one in self._passes()
+            )
+            >= MOST_TOKENS
         )
         if is_full or not asked <= theirs or not asked <= can.does:
             return False
@@ -447,7 +583,11 @@ class RightsWalk:
         if key == self._actor_pass:
             return True
         given = self._model.only(one.owner) if one.only is None else one.only
-        theirs = self._model.does(one.owner) if one.scopes is None else self._model.does(one.owner) & one.scopes
+        theirs = (
+            self._model.does(one.owner)
+            if one.scopes is None
+            else self._model.does(one.owner) & one.scopes
+        )
         mine = self._can.only
         return theirs <= self._can.does and (mine is None or (given is not None and given <= mine))
 
@@ -485,7 +625,9 @@ STEPS: tuple[Callable[[RightsWalk], tuple[bool, bool]], ...] = (
 
 
 def walk(folder: Path, *, steps: int, seed: int) -> Counter[str]:
-    """Take steps in a new database; return how many were taken and refused. Raise AssertionError at a difference."""
+    """Take steps in a new database; return how many were taken and refused. Raise AssertionError at
+    a difference.
+    """
     with closing(ControlDatabase.open(f"sqlite:///{folder / f'walk-{seed}.sqlite'}")) as database:
         taken = RightsWalk(database, seed)
         for number in range(1, steps + 1):
@@ -499,7 +641,9 @@ def walk(folder: Path, *, steps: int, seed: int) -> Counter[str]:
 
 
 def _is_bounded_manager(can: Can | None) -> bool:
-    """Tell whether somebody manages accounts and does not see everything: for them the rules are."""
+    """Tell whether somebody manages accounts and does not see everything: for them the rules
+    are.
+    """
     return can is not None and can.manages and can.sees < frozenset(CATALOGUES)
 
 
@@ -513,7 +657,10 @@ def main() -> None:
     steps, seeds = int(sys.argv[1]), [int(one) for one in sys.argv[2:]] or [1]
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
-            print(f"seed {seed}: {steps} actions, {dict(walk(Path(folder), steps=steps, seed=seed))}, no difference")
+            print(
+                f"seed {seed}: {steps} actions, {dict(walk(Path(folder), steps=steps, seed=seed))},"
+                " no difference"
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""A small server of S3 on loopback, over the objects of the server of Cloud Storage, as pyarrow's client uses it.
+"""A small server of S3 on loopback, over the objects of the server of Cloud Storage, as pyarrow's
+client uses it.
 
-It has one bucket and one key; signatures are not checked. What differs from Cloud Storage: bodies in chunks with a
-checksum after them, deleting several objects at once, and errors with a code.
+It has one bucket and one key; signatures are not checked. What differs from Cloud Storage: bodies
+in chunks with a checksum after them, deleting several objects at once, and errors with a code.
 """
 
 import re
@@ -24,7 +25,9 @@ def never(_method: str, _name: str) -> bool:
 
 @dataclass(slots=True)
 class S3Server:
-    """A running server; `is_failing` says of a method and an object's name whether the request is refused."""
+    """A running server; `is_failing` says of a method and an object's name whether the request is
+    refused.
+    """
 
     store: StoredObjects
     port: int = 0
@@ -35,7 +38,11 @@ class S3Server:
     def environment(self) -> dict[str, str]:
         """Return the environment variables of a client."""
         address = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_ALLOW_HTTP": "true"}
-        keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+        keys = {
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+        }
         return {**address, **keys, "AWS_EC2_METADATA_DISABLED": "true"}
 
     def names(self) -> list[str]:
@@ -77,7 +84,11 @@ class S3Handler(ObjectHandler):
             return
         for key in DELETED.findall(self._body()):
             self.store.objects.pop(f"{BUCKET}/{unescape(key.decode())}", None)
-        self._reply(200, f"<DeleteResult {NAMESPACE}></DeleteResult>".encode(), {"Content-Type": "application/xml"})
+        self._reply(
+            200,
+            f"<DeleteResult {NAMESPACE}></DeleteResult>".encode(),
+            {"Content-Type": "application/xml"},
+        )
 
     def do_DELETE(self) -> None:
         """Delete an object, whether or not it is there."""
@@ -89,7 +100,9 @@ class S3Handler(ObjectHandler):
         self._reply(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
 
     def _body(self) -> bytes:
-        body = super()._body() if "Content-Length" in self.headers else b"".join(self._iter_chunks())
+        body = (
+            super()._body() if "Content-Length" in self.headers else b"".join(self._iter_chunks())
+        )
         if "aws-chunked" in self.headers.get("Content-Encoding", ""):
             body = _without_chunks(body)
         is_spoiled = any(self._target()[0].endswith(name) for name in self.server_state.spoiled)
@@ -118,6 +131,8 @@ def _without_chunks(body: bytes) -> bytes:
 def running_s3() -> Iterator[S3Server]:
     """Run a server with an empty bucket on a free port of loopback."""
     server = S3Server(StoredObjects())
-    with running(type("Handler", (S3Handler,), {"store": server.store, "server_state": server})) as port:
+    with running(
+        type("Handler", (S3Handler,), {"store": server.store, "server_state": server})
+    ) as port:
         server.port = port
         yield server

@@ -34,7 +34,9 @@ class ShelfSearcher:
         return searcher.search(self.shelf.reader(), text, scope=scope, limit=limit)
 
 
-def recommend(shelf: Shelf, embedder: Embedder | None, request: Request, *, scope: Scope) -> Recommendations:
+def recommend(
+    shelf: Shelf, embedder: Embedder | None, request: Request, *, scope: Scope
+) -> Recommendations:
     """Recommend from the shelf as it is now, in the year 2026."""
     recommender = Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026)
     return recommender.recommend(shelf.reader(), request, scope=scope)

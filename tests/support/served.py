@@ -12,7 +12,9 @@ from stackroom.tools.catalogue import OpenCatalogue
 from support.texts import require_fitting, values_missing_from_text
 
 
-def open_shelf(shelf: Any, embedder: Any = None, *, name: str = "", calibration: Any = None) -> OpenCatalogue:
+def open_shelf(
+    shelf: Any, embedder: Any = None, *, name: str = "", calibration: Any = None
+) -> OpenCatalogue:
     """Return a catalogue over a shelf; its name is that of its spec unless another is given."""
     spec = shelf.spec
     return OpenCatalogue(
@@ -36,7 +38,9 @@ class Served:
         assert answer.is_error or values_missing_from_text(answer.structured, answer.text) == []
         return answer
 
-    def ask(self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
+    def ask(
+        self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any
+    ) -> dict[str, Any]:
         """Call a tool that must answer as its schemas say, and return its structured content."""
         answer = self.call(tool, principal=principal, **arguments)
         assert answer.structured is not None, answer.text

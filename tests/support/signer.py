@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from stackroom.packs.signing import ALGORITHM, KEY_BYTES, KEY_ID_BYTES, PREHASHED, TRUSTED, UNTRUSTED, PublicKey
+from stackroom.packs.signing import (
+    ALGORITHM,
+    KEY_BYTES,
+    KEY_ID_BYTES,
+    PREHASHED,
+    TRUSTED,
+    UNTRUSTED,
+    PublicKey,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +34,9 @@ class Signer:
     def parse(cls, text: str) -> "Signer":
         """Return the key of an unencrypted secret key file of minisign."""
         secret = base64.b64decode(text.splitlines()[1])[54:]
-        return cls(key_id=secret[:KEY_ID_BYTES], seed=secret[KEY_ID_BYTES : KEY_ID_BYTES + KEY_BYTES])
+        return cls(
+            key_id=secret[:KEY_ID_BYTES], seed=secret[KEY_ID_BYTES : KEY_ID_BYTES + KEY_BYTES]
+        )
 
     @property
     def public(self) -> PublicKey:

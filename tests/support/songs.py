@@ -1,4 +1,6 @@
-"""A small catalogue of songs for tests: tracks and their albums, which a search finds only when asked for."""
+"""A small catalogue of songs for tests: tracks and their albums, which a search finds only when
+asked for.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +45,9 @@ template = "{title}. {words}"
 def song(name: str, words: str = "", *, kind: str = "track", **fields: Any) -> Record:
     values = {"title": name, "words": words, **fields}
     return Record(
-        id=RecordId(name), kind=kind, fields={key: value for key, value in values.items() if value not in ("", None)}
+        id=RecordId(name),
+        kind=kind,
+        fields={key: value for key, value in values.items() if value not in ("", None)},
     )
 
 
@@ -67,7 +71,9 @@ def songs_spec() -> CatalogueSpec:
 
 
 @pytest.fixture
-def open_songs(new_shelved: Callable[[CatalogueSpec], Any], songs_spec: CatalogueSpec) -> Callable[[str], Songs]:
+def open_songs(
+    new_shelved: Callable[[CatalogueSpec], Any], songs_spec: CatalogueSpec
+) -> Callable[[str], Songs]:
     """Open a catalogue of songs in memory, under any name."""
 
     def make(name: str = "songs") -> Songs:

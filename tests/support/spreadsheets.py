@@ -14,7 +14,8 @@ from openpyxl import Workbook
 Sheets = Mapping[str, Sequence[Sequence[Any]]]
 
 NAMESPACES = " ".join(
-    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for name in ("office", "table", "text")
 )
 
 
@@ -26,7 +27,9 @@ def write_xlsx(
     hidden: Sequence[str] = (),
     formats: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a workbook; `formats` has the number format of cells of the first sheet, such as `B2`."""
+    """Write a workbook; `formats` has the number format of cells of the first sheet, such as
+    `B2`.
+    """
     book = Workbook()
     book.remove(book.worksheets[0])
     for name, rows in sheets.items():
@@ -44,12 +47,16 @@ def write_xlsx(
 
 
 def with_cached_values(path: Path, values: Mapping[str, str]) -> Path:
-    """Write the results of formulas into the first sheet, as a spreadsheet program does when it saves a workbook."""
+    """Write the results of formulas into the first sheet, as a spreadsheet program does when it
+    saves a workbook.
+    """
     with zipfile.ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
     sheet = members["xl/worksheets/sheet1.xml"].decode()
     for cell, value in values.items():
-        sheet = re.sub(rf'(<c r="{cell}"[^>]*>)(<f>.*?</f>)<v ?/?>(</v>)?', rf"\1\2<v>{value}</v>", sheet)
+        sheet = re.sub(
+            rf'(<c r="{cell}"[^>]*>)(<f>.*?</f>)<v ?/?>(</v>)?', rf"\1\2<v>{value}</v>", sheet
+        )
     members["xl/worksheets/sheet1.xml"] = sheet.encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members.items():
@@ -72,7 +79,9 @@ def write_ods(path: Path, sheets: Sheets) -> Path:
 
 
 def _table(name: str, rows: Sequence[Sequence[Any]]) -> str:
-    lines = "".join(f"<table:table-row>{''.join(map(_cell, row))}</table:table-row>" for row in rows)
+    lines = "".join(
+        f"<table:table-row>{''.join(map(_cell, row))}</table:table-row>" for row in rows
+    )
     return f"<table:table table:name={quoteattr(name)}>{lines}</table:table>"
 
 
@@ -88,13 +97,16 @@ def _cell(value: Any) -> str:
     if isinstance(value, datetime | date):
         return _typed("date", f'office:date-value="{value.isoformat()}"', value.isoformat())
     if isinstance(value, time):
-        return _typed("time", f'office:time-value="{value.strftime("PT%HH%MM%SS")}"', value.isoformat())
+        return _typed(
+            "time", f'office:time-value="{value.strftime("PT%HH%MM%SS")}"', value.isoformat()
+        )
     return _typed("string", "", str(value))
 
 
 def _typed(kind: str, attribute: str, text: str) -> str:
     return (
-        f'<table:table-cell office:value-type="{kind}" {attribute}><text:p>{escape(text)}</text:p></table:table-cell>'
+        f'<table:table-cell office:value-type="{kind}"'
+        f" {attribute}><text:p>{escape(text)}</text:p></table:table-cell>"
     )
 
 
@@ -127,14 +139,18 @@ def _biff_sheet(rows: Sequence[Sequence[Any]]) -> bytes:
         for column, cell in enumerate(row):
             at = struct.pack("<HHH", place, column, 0)
             if isinstance(cell, str):
-                content += _biff(0x0204, at + struct.pack("<HB", len(cell), 1) + cell.encode("utf-16-le"))
+                content += _biff(
+                    0x0204, at + struct.pack("<HB", len(cell), 1) + cell.encode("utf-16-le")
+                )
             elif cell is not None:
                 content += _biff(0x0203, at + struct.pack("<d", cell))
     return content + _biff(0x000A, b"")
 
 
 def _compound(stream: str, content: bytes) -> bytes:
-    """Return a compound file with one stream, of sectors after that of the allocation table and that of the names."""
+    """Return a compound file with one stream, of sectors after that of the allocation table and
+    that of the names.
+    """
     content = content.ljust(-(-len(content) // SECTOR) * SECTOR, b"\0")
     count = len(content) // SECTOR
     table = [FAT, END, *range(3, count + 2), END]
@@ -157,7 +173,9 @@ def _compound(stream: str, content: bytes) -> bytes:
         0,
     )
     difat = struct.pack("<109I", 0, *[FREE] * 108)
-    entries = _entry("Root Entry", 5, END, 0, child=1) + _entry(stream, 2, 2, len(content), child=FREE)
+    entries = _entry("Root Entry", 5, END, 0, child=1) + _entry(
+        stream, 2, 2, len(content), child=FREE
+    )
     fat = struct.pack(f"<{len(table)}I", *table).ljust(SECTOR, b"\xff")
     return header + difat + fat + entries.ljust(SECTOR, b"\0") + content
 

@@ -1,4 +1,6 @@
-"""A shelf under test with short ways to fill and ask it, and a second process on the same folder."""
+"""A shelf under test with short ways to fill and ask it, and a second process on the same
+folder.
+"""
 
 import contextlib
 import hashlib
@@ -51,7 +53,9 @@ class Stock:
     @property
     def number_field(self) -> str:
         """A field that is filtered by range."""
-        return next(field.name for field in self.spec.column_fields if field.is_numeric and field.filter)
+        return next(
+            field.name for field in self.spec.column_fields if field.is_numeric and field.filter
+        )
 
     @property
     def body_field(self) -> str:
@@ -72,18 +76,27 @@ class Stock:
         audiences: tuple[str, ...] = (),
     ) -> Record:
         """Return a record of this catalogue."""
-        fields: dict[str, Any] = {self.spec.title_field.name: title or f"Title of {name}", self.body_field: body}
+        fields: dict[str, Any] = {
+            self.spec.title_field.name: title or f"Title of {name}",
+            self.body_field: body,
+        }
         if group:
             fields[self.group_field] = self._group_value(group)
         if number is not None:
             is_date = self.spec.fields[self.number_field].type is FieldType.DATE
             fields[self.number_field] = f"{number}-01-01" if is_date else number
-        return Record(id=RecordId(name), fields=fields, kind=kind or self.spec.kinds[0], audiences=audiences)
+        return Record(
+            id=RecordId(name), fields=fields, kind=kind or self.spec.kinds[0], audiences=audiences
+        )
 
     def number(self, value: int) -> float:
         """Return what the number of a record is compared as."""
         is_date = self.spec.fields[self.number_field].type is FieldType.DATE
-        return float(np.datetime64(f"{value}-01-01").astype(int) + 719_163) if is_date else float(value)
+        return (
+            float(np.datetime64(f"{value}-01-01").astype(int) + 719_163)
+            if is_date
+            else float(value)
+        )
 
     def vector(self, name: str) -> Vector:
         """Return a unit vector that belongs to this name."""
@@ -94,7 +107,9 @@ class Stock:
     def embedded(self, record: Record, *, like: str | None = None) -> Put:
         """Return the change that puts the record with the vector of its id, or of another name."""
         name = like or record.id
-        return Put(record=record, embedding=Embedding(digest=name.encode(), vector=self.vector(name)))
+        return Put(
+            record=record, embedding=Embedding(digest=name.encode(), vector=self.vector(name))
+        )
 
     def put(self, *records: Record) -> int:
         """Put the records with vectors, and publish."""
@@ -126,7 +141,12 @@ class Stock:
     def titles_like(self, text: str, *, scope: Scope = WHOLE, limit: int = 50) -> list[str]:
         """Return the ids whose names a fresh view finds like the text."""
         view = self.shelf.reader()
-        return [str(one) for one in view.ids([match.key for match in view.titles_like(text, scope=scope, limit=limit)])]
+        return [
+            str(one)
+            for one in view.ids(
+                [match.key for match in view.titles_like(text, scope=scope, limit=limit)]
+            )
+        ]
 
     def keys(self, *names: str) -> list[Key]:
         """Return the keys of these ids in a fresh view."""
@@ -146,7 +166,9 @@ class Stock:
             "lexical": (words.best, words.total),
             "nearest": [
                 [hit.key for hit in ranking.best]
-                for ranking in view.nearest(np.stack([self.vector("one"), self.vector("two")]), scope=scope, limit=100)
+                for ranking in view.nearest(
+                    np.stack([self.vector("one"), self.vector("two")]), scope=scope, limit=100
+                )
             ],
             "vectors": view.vectors(keys).tolist(),
             "terms": view.terms(self.group_field, keys),
@@ -172,7 +194,9 @@ OpenServer = Callable[[str], Stock]
 
 
 def require_followed_back(server_of: OpenServer, undo_last: Callable[[], None]) -> None:
-    """Require that two servers follow a database that is put back to the state before its second change."""
+    """Require that two servers follow a database that is put back to the state before its second
+    change.
+    """
     first, second = server_of("first"), server_of("second")
     first.put(first.record("heat", body="a robbery"))
     first.put(first.record("lost", body="a briefcase"))
@@ -180,7 +204,11 @@ def require_followed_back(server_of: OpenServer, undo_last: Callable[[], None]) 
     undo_last()
     assert first.put(first.record("new", body="a chase")) == 2
     for stock in (first, second):
-        assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])
+        assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == (
+            [],
+            ["new"],
+            ["heat"],
+        )
 
 
 class Other:
@@ -213,7 +241,9 @@ class Other:
 @contextlib.contextmanager
 def _other_process(script: str, folder: Path) -> Iterator[Other]:
     command = [sys.executable, "-c", script, str(folder)]
-    with launch(command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with launch(
+        command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield Other(process)
         finally:

@@ -1,8 +1,10 @@
-"""A stranger who follows README and *Start* to the letter, in an empty home folder and without a checkout.
+"""A stranger who follows README and *Start* to the letter, in an empty home folder and without a
+checkout.
 
-`python -m support.stranger WHEEL` makes a machine of a few tools (Python, uv, pipx) and nothing of ours, and types what
-the two pages say, one line after the other. Only the index differs from the public one: the wheel is found beside it.
-The last line of *Start* is an answer to a program that speaks MCP.
+`python -m support.stranger WHEEL` makes a machine of a few tools (Python, uv, pipx) and nothing of
+ours, and types what the two pages say, one line after the other. Only the index differs from the
+public one: the wheel is found beside it. The last line of *Start* is an answer to a program that
+speaks MCP.
 """
 
 import argparse
@@ -22,7 +24,15 @@ from support.pages import ROOT, SavedFile, Step, iter_steps, missing_lines
 README = ROOT / "README.md"
 START = ROOT / "docs" / "start.md"
 EXAMPLES = ROOT / "docs" / "examples"
-KEPT_VARIABLES = ("LANG", "PIP_CERT", "PIP_DEFAULT_TIMEOUT", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy", "NO_PROXY")
+KEPT_VARIABLES = (
+    "LANG",
+    "PIP_CERT",
+    "PIP_DEFAULT_TIMEOUT",
+    "SSL_CERT_FILE",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+)
 """How this machine reaches an index, which is no part of what is tried."""
 TIMEOUT_S = 900.0
 
@@ -45,7 +55,9 @@ class Machine:
         subprocess.run([str(self.tools / "pip"), "install", "-q", "uv", "pipx"], check=True)
 
     def new_home(self, name: str) -> "Stranger":
-        """Return a stranger with an empty home folder that has the wheel and the files of the pages' links."""
+        """Return a stranger with an empty home folder that has the wheel and the files of the
+        pages' links.
+        """
         home = self.folder / name
         shutil.copytree(EXAMPLES, home / "work")
         shutil.copy(self.wheel, home / "work")
@@ -90,7 +102,9 @@ class Stranger:
             sys.exit(f"exit code {done.returncode}; not printed: {missing}\n{printed}")
 
     def follow(self, page: Path, *, also: tuple[str, ...]) -> None:
-        """Follow a page: save its files, type its commands; `also` are reasons of tests that do not count here."""
+        """Follow a page: save its files, type its commands; `also` are reasons of tests that do not
+        count here.
+        """
         for step in iter_steps(page):
             if isinstance(step, SavedFile):
                 (self.home / "work" / step.name).write_text(step.text, encoding="utf-8")
@@ -100,12 +114,18 @@ class Stranger:
 
 def is_typed(step: Step, also: tuple[str, ...]) -> bool:
     """Whether a stranger types a command here."""
-    return not step.is_endless and not step.run_by and (not step.not_run or step.not_run.startswith(also))
+    return (
+        not step.is_endless
+        and not step.run_by
+        and (not step.not_run or step.not_run.startswith(also))
+    )
 
 
 def install_lines() -> list[str]:
     """The lines of the README that install it, each for itself."""
-    (block,) = re.findall(r"^```sh\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(
+        r"^```sh\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     return [line.split(" #")[0].strip() for line in block.splitlines()]
 
 
@@ -113,7 +133,9 @@ def main() -> None:
     """Follow the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheel", type=Path)
-    parser.add_argument("--no-samples", action="store_true", help="skip `stackroom init`, which embeds 1,700 texts")
+    parser.add_argument(
+        "--no-samples", action="store_true", help="skip `stackroom init`, which embeds 1,700 texts"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="stranger-") as folder:
         machine = Machine(folder=Path(folder), wheel=asked.wheel.resolve())

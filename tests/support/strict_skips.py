@@ -1,8 +1,9 @@
-"""A pytest plugin: with STACKROOM_STRICT_SKIPS=1, a run fails where tests were skipped for a reason that is not
-foreseen.
+"""A pytest plugin: with STACKROOM_STRICT_SKIPS=1, a run fails where tests were skipped for a reason
+that is not foreseen.
 
-A suite that silently does not run, such as the PostgreSQL half of the contract tests, would make a green run mean less
-than it says. Loaded by the root conftest; counts on the controller, so it works under xdist too.
+A suite that silently does not run, such as the PostgreSQL half of the contract tests, would make a
+green run mean less than it says. Loaded by the root conftest; counts on the controller, so it works
+under xdist too.
 """
 
 import os
@@ -21,8 +22,9 @@ FORESEEN = (
     "Debian's PostgreSQL 15 is not installed",
     "pgvector of this wheel needs a processor with SVE",
 )
-"""Parts of the reasons that a complete run may give: the platform, its packages, the user, and data that is not in the
-repository."""
+"""Parts of the reasons that a complete run may give: the platform, its packages, the user, and data
+that is not in the repository.
+"""
 
 
 class StrictSkips:
@@ -49,7 +51,9 @@ class StrictSkips:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say why."""
         for reason, count in self.unforeseen.items():
-            terminalreporter.write_line(f"{count} tests did not run, which counts as a failure: {reason}", red=True)
+            terminalreporter.write_line(
+                f"{count} tests did not run, which counts as a failure: {reason}", red=True
+            )
 
     def _note(self, longrepr: object) -> None:
         reason = str(longrepr[2]) if isinstance(longrepr, tuple) else str(longrepr)

@@ -1,7 +1,8 @@
-"""Cases of tables as people have them: the file, what must be proposed for it, and what searches must find.
+"""Cases of tables as people have them: the file, what must be proposed for it, and what searches
+must find.
 
-A case is a TOML file in `tests/tables/cases`; its rows are in `tests/tables/data`, or made by `made_tables`. The
-proposal is compared in a compact form, with `tests/tables/proposals/NAME.txt`.
+A case is a TOML file in `tests/tables/cases`; its rows are in `tests/tables/data`, or made by
+`made_tables`. The proposal is compared in a compact form, with `tests/tables/proposals/NAME.txt`.
 """
 
 import tomllib
@@ -29,7 +30,9 @@ SHOWN_CELLS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class TableSearch:
-    """A search of a table, and what it must find: titles that come first, that are found, or that are all."""
+    """A search of a table, and what it must find: titles that come first, that are found, or that
+    are all.
+    """
 
     query: str = ""
     filters: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +73,9 @@ class TableCase:
         text = (FOLDER / "data" / self.file).read_text(encoding="utf-8")
         if self.nul_at is not None:
             lines = text.splitlines(keepends=True)
-            text = "".join([*lines[: self.nul_at - 1], "\0" + lines[self.nul_at - 1], *lines[self.nul_at :]])
+            text = "".join(
+                [*lines[: self.nul_at - 1], "\0" + lines[self.nul_at - 1], *lines[self.nul_at :]]
+            )
         path.write_bytes(text.encode(self.encoding))
         return path
 
@@ -94,7 +99,9 @@ CASES = {path.stem: load_case(path) for path in sorted((FOLDER / "cases").glob("
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltTable:
-    """The catalogue that was built of a table, in an open library, with its proposal and the report of its rows."""
+    """The catalogue that was built of a table, in an open library, with its proposal and the report
+    of its rows.
+    """
 
     library: Library
     proposal: Proposal
@@ -109,14 +116,21 @@ def build_table(case: TableCase, folder: Path) -> Iterator[BuiltTable]:
     proposal = profile_table(source).propose(name=case.name, choices=case.choices)
     with closing(App(settings)) as app:
         report = add_catalogue(
-            app, source, recipe=own_recipe(proposal.loaded), name=case.name, progress=lambda _report: None, embed=False
+            app,
+            source,
+            recipe=own_recipe(proposal.loaded),
+            name=case.name,
+            progress=lambda _report: None,
+            embed=False,
         )
     with opened(settings, case.name) as library:
         yield BuiltTable(library=library, proposal=proposal, report=report)
 
 
 def compact(built: BuiltTable) -> str:
-    """Return a proposal for people to review: id, a line per field, the columns left out, remarks, and what is lost."""
+    """Return a proposal for people to review: id, a line per field, the columns left out, remarks,
+    and what is lost.
+    """
     proposal, report = built.proposal, built.report
     declared = tomllib.loads(proposal.inferred.declaration)
     lines = [f"id: {declared.get('id', 'made of the values')}"]
@@ -124,12 +138,18 @@ def compact(built: BuiltTable) -> str:
     lines += [_field_line(name, one) for name, one in declared["fields"].items()]
     left_out = proposal.inferred.left_out
     lines += [f"- {column}: {reason}" for column, reason in left_out[:SHOWN_LEFT_OUT]]
-    lines += [f"- {len(left_out) - SHOWN_LEFT_OUT} more columns"] if len(left_out) > SHOWN_LEFT_OUT else []
+    lines += (
+        [f"- {len(left_out) - SHOWN_LEFT_OUT} more columns"]
+        if len(left_out) > SHOWN_LEFT_OUT
+        else []
+    )
     lines += [f"note: {note}" for note in (*proposal.inferred.notes, *proposal.notes)]
     lines += [f"no catalogue: {proposal.inferred.verdict}"] if proposal.inferred.verdict else []
     lines.append(f"{report.rows} rows: {report.written} records")
     lines += [f"not built: {place}: {reason}" for place, reason in report.rejects]
-    lines += [f"cell left out: {place}: {reason}" for place, _field, reason in report.cells[:SHOWN_CELLS]]
+    lines += [
+        f"cell left out: {place}: {reason}" for place, _field, reason in report.cells[:SHOWN_CELLS]
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -137,7 +157,11 @@ def _field_line(name: str, declared: Mapping[str, Any]) -> str:
     """Return a field in a line: its type, role, unit and the like, and its uses."""
     shown = [f"{key}={declared[key]!r}" for key in SHOWN_KEYS if declared.get(key)]
     uses = [use for use in ("search", "filter", "facet", "required") if declared.get(use)]
-    return " ".join(part for part in (f"{name}:", declared["type"], declared.get("role", ""), *shown, *uses) if part)
+    return " ".join(
+        part
+        for part in (f"{name}:", declared["type"], declared.get("role", ""), *shown, *uses)
+        if part
+    )
 
 
 def iter_searches() -> Iterator[tuple[str, TableSearch]]:

@@ -1,4 +1,6 @@
-"""The text of an answer held against its structured content: a client that shows its model one has all of the other."""
+"""The text of an answer held against its structured content: a client that shows its model one has
+all of the other.
+"""
 
 import json
 import re
@@ -22,19 +24,25 @@ def _validator(schema: str) -> Any:
     return jsonschema.Draft202012Validator(json.loads(schema))
 
 
-def values_missing_from_text(structured: Any, text: str, *, apart_from: Collection[str] = NO_NAMES) -> list[str]:
+def values_missing_from_text(
+    structured: Any, text: str, *, apart_from: Collection[str] = NO_NAMES
+) -> list[str]:
     """Return the values of a structured answer that its text does not have, each with its path.
 
-    Blanks count alike whatever their number, so a text may be indented or on one line. A number is there with all of
-    its digits; what is true is there by the name of its field; null, false and empty values may be left out. Fields in
-    `apart_from` are left out wherever they are. A text that is JSON must be the same JSON; a value
-    in a line of JSON may be escaped. A text that is cut to a budget may have more than the structured answer: longer
-    texts, and a later end.
+    Blanks count alike whatever their number, so a text may be indented or on one line. A number is
+    there with all of its digits; what is true is there by the name of its field; null, false and
+    empty values may be left out. Fields in `apart_from` are left out wherever they are. A text that
+    is JSON must be the same JSON; a value in a line of JSON may be escaped. A text that is cut to a
+    budget may have more than the structured answer: longer texts, and a later end.
     """
     if _is_json(text):
         return [] if json.loads(text) == structured else ["the text is another JSON value"]
     words = _plain(text)
-    leaves = [(path, value) for path, value in _leaves(structured, "", apart_from) if not _is_of_the_cut(path, value)]
+    leaves = [
+        (path, value)
+        for path, value in _leaves(structured, "", apart_from)
+        if not _is_of_the_cut(path, value)
+    ]
     return [f"{path}: {value!r}" for path, value in leaves if not _has(words, path, value)]
 
 

@@ -32,7 +32,10 @@ def published_weights() -> dict[str, Vector]:
         }
         for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
             shapes |= {f"{source}{norm}.weight": (DIMENSION,), f"{source}{norm}.bias": (DIMENSION,)}
-    return {name: np.full(shape, number, np.float32) for number, (name, shape) in enumerate(shapes.items(), 1)}
+    return {
+        name: np.full(shape, number, np.float32)
+        for number, (name, shape) in enumerate(shapes.items(), 1)
+    }
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -22,7 +22,11 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "hostile", "version": "1"},
 }
-HELLO = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "hostile", "version": "1"}}
+HELLO = {
+    "protocolVersion": LEGACY,
+    "capabilities": {},
+    "clientInfo": {"name": "hostile", "version": "1"},
+}
 POSTED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 Headers = Mapping[str, str]
@@ -50,7 +54,9 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one frame: the HTTP status where there is one, messages, or the end of the connection."""
+    """What came of one frame: the HTTP status where there is one, messages, or the end of the
+    connection.
+    """
 
     status: int | None = None
     messages: list[Message] = field(default_factory=list)
@@ -59,7 +65,9 @@ class Outcome:
     @property
     def verdicts(self) -> set[int | str]:
         """What it is in the words of `jsonrpc_frames.json`."""
-        found: set[int | str] = {verdict for message in self.messages for verdict in _verdicts(message)}
+        found: set[int | str] = {
+            verdict for message in self.messages for verdict in _verdicts(message)
+        }
         if self.is_closed:
             found.add("close")
         if self.status is not None and 400 <= self.status < 500:
@@ -76,7 +84,9 @@ def _verdicts(message: Message) -> list[int | str]:
 class Wire:
     """A TCP connection on which anything can be said."""
 
-    def __init__(self, port: int, *, timeout_s: float = PATIENCE_S, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self, port: int, *, timeout_s: float = PATIENCE_S, receive_buffer: int | None = None
+    ) -> None:
         self.socket = socket.socket()
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -121,19 +131,26 @@ class Wire:
         with suppress(ConnectionError):
             self.socket.sendall(data)
 
-    def request(self, method: str, path: str, headers: Headers, body: bytes = b"") -> "Reply | None":
+    def request(
+        self, method: str, path: str, headers: Headers, body: bytes = b""
+    ) -> "Reply | None":
         """Send a request and return its answer."""
         self.send(request_bytes(method, path, headers, body))
         return self.read_reply(to_head=method == "HEAD")
 
     def read_reply(self, *, to_head: bool = False) -> "Reply | None":
-        """Return the next answer, passing over interim ones; None where the connection ended instead."""
+        """Return the next answer, passing over interim ones; None where the connection ended
+        instead.
+        """
         while True:
             head = self._until(b"\r\n\r\n")
             if head is None:
                 return None
             first, *lines = head[:-4].decode("latin-1").split("\r\n")
-            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            headers = {
+                name.lower(): value.strip()
+                for name, _, value in (line.partition(":") for line in lines)
+            }
             status = int(first.split(" ")[1])
             if status != 100:
                 break
@@ -142,7 +159,9 @@ class Wire:
         return Reply(status=status, headers=headers, body=b"" if bodiless else self._body(headers))
 
     def read_head(self) -> bytes | None:
-        """Return the head of the next answer as it is; what follows is read by `read_line` or `read_exactly`."""
+        """Return the head of the next answer as it is; what follows is read by `read_line` or
+        `read_exactly`.
+        """
         return self._until(b"\r\n\r\n")
 
     def read_line(self) -> bytes | None:
@@ -157,7 +176,9 @@ class Wire:
         return self._take(size)
 
     def is_ended(self, timeout_s: float = PATIENCE_S) -> bool:
-        """Tell whether the other side ends the connection in time; what it still says is thrown away."""
+        """Tell whether the other side ends the connection in time; what it still says is thrown
+        away.
+        """
         deadline = time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
             self.socket.settimeout(left)
@@ -214,12 +235,16 @@ def request_bytes(method: str, path: str, headers: Headers, body: bytes = b"") -
 
 
 class WebSocketWire:
-    """A WebSocket by hand: `reply` is the answer to its opening request, and every bit of a frame can be set."""
+    """A WebSocket by hand: `reply` is the answer to its opening request, and every bit of a frame
+    can be set.
+    """
 
     close_code: int | None = None
     """By which the other side has closed it."""
 
-    def __init__(self, port: int, headers: Headers, *, path: str = "/v1/mcp", **options: Any) -> None:
+    def __init__(
+        self, port: int, headers: Headers, *, path: str = "/v1/mcp", **options: Any
+    ) -> None:
         self.wire = Wire(port, **options)
         key = base64.b64encode(os.urandom(16)).decode()
         opening = {
@@ -232,7 +257,9 @@ class WebSocketWire:
         self.wire.send(request_bytes("GET", path, opening))
         self.reply = self.wire.read_reply()
         if self.reply and self.reply.status == 101:
-            proof = base64.b64encode(hashlib.sha1(key.encode() + GUID, usedforsecurity=False).digest()).decode()
+            proof = base64.b64encode(
+                hashlib.sha1(key.encode() + GUID, usedforsecurity=False).digest()
+            ).decode()
             assert self.reply.headers["sec-websocket-accept"] == proof
 
     def __enter__(self) -> "WebSocketWire":
@@ -246,12 +273,16 @@ class WebSocketWire:
         """The status of the answer to the opening request; None where there was no answer."""
         return self.reply.status if self.reply else None
 
-    def send(self, payload: bytes, opcode: int = TEXT, *, fin: bool = True, reserved: int = 0) -> None:
+    def send(
+        self, payload: bytes, opcode: int = TEXT, *, fin: bool = True, reserved: int = 0
+    ) -> None:
         """Send a frame."""
         self.wire.send(frame_bytes(payload, opcode, fin=fin, reserved=reserved))
 
     def receive(self) -> tuple[int, bytes] | None:
-        """Return the opcode and the payload of the next frame; None at the end of the connection."""
+        """Return the opcode and the payload of the next frame; None at the end of the
+        connection.
+        """
         head = self.wire.read_exactly(2)
         if head is None:
             return None
@@ -279,8 +310,12 @@ class WebSocketWire:
         return self.close_code
 
 
-def frame_bytes(payload: bytes, opcode: int = TEXT, *, fin: bool = True, reserved: int = 0) -> bytes:
-    """Return a WebSocket frame of a client; its mask is of zeros, so that the payload stays readable."""
+def frame_bytes(
+    payload: bytes, opcode: int = TEXT, *, fin: bool = True, reserved: int = 0
+) -> bytes:
+    """Return a WebSocket frame of a client; its mask is of zeros, so that the payload stays
+    readable.
+    """
     first = (0x80 if fin else 0) | reserved << 4 | opcode
     if len(payload) < 126:
         head = struct.pack("!BB", first, 0x80 | len(payload))

@@ -19,7 +19,9 @@ DATABASES = frozenset({"apsw", "sqlite3"})
 
 @dataclass
 class Recorder:
-    """Counts what is called while it is on: functions of all kinds, our own, looks at files, and statements of SQL."""
+    """Counts what is called while it is on: functions of all kinds, our own, looks at files, and
+    statements of SQL.
+    """
 
     is_on: bool = False
     calls: int = 0

@@ -1,4 +1,6 @@
-"""Tables as people have them: what is proposed for each, that no row is lost unsaid, and what searches find."""
+"""Tables as people have them: what is proposed for each, that no row is lost unsaid, and what
+searches find.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -44,11 +46,16 @@ def test_every_table_has_five_searches(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "search"), [pytest.param(name, search, id=f"{name}-{search.label}") for name, search in iter_searches()]
+    ("name", "search"),
+    [pytest.param(name, search, id=f"{name}-{search.label}") for name, search in iter_searches()],
 )
-def test_a_search_of_a_table_finds_what_it_must(name: str, search: TableSearch, table_of: Build) -> None:
+def test_a_search_of_a_table_finds_what_it_must(
+    name: str, search: TableSearch, table_of: Build
+) -> None:
     filters = {"filters": search.filters} if search.filters else {}
-    found = table_of(name).library.structured("search", catalogue=name, query=search.query, **filters)
+    found = table_of(name).library.structured(
+        "search", catalogue=name, query=search.query, **filters
+    )
     titles = [hit["title"] for hit in found["results"]]
     if search.first:
         assert titles[:1] == [search.first]
@@ -58,11 +65,20 @@ def test_a_search_of_a_table_finds_what_it_must(name: str, search: TableSearch, 
 
 
 @pytest.mark.parametrize("name", ["shop", "shop-sheets"])
-def test_revenue_by_country_is_answered_by_the_rows_of_another_table(name: str, table_of: Build) -> None:
+def test_revenue_by_country_is_answered_by_the_rows_of_another_table(
+    name: str, table_of: Build
+) -> None:
     prices: dict[str, float] = {}
     countries = {order[0]: order[-1] for order in SHOP["Orders"][1:]}
     for order, _product, price, quantity, discount in SHOP["Order Details"][1:]:
-        prices[countries[order]] = prices.get(countries[order], 0) + price * quantity * (1 - discount)
-    counted = table_of(name).library.structured("browse", catalogue=name, by=["ship_country"], of="revenue")
-    told = {group["values"]["ship_country"]: group["sum"] for group in counted["catalogues"][0]["groups"]}
+        prices[countries[order]] = prices.get(countries[order], 0) + price * quantity * (
+            1 - discount
+        )
+    counted = table_of(name).library.structured(
+        "browse", catalogue=name, by=["ship_country"], of="revenue"
+    )
+    told = {
+        group["values"]["ship_country"]: group["sum"]
+        for group in counted["catalogues"][0]["groups"]
+    }
     assert told == pytest.approx(prices)

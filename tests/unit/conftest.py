@@ -48,7 +48,9 @@ def music(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
     """A music folder with one piece."""
     folder = tmp_path / "My Music"
     folder.mkdir()
-    (folder / "hornpipe.wav").write_bytes(tagged_wav(title="Hornpipe", album="Water Music", artist="Handel"))
+    (folder / "hornpipe.wav").write_bytes(
+        tagged_wav(title="Hornpipe", album="Water Music", artist="Handel")
+    )
     return folder
 
 

@@ -48,7 +48,9 @@ def names(library: Library) -> list[str]:
 
 def test_a_library_that_is_not_there_yet_is_empty(library: Library) -> None:
     assert library.list_installed() == []
-    with pytest.raises(NotFoundError, match="no catalogue 'anime'; installed: none; run: stackroom init"):
+    with pytest.raises(
+        NotFoundError, match="no catalogue 'anime'; installed: none; run: stackroom init"
+    ):
         library.get_installed("anime")
 
 
@@ -62,14 +64,21 @@ def test_a_catalogue_is_there_once_it_is_whole(library: Library) -> None:
     assert names(library) == ["films"]
 
 
-def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(library: Library) -> None:
+def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(
+    library: Library,
+) -> None:
     for name in ("films", "books"):
         library.complete(library.reserve(name, "anime"), source="x")
-    with pytest.raises(NotFoundError, match=r"no catalogue 'film' \(did you mean 'films'\?\); installed: books, films"):
+    with pytest.raises(
+        NotFoundError,
+        match=r"no catalogue 'film' \(did you mean 'films'\?\); installed: books, films",
+    ):
         library.get_installed("film")
 
 
-@pytest.mark.parametrize("name", ["", "Films", "my films", "-films", "a/b", "..", "x" * 64, "filmé"])
+@pytest.mark.parametrize(
+    "name", ["", "Films", "my films", "-films", "a/b", "..", "x" * 64, "filmé"]
+)
 def test_a_name_that_is_none_is_refused_and_nothing_is_made(library: Library, name: str) -> None:
     with pytest.raises(InputError, match="cannot name a catalogue"):
         library.reserve(name, "anime")
@@ -100,8 +109,13 @@ def test_an_own_spec_takes_the_place_of_the_one_before(library: Library) -> None
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(library: Library, is_whole: bool) -> None:
-    own, built_in = library.reserve("novels", "books", declaration=BOOKS), library.reserve("films", "anime")
+def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(
+    library: Library, is_whole: bool
+) -> None:
+    own, built_in = (
+        library.reserve("novels", "books", declaration=BOOKS),
+        library.reserve("films", "anime"),
+    )
     if is_whole:
         library.complete(own, source="x")
         library.complete(built_in, source="x")
@@ -112,7 +126,9 @@ def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(library: Library
         ("films", "anime", BOOKS, "anime"),
         ("films", "music", None, "anime"),
     ):
-        with pytest.raises(InputError, match=f"'{name}' is a catalogue of '{holder}', not of '{spec_name}'"):
+        with pytest.raises(
+            InputError, match=f"'{name}' is a catalogue of '{holder}', not of '{spec_name}'"
+        ):
             library.reserve(name, spec_name, declaration=declaration)
     assert own.own_declaration is not None
     assert own.own_declaration.read_text() == BOOKS
@@ -142,7 +158,9 @@ def test_a_build_that_was_stopped_goes_on_in_the_same_place(library: Library) ->
     assert names(library) == []
 
 
-def test_a_first_build_that_came_to_nothing_leaves_nothing_and_an_installed_catalogue_stays(library: Library) -> None:
+def test_a_first_build_that_came_to_nothing_leaves_nothing_and_an_installed_catalogue_stays(
+    library: Library,
+) -> None:
     place = library.reserve("novels", "books", declaration=BOOKS)
     library.abandon(place)
     assert not place.folder.exists()
@@ -152,7 +170,9 @@ def test_a_first_build_that_came_to_nothing_leaves_nothing_and_an_installed_cata
     assert names(library) == ["novels"]
 
 
-@pytest.mark.parametrize("left", [[], ["catalogue.toml"], ["building.json.new", "catalogue.toml.new"]])
+@pytest.mark.parametrize(
+    "left", [[], ["catalogue.toml"], ["building.json.new", "catalogue.toml.new"]]
+)
 def test_what_a_build_leaves_that_was_stopped_before_it_began_is_no_hindrance(
     library: Library, left: list[str]
 ) -> None:
@@ -165,12 +185,15 @@ def test_what_a_build_leaves_that_was_stopped_before_it_began_is_no_hindrance(
 
 
 @pytest.mark.parametrize("kept", ["records.sqlite", "lance/documents", "notes.txt"])
-def test_a_catalogue_that_has_lost_its_marker_is_refused_and_not_removed(library: Library, kept: str) -> None:
+def test_a_catalogue_that_has_lost_its_marker_is_refused_and_not_removed(
+    library: Library, kept: str
+) -> None:
     path = library.folder / "novels" / kept
     path.parent.mkdir(parents=True)
     path.write_text("edits by hand")
     with pytest.raises(
-        StorageError, match=r"novels has no installed.json but has .* write \{\"spec\": .* move the folder"
+        StorageError,
+        match=r"novels has no installed.json but has .* write \{\"spec\": .* move the folder",
     ):
         library.reserve("novels", "anime")
     assert path.read_text() == "edits by hand"
@@ -187,7 +210,8 @@ def test_what_is_left_of_a_build_keeps_its_marker_until_the_rest_is_gone(
     (place.folder / "records.sqlite").touch()
 
     def be_stopped(folder: Path) -> None:
-        (folder / "building.json").unlink(missing_ok=True)  # which of its files goes first is nobody's choice
+        # which of its files goes first is nobody's choice
+        (folder / "building.json").unlink(missing_ok=True)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
@@ -206,16 +230,24 @@ def test_a_damaged_marker_is_said_to_be_with_what_to_do(library: Library, text: 
     library.complete(library.reserve("other", "anime"), source="x")
     assert names(library) == ["other"]
     assert list(library.check()) == ["films"]
-    for refuse in (library.get_installed, library.find_installed, partial(library.reserve, spec_name="anime")):
+    for refuse in (
+        library.get_installed,
+        library.find_installed,
+        partial(library.reserve, spec_name="anime"),
+    ):
         with pytest.raises(StorageError, match=r"installed.json is damaged; write"):
             refuse("films")
 
 
-def test_a_first_build_that_has_not_ended_is_told_from_a_catalogue_that_is_not_there(library: Library) -> None:
+def test_a_first_build_that_has_not_ended_is_told_from_a_catalogue_that_is_not_there(
+    library: Library,
+) -> None:
     place = library.reserve("films", "anime")
     assert library.list_unfinished() == ["films"]
     assert library.check() == {}
-    with pytest.raises(NotFoundError, match=r"catalogue 'films' is unfinished: .* run the same stackroom add again"):
+    with pytest.raises(
+        NotFoundError, match=r"catalogue 'films' is unfinished: .* run the same stackroom add again"
+    ):
         library.get_installed("films")
     library.complete(place, source="x")
     assert library.list_unfinished() == []
@@ -227,7 +259,9 @@ def test_a_catalogue_that_has_lost_its_marker_is_told_with_what_to_do(library: L
     (library.folder / "films" / "installed.json").unlink()
     (library.folder / ".cache").mkdir()
     assert library.check().keys() == {"films"}
-    with pytest.raises(StorageError, match=r"films has no installed.json but has records.sqlite; .* write"):
+    with pytest.raises(
+        StorageError, match=r"films has no installed.json but has records.sqlite; .* write"
+    ):
         library.get_installed("films")
 
 
@@ -270,11 +304,15 @@ def test_a_removed_catalogue_is_kept_for_a_day_and_can_be_put_back(library: Libr
     library.purge(now=2_000.0 + KEPT_S - 1)
     assert library.find_removed("films") is not None
     library.purge(now=2_000.0 + KEPT_S)
-    with pytest.raises(NotFoundError, match="no catalogue 'films' was removed within a day; none was"):
+    with pytest.raises(
+        NotFoundError, match="no catalogue 'films' was removed within a day; none was"
+    ):
         library.put_back("films")
 
 
-def test_the_last_of_several_removals_of_a_name_is_put_back_and_never_over_another(library: Library) -> None:
+def test_the_last_of_several_removals_of_a_name_is_put_back_and_never_over_another(
+    library: Library,
+) -> None:
     for number, source in enumerate("abc"):
         library.complete(library.reserve("films", "anime"), source=source)
         library.set_aside("films", now=number)
@@ -284,7 +322,9 @@ def test_the_last_of_several_removals_of_a_name_is_put_back_and_never_over_anoth
         library.put_back("films")
 
 
-def test_whoever_waits_to_write_a_removed_catalogue_does_not_make_its_folder_again(library: Library) -> None:
+def test_whoever_waits_to_write_a_removed_catalogue_does_not_make_its_folder_again(
+    library: Library,
+) -> None:
     library.complete(library.reserve("films", "anime"), source="x")
     library.set_aside("films", now=1_000.0)
     with (
@@ -308,12 +348,18 @@ def test_a_reader_that_opened_a_catalogue_before_it_was_removed_does_not_make_it
     library.put_back("films")
 
 
-def test_a_renamed_catalogue_is_as_it_was_and_its_former_name_counts_as_removed(library: Library) -> None:
+def test_a_renamed_catalogue_is_as_it_was_and_its_former_name_counts_as_removed(
+    library: Library,
+) -> None:
     library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
     before = library.get_installed("novels")
     library.rename("novels", "books", now=1_000.0)
     after = library.get_installed("books")
-    assert (after.sources, after.spec_name, library.check()) == (before.sources, before.spec_name, {})
+    assert (after.sources, after.spec_name, library.check()) == (
+        before.sources,
+        before.spec_name,
+        {},
+    )
     assert library.was_removed("novels", since=1_000.0)
     for wrong, error in (("Big Books", InputError), ("books", ConflictError)):
         with pytest.raises(error):
@@ -325,20 +371,29 @@ def test_the_words_of_an_owner_stay_when_a_catalogue_is_built_again(library: Lib
     library.describe(replace(library.get_installed("films"), title="Films we own", editable=False))
     library.complete(library.reserve("films", "anime"), source="y")
     known = library.get_installed("films")
-    assert (known.title, known.summary, known.editable, known.sources) == ("Films we own", "", False, ("x", "y"))
+    assert (known.title, known.summary, known.editable, known.sources) == (
+        "Films we own",
+        "",
+        False,
+        ("x", "y"),
+    )
     assert find_changed_file(known.folder) is None
 
 
 def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="films: cannot be written: Not a directory; STACKROOM_HOME says where"):
+    with pytest.raises(
+        StorageError, match="films: cannot be written: Not a directory; STACKROOM_HOME says where"
+    ):
         Library(tmp_path / "file").reserve("films", "anime")
 
 
 def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) -> None:
     recipe = package_recipe(PACKAGES.get("anime"))
     if declaration is not None:
-        recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="x"), declaration=declaration))
+        recipe = own_recipe(
+            LoadedSpec(spec=compile_text(declaration, origin="x"), declaration=declaration)
+        )
     source = JsonRows(rows) if isinstance(rows, Path) else rows
     add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
 
@@ -347,13 +402,16 @@ def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) ->
 def rows(tmp_path: Path) -> Path:
     path = tmp_path / "rows.jsonl"
     rows = [
-        {"title": f"Title {number}", "year": 2000 + number, "sources": [f"https://x.org/{number}"]} for number in (1, 2)
+        {"title": f"Title {number}", "year": 2000 + number, "sources": [f"https://x.org/{number}"]}
+        for number in (1, 2)
     ]
     path.write_text("\n".join(json.dumps(row) for row in rows))
     return path
 
 
-def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_one(tmp_path: Path, rows: Path) -> None:
+def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_one(
+    tmp_path: Path, rows: Path
+) -> None:
     app = App(Settings(home=tmp_path / "home"))
     add(app, rows, "novels", LONGER)
     add(app, rows, "films", None)
@@ -365,7 +423,9 @@ def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_o
         app.close()
 
 
-def test_the_rows_of_a_catalogue_are_read_again_by_a_changed_spec(tmp_path: Path, rows: Path) -> None:
+def test_the_rows_of_a_catalogue_are_read_again_by_a_changed_spec(
+    tmp_path: Path, rows: Path
+) -> None:
     app = App(Settings(home=tmp_path / "home"))
     add(app, rows, "novels", BOOKS)
     add(app, rows, "novels", LONGER)

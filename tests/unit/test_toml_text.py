@@ -72,7 +72,8 @@ def message_of(path: Path, read: Callable[[Path], None]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("5,000 digits", 3), ("a port without end", 2), ("a dotted key without end", 1), ("a NUL", 1)]
+    ("name", "line"),
+    [("5,000 digits", 3), ("a port without end", 2), ("a dotted key without end", 1), ("a NUL", 1)],
 )
 def test_the_message_says_where_it_is(name: str, line: int) -> None:
     with pytest.raises(TomlError, match=f"at line {line}"):

@@ -1,4 +1,6 @@
-"""What the tests of the page share: a served sample library, a real browser, and visits that notice every problem."""
+"""What the tests of the page share: a served sample library, a real browser, and visits that notice
+every problem.
+"""
 
 import os
 import shutil
@@ -31,7 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def playwright() -> Iterator[Playwright]:
     """The driver of browsers, where there is one to drive."""
     if find_chromium() is None:
-        pytest.skip("no Chromium is installed, so nobody looks at the page (Debian: apt install chromium)")
+        pytest.skip(
+            "no Chromium is installed, so nobody looks at the page (Debian: apt install chromium)"
+        )
     with sync_playwright() as started:
         yield started
 
@@ -55,23 +59,37 @@ def page_home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def open_server(page_home: Path, start_server: Callable[..., ServerProcess]) -> ServerProcess:
-    """A server without accounts, whose visitors may do everything, and whose chat may call models on loopback."""
-    return start_server(page_home, "--no-accounts", environment={"STACKROOM_WEB_CONNECT": "http://127.0.0.1:*"})
+    """A server without accounts, whose visitors may do everything, and whose chat may call models
+    on loopback.
+    """
+    return start_server(
+        page_home, "--no-accounts", environment={"STACKROOM_WEB_CONNECT": "http://127.0.0.1:*"}
+    )
 
 
 @pytest.fixture(scope="session")
 def shared_server(
-    page_home: Path, tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., ServerProcess]
+    page_home: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    start_server: Callable[..., ServerProcess],
 ) -> ServerProcess:
-    """A server with accounts: `admin` has the password PASSWORD, and may call as often as the tests do."""
+    """A server with accounts: `admin` has the password PASSWORD, and may call as often as the tests
+    do.
+    """
     home = tmp_path_factory.mktemp("shared")
     shutil.copytree(page_home, home, dirs_exist_ok=True, symlinks=True)
     server = start_server(home, "--accounts")
     with httpx.Client(base_url=server.url) as client:
-        client.post("/v1/login", json={"name": "admin", "password": server.admin_secret}).raise_for_status()
+        client.post(
+            "/v1/login", json={"name": "admin", "password": server.admin_secret}
+        ).raise_for_status()
         client.post("/v1/me/password", json={"password": PASSWORD}).raise_for_status()
         for role in ("admin", "user"):
-            more = {"action": "update_role", "name": role, "quotas": {"read": 10_000, "write": 10_000, "sql": 1_000}}
+            more = {
+                "action": "update_role",
+                "name": role,
+                "quotas": {"read": 10_000, "write": 10_000, "sql": 1_000},
+            }
             client.post("/v1/tools/users.mutate", json=more).raise_for_status()
     return server
 
@@ -84,7 +102,9 @@ def windows(browser: Browser) -> Windows:
 
 @pytest.fixture
 def visit(windows: Windows, open_server: ServerProcess) -> Iterator[Start]:
-    """Start visits to the open server, or to another origin; at the end none may have met a problem."""
+    """Start visits to the open server, or to another origin; at the end none may have met a
+    problem.
+    """
     visits: list[tuple[Visit, dict[str, Any]]] = []
 
     def start(

@@ -1,4 +1,6 @@
-"""Logging in, connecting an assistant, and one's account: with the keyboard too, on a phone, in the dark."""
+"""Logging in, connecting an assistant, and one's account: with the keyboard too, on a phone, in the
+dark.
+"""
 
 import json
 import re
@@ -27,7 +29,10 @@ def new_user(server: ServerProcess, name: str, *roles: str) -> str:
 def focused(page: Page) -> str:
     """Return the id or the name of the element that has the focus."""
     return str(
-        page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName")
+        page.evaluate(
+            "document.activeElement.id || document.activeElement.name ||"
+            " document.activeElement.tagName"
+        )
     )
 
 
@@ -41,7 +46,8 @@ def test_a_one_time_password_leads_to_ones_own_and_to_a_configuration_that_holds
     expect(page.get_by_label("the configuration", exact=True)).to_contain_text("Bearer YOUR_TOKEN")
     page.get_by_role("link", name="Log in to create one.").click()
 
-    # With the keyboard alone: the name has the focus at once, Enter sends, and what is wrong is told.
+    # With the keyboard alone: the name has the focus at once, Enter sends, and what is wrong is
+    # told.
     expect(page.get_by_role("heading", name="Log in", level=1)).to_be_visible()
     here.check_access()
     page.keyboard.type("ida")
@@ -64,13 +70,20 @@ def test_a_one_time_password_leads_to_ones_own_and_to_a_configuration_that_holds
     token = page.get_by_label("the token", exact=True).inner_text()
     assert token.startswith("stk_t_")
     page.get_by_role("tab", name="Claude Code").focus()
-    for key, chosen in (("End", "REST"), ("Home", "Claude Code"), ("ArrowRight", "Cursor"), ("ArrowRight", "VS Code")):
+    for key, chosen in (
+        ("End", "REST"),
+        ("Home", "Claude Code"),
+        ("ArrowRight", "Cursor"),
+        ("ArrowRight", "VS Code"),
+    ):
         page.keyboard.press(key)
         expect(page.get_by_role("tab", name=chosen)).to_be_focused()
         expect(page.get_by_role("tabpanel", name=chosen)).to_contain_text(token)
     written = json.loads(page.get_by_label("the configuration", exact=True).inner_text())
     assert written["servers"]["stackroom"]["url"] == f"{shared_server.url}/mcp"
-    expect(page.get_by_role("link", name="Add to VS Code")).to_have_attribute("href", re.compile("^vscode:mcp/install"))
+    expect(page.get_by_role("link", name="Add to VS Code")).to_have_attribute(
+        "href", re.compile("^vscode:mcp/install")
+    )
     here.check_access()
 
 
@@ -105,11 +118,16 @@ def test_an_account_changes_its_password_revokes_a_token_and_logs_out_on_a_phone
     )
     assert small == []
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
-    page.evaluate(f"window.isOld = true; {KEPT}.forEach((key) => localStorage.setItem(key, '{{}}'))")
+    page.evaluate(
+        f"window.isOld = true; {KEPT}.forEach((key) => localStorage.setItem(key, '{{}}'))"
+    )
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("heading", name="Log in", level=1)).to_be_visible()
     assert focused(page) == "name"
-    assert page.evaluate(f"Boolean(window.isOld) || {KEPT}.some((key) => localStorage.getItem(key))") is False
+    assert (
+        page.evaluate(f"Boolean(window.isOld) || {KEPT}.some((key) => localStorage.getItem(key))")
+        is False
+    )
 
 
 def log_in(page: Page, name: str) -> None:
@@ -122,7 +140,9 @@ def test_a_session_that_ends_meanwhile_asks_to_log_in_again_and_shows_its_things
     visit: Start, shared_server: ServerProcess
 ) -> None:
     with httpx.Client(base_url=shared_server.url) as client:
-        client.post("/v1/login", json={"name": "una", "password": new_user(shared_server, "una")}).raise_for_status()
+        client.post(
+            "/v1/login", json={"name": "una", "password": new_user(shared_server, "una")}
+        ).raise_for_status()
         client.post("/v1/me/password", json={"password": PASSWORD}).raise_for_status()
     here = visit(shared_server.url, allowed=("401",))
     here.enter()

@@ -24,18 +24,22 @@ def choose(page: Page, name: str, content: str) -> None:
 
 def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]) -> None:
     visited = visit(allowed=("409", "ERR_FAILED"))
-    busy = "503 (Service Unavailable)"  # once it is back, while its records are embedded on a busy machine
+    # once it is back, while its records are embedded on a busy machine
+    busy = "503 (Service Unavailable)"
     visited.allowed += (f"{busy} ({visited.origin}/v1/catalogues/plays)",)
     page = visited.open("/add")
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     visited.check_access()
-    page.route("**/v1/tables/*", lambda route: route.abort(), times=1)  # one look at how far it is fails
+    # one look at how far it is fails
+    page.route("**/v1/tables/*", lambda route: route.abort(), times=1)
     choose(page, "plays.csv", PLAYS)
     expect(page.get_by_role("heading", name="plays is ready")).to_be_focused(timeout=120_000)
     expect(page.get_by_text("3 records were written.")).to_be_visible()
     visited.check_access()
     expect(page.get_by_role("link", name="Search it")).to_have_attribute("href", "/c/plays")
-    found = page.request.post(f"{visited.origin}/v1/tools/search", data={"query": "storm", "catalogue": "plays"})
+    found = page.request.post(
+        f"{visited.origin}/v1/tools/search", data={"query": "storm", "catalogue": "plays"}
+    )
     assert found.json()["results"][0]["title"] == "The Tempest"
 
     page.get_by_role("button", name="Undo").press("Enter")
@@ -54,14 +58,18 @@ def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[...,
     choose(page, "plays.docx", "no table")
     expect(page.get_by_role("alert")).to_contain_text("'plays.docx' is no table")
     choose(page, "plays.xlsx", "no workbook")
-    expect(page.get_by_role("alert")).to_contain_text("plays.xlsx: cannot be read as a spreadsheet", timeout=120_000)
+    expect(page.get_by_role("alert")).to_contain_text(
+        "plays.xlsx: cannot be read as a spreadsheet", timeout=120_000
+    )
     visited.check_access()
     page.get_by_role("button", name="Discard it").click()
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
 
 
-def test_a_file_that_is_read_wrongly_offers_the_field_that_the_message_speaks_of(visit: Callable[..., Visit]) -> None:
+def test_a_file_that_is_read_wrongly_offers_the_field_that_the_message_speaks_of(
+    visit: Callable[..., Visit],
+) -> None:
     visited = visit(width=PHONE)
     page = visited.open("/add")
     choose(page, "ragged.csv", "code,play\n1,Hamlet\n2,Macbeth,1606,x\n3,The Tempest\n")
@@ -75,13 +83,24 @@ def test_a_file_that_is_read_wrongly_offers_the_field_that_the_message_speaks_of
     assert page.request.delete(f"{visited.origin}/v1/catalogues/ragged").ok
 
 
-def test_a_file_that_is_refused_because_others_wait_can_be_sent_again(visit: Callable[..., Visit]) -> None:
+def test_a_file_that_is_refused_because_others_wait_can_be_sent_again(
+    visit: Callable[..., Visit],
+) -> None:
     visited = visit(allowed=("409",))
     page = visited.open("/add")
-    full = {"error": {"code": "conflict", "message": "8 tables wait to be built already; wait, or discard one of them"}}
+    full = {
+        "error": {
+            "code": "conflict",
+            "message": "8 tables wait to be built already; wait, or discard one of them",
+        }
+    }
     page.route(
         "**/v1/tables",
-        lambda route: route.fulfill(status=409, json=full) if route.request.method == "POST" else route.continue_(),
+        lambda route: (
+            route.fulfill(status=409, json=full)
+            if route.request.method == "POST"
+            else route.continue_()
+        ),
     )
     choose(page, "again.csv", PLAYS)
     expect(page.get_by_role("alert")).to_contain_text("8 tables wait to be built already")

@@ -1,4 +1,6 @@
-"""The documentation that a server shows: read on a phone, followed from page to page and to a heading."""
+"""The documentation that a server shows: read on a phone, followed from page to page and to a
+heading.
+"""
 
 from collections.abc import Callable
 
@@ -7,7 +9,9 @@ from playwright.sync_api import expect
 from support.browsing import PHONE, Visit
 
 
-def test_a_reader_follows_the_documentation_from_connect_to_a_heading(visit: Callable[..., Visit]) -> None:
+def test_a_reader_follows_the_documentation_from_connect_to_a_heading(
+    visit: Callable[..., Visit],
+) -> None:
     visited = visit(width=PHONE)
     page = visited.open("/connect")
     page.get_by_role("link", name="Documentation").click()

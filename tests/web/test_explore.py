@@ -42,19 +42,25 @@ def test_home_shows_the_catalogues_and_finds_what_any_of_them_has(visit: Start) 
     one = visit()
     page = one.open("/")
     cards = page.locator(".catalogue")
-    expect(cards.filter(has_text="Anime").get_by_text(re.compile(r"^\d+ records, changed "))).to_be_visible()
+    expect(
+        cards.filter(has_text="Anime").get_by_text(re.compile(r"^\d+ records, changed "))
+    ).to_be_visible()
     for title in ("Company handbook", "Personal notes", "D&D rules dnd"):
         expect(cards.get_by_role("link", name=title, exact=True)).to_be_visible()
     expect(page.get_by_text(re.compile("Query RAG|search_anime"))).to_have_count(0)
     box(page).press_sequentially("blues")
     expect(page.locator(".hits").get_by_role("link", name="Crazy Blues").first).to_be_visible()
     expect(
-        page.get_by_role("status").filter(has_text=re.compile(r"\d+ good matches in \d+ catalogues"))
+        page.get_by_role("status").filter(
+            has_text=re.compile(r"\d+ good matches in \d+ catalogues")
+        )
     ).to_be_visible()
     expect(box(page)).to_be_focused()
     assert page.url.endswith("/search?q=blues")
     one.check_access()
-    page.get_by_role("list", name="Catalogues with good matches").get_by_role("link", name="Music").click()
+    page.get_by_role("list", name="Catalogues with good matches").get_by_role(
+        "link", name="Music"
+    ).click()
     expect(page.get_by_role("heading", name="Music", exact=True)).to_be_visible()
     expect(page.locator(".hits").get_by_role("link", name="Crazy Blues").first).to_be_visible()
     page.go_back()
@@ -63,7 +69,9 @@ def test_home_shows_the_catalogues_and_finds_what_any_of_them_has(visit: Start) 
     expect(cards.first).to_be_visible()
 
 
-def test_nonsense_is_said_to_be_answered_by_nothing_and_a_misspelt_title_is_found(visit: Start) -> None:
+def test_nonsense_is_said_to_be_answered_by_nothing_and_a_misspelt_title_is_found(
+    visit: Start,
+) -> None:
     page = visit().open("/search?q=qwxzv blorp")
     expect(page.get_by_role("heading", name="Nothing here answers this")).to_be_visible()
     expect(page.locator(".hit").first).not_to_be_visible()
@@ -101,9 +109,13 @@ def test_a_sentence_becomes_chips_and_every_step_is_an_address(visit: Start) -> 
     year.press("ArrowRight")
     expect(chips.get_by_role("listitem").filter(has_text="Year ≥")).to_be_visible()
     # The answer to the last step has come, so that the next one is that of the new document.
-    expect(page.get_by_role("complementary", name="Filters")).to_have_attribute("aria-busy", "false")
+    expect(page.get_by_role("complementary", name="Filters")).to_have_attribute(
+        "aria-busy", "false"
+    )
     narrowed, address = titles(page), page.url
-    with page.expect_response(lambda reply: '"counts"' in (reply.request.post_data or "")) as searched:
+    with page.expect_response(
+        lambda reply: '"counts"' in (reply.request.post_data or "")
+    ) as searched:
         page.reload()
     assert page.url == address
     assert [one["title"] for one in searched.value.json()["results"]][: len(narrowed)] == narrowed
@@ -111,7 +123,9 @@ def test_a_sentence_becomes_chips_and_every_step_is_an_address(visit: Start) -> 
     assert titles(page) == narrowed
     page.go_back()
     expect(chips.get_by_role("listitem").filter(has_text="Year ≥")).to_have_count(0)
-    expect(page.get_by_role("complementary", name="Filters")).to_have_attribute("aria-busy", "false")
+    expect(page.get_by_role("complementary", name="Filters")).to_have_attribute(
+        "aria-busy", "false"
+    )
     tags.get_by_role("button", name="Leave out", disabled=False).nth(1).click()
     expect(chips.get_by_role("listitem").filter(has_text=re.compile("^not "))).to_have_count(2)
     page.get_by_role("button", name="Clear all").click()
@@ -158,7 +172,9 @@ def test_a_table_is_sorted_by_its_columns(visit: Start) -> None:
     page = one.open("/c/anime")
     page.get_by_role("navigation", name="View").get_by_role("link", name="Table").click()
     page.get_by_role("button", name="Year").click()
-    expect(page.get_by_role("columnheader", name="Year")).to_have_attribute("aria-sort", "descending")
+    expect(page.get_by_role("columnheader", name="Year")).to_have_attribute(
+        "aria-sort", "descending"
+    )
     expect(page.locator("tbody tr").first).to_contain_text("2024")
     page.get_by_role("button", name="Year").click()
     expect(page.locator("tbody tr").first).to_contain_text("1963")
@@ -205,7 +221,8 @@ def test_what_is_wrong_with_an_address_is_said(visit: Start) -> None:
     page.goto(page.url.replace("/c/anmie", "/c/%E0%A4%A"))
     expect(page.get_by_role("alert")).to_be_visible()
     page.evaluate(
-        "main.append(Object.assign(document.createElement('a'), {href: '/c/anime/mal-1', textContent: 'Bebop'}))"
+        "main.append(Object.assign(document.createElement('a'), {href: '/c/anime/mal-1',"
+        " textContent: 'Bebop'}))"
     )
     page.get_by_role("link", name="Bebop", exact=True).click()
     expect(page.locator(".drawer.record h2")).to_have_text("Cowboy Bebop")
@@ -223,7 +240,9 @@ def test_a_page_that_the_server_no_longer_has_asks_to_be_loaded_again(visit: Sta
     page.locator(".hit-title a").first.click()
     expect(page.get_by_role("alert").filter(has=told)).to_be_visible()
     page.get_by_role("navigation", name="View").get_by_role("link", name="Map").click()
-    expect(page.locator("main").get_by_role("alert")).to_have_text(re.compile("^This page was updated; reload it."))
+    expect(page.locator("main").get_by_role("alert")).to_have_text(
+        re.compile("^This page was updated; reload it.")
+    )
     page.unroute(gone)
     page.locator("main").get_by_role("button", name="Reload").click()
     expect(page.locator("main canvas").first).to_be_visible()
@@ -268,7 +287,9 @@ def test_results_stay_while_the_server_is_away_and_come_anew_by_themselves(visit
     expect(page.locator(".count")).to_contain_text("good match")
 
 
-def test_a_server_that_stays_away_is_asked_again_ever_later_and_then_by_a_button_alone(visit: Start) -> None:
+def test_a_server_that_stays_away_is_asked_again_ever_later_and_then_by_a_button_alone(
+    visit: Start,
+) -> None:
     one = visit(allowed=("ERR_FAILED",))
     page = one.open("/c/anime")
     expect(page.locator(".hit").first).to_be_visible()

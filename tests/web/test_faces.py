@@ -1,4 +1,6 @@
-"""Faces in a real browser: pictures of one's own, drawn covers, the gallery, and what a first visitor reads."""
+"""Faces in a real browser: pictures of one's own, drawn covers, the gallery, and what a first
+visitor reads.
+"""
 
 import io
 import json
@@ -78,7 +80,9 @@ def plants_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plants")
     (folder / "table" / "pics").mkdir(parents=True)
     for number, colour in enumerate(("crimson", "seagreen", "royalblue")):
-        image_module.new("RGB", (900, 1200), colour).save(folder / "table" / "pics" / f"{number}.png")
+        image_module.new("RGB", (900, 1200), colour).save(
+            folder / "table" / "pics" / f"{number}.png"
+        )
     image_module.new("RGB", (9, 9), "black").save(folder / "secret.png")
     names = ("name", "photo", "state", "walk_seconds", "author_names", "publish_year")
     loaded = LoadedSpec(spec=compile_text(SPEC, origin="plants"), declaration=SPEC)
@@ -86,9 +90,16 @@ def plants_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = own_recipe(loaded)
     for name, rows in (("plants", ROWS), ("herbarium", ROWS[::-1])):
         table = folder / "table" / f"{name}.jsonl"
-        table.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+        table.write_text(
+            "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+        )
         add_catalogue(
-            app, open_rows(None, str(table)), recipe=recipe, name=name, progress=lambda _report: None, embed=False
+            app,
+            open_rows(None, str(table)),
+            recipe=recipe,
+            name=name,
+            progress=lambda _report: None,
+            embed=False,
         )
     app.close()
     return folder / "home"
@@ -102,7 +113,8 @@ def plants(plants_home: Path, start_server: Callable[..., ServerProcess]) -> Ser
 def widths(pictures: Locator) -> list[int]:
     """Return the widths of pictures, those that could not be loaded as 0."""
     found: list[int] = pictures.evaluate_all(
-        "(images) => Promise.all(images.map((one) => one.decode().then(() => one.naturalWidth, () => 0)))"
+        "(images) => Promise.all(images.map((one) => one.decode().then(() => one.naturalWidth, ()"
+        " => 0)))"
     )
     return found
 
@@ -133,11 +145,15 @@ def test_pictures_of_ones_own_are_faces_in_every_view_and_others_have_drawn_cove
     loaded(page, "table", PICTURED)
 
 
-def test_covers_tell_catalogues_apart_and_stay_the_same(visit: Start, plants: ServerProcess) -> None:
+def test_covers_tell_catalogues_apart_and_stay_the_same(
+    visit: Start, plants: ServerProcess
+) -> None:
     def drawn(path: str) -> list[str]:
         page = visit(plants.url).open(path)
         expect(page.locator(".gallery svg.face").first).to_be_visible()
-        found: list[str] = page.locator(".gallery svg.face").evaluate_all("(all) => all.map((one) => one.innerHTML)")
+        found: list[str] = page.locator(".gallery svg.face").evaluate_all(
+            "(all) => all.map((one) => one.innerHTML)"
+        )
         return found
 
     first, other = drawn("/c/plants?view=gallery"), drawn("/c/herbarium?view=gallery")
@@ -145,7 +161,9 @@ def test_covers_tell_catalogues_apart_and_stay_the_same(visit: Start, plants: Se
     assert not set(first) & set(other)
 
 
-def test_a_thumbnail_is_kept_for_ever_by_its_version_and_nothing_else_is_served(plants: ServerProcess) -> None:
+def test_a_thumbnail_is_kept_for_ever_by_its_version_and_nothing_else_is_served(
+    plants: ServerProcess,
+) -> None:
     with httpx.Client(base_url=plants.url) as client:
         asked = {"query": "*", "catalogue": "plants", "include": ["tiles"], "limit": 9}
         results = client.post("/v1/tools/search", json=asked).json()["results"]
@@ -157,19 +175,29 @@ def test_a_thumbnail_is_kept_for_ever_by_its_version_and_nothing_else_is_served(
             "private, max-age=31536000, immutable",
         )
         assert image_module.open(io.BytesIO(reply.content)).size == (400, 533)
-        assert client.get(images["Rose"], headers={"If-None-Match": reply.headers["etag"]}).status_code == 304
-        assert client.get("/v1/media/plants/thumbnail/Rose").headers["cache-control"] == "private, no-cache"
+        assert (
+            client.get(images["Rose"], headers={"If-None-Match": reply.headers["etag"]}).status_code
+            == 304
+        )
+        assert (
+            client.get("/v1/media/plants/thumbnail/Rose").headers["cache-control"]
+            == "private, no-cache"
+        )
         assert client.get("/v1/media/plants/thumbnail/Nettle").status_code == 404
 
 
-def test_fields_and_values_are_in_words_and_what_says_nothing_is_left_out(visit: Start, plants: ServerProcess) -> None:
+def test_fields_and_values_are_in_words_and_what_says_nothing_is_left_out(
+    visit: Start, plants: ServerProcess
+) -> None:
     page = visit(plants.url).open("/c/plants")
     cards = page.locator(".hits > li")
     expect(cards.filter(has_text="Rose")).to_contain_text("State Found")
     expect(cards.filter(has_text="Rose")).to_contain_text("Walk 2 h 10 min")
     expect(cards.filter(has_text="Oak")).to_contain_text("Not yet found")
     expect(cards.filter(has_text="Oak")).to_contain_text("Authors Miller")
-    expect(cards.filter(has_text="Thistle")).not_to_contain_text(re.compile("unknown", re.IGNORECASE))
+    expect(cards.filter(has_text="Thistle")).not_to_contain_text(
+        re.compile("unknown", re.IGNORECASE)
+    )
     expect(cards.filter(has_text="Nettle")).to_contain_text("State TV")
     filters = page.get_by_role("complementary", name="Filters")
     for legend in ("Year", "Walk", "Authors", "State"):
@@ -182,7 +210,9 @@ def test_fields_and_values_are_in_words_and_what_says_nothing_is_left_out(visit:
     expect(cards).to_have_count(1)
 
 
-def test_adult_records_that_are_left_out_are_said_and_shown_by_a_press(visit: Start, plants: ServerProcess) -> None:
+def test_adult_records_that_are_left_out_are_said_and_shown_by_a_press(
+    visit: Start, plants: ServerProcess
+) -> None:
     page = visit(plants.url).open("/c/plants")
     expect(page.locator(".hits > li")).to_have_count(LISTED)
     expect(page.get_by_text("1 adult record left out")).to_be_visible()
@@ -192,7 +222,9 @@ def test_adult_records_that_are_left_out_are_said_and_shown_by_a_press(visit: St
     expect(page.locator(".hits > li")).to_have_count(LISTED)
 
 
-def test_home_shows_faces_what_is_new_and_where_one_left_off(visit: Start, plants: ServerProcess) -> None:
+def test_home_shows_faces_what_is_new_and_where_one_left_off(
+    visit: Start, plants: ServerProcess
+) -> None:
     one = visit(plants.url)
     page = one.open("/")
     card = page.locator(".catalogue").filter(has_text="herbarium")
@@ -230,7 +262,9 @@ def call_as_assistant(server: ServerProcess, arguments: dict[str, Any]) -> dict[
         return pool.submit(anyio.run, call).result()
 
 
-def test_an_assistant_is_shown_the_same_faces_and_words(visit: Start, plants: ServerProcess) -> None:
+def test_an_assistant_is_shown_the_same_faces_and_words(
+    visit: Start, plants: ServerProcess
+) -> None:
     assistant = Assistant(visit(plants.url), plants)
     assistant.show()
     result = call_as_assistant(plants, {"query": "*", "catalogue": "plants", "limit": 5})
@@ -244,24 +278,32 @@ def test_an_assistant_is_shown_the_same_faces_and_words(visit: Start, plants: Se
     assert "data:" not in json.dumps(result["structuredContent"])
 
 
-def test_records_that_a_tool_finds_have_their_faces_and_words(visit: Start, plants: ServerProcess) -> None:
+def test_records_that_a_tool_finds_have_their_faces_and_words(
+    visit: Start, plants: ServerProcess
+) -> None:
     """The chat shows what its tools find by the same component."""
     asked = quote(json.dumps({"query": "*", "catalogue": "plants"}))
     page = visit(plants.url).open(f"/tools/search?a={asked}")
     loaded(page, ".result", PICTURED)
-    expect(page.locator(".result .hit").filter(has_text="Oak")).to_contain_text("State Not yet found")
+    expect(page.locator(".result .hit").filter(has_text="Oak")).to_contain_text(
+        "State Not yet found"
+    )
 
 
 def test_what_is_liked_has_a_face(visit: Start) -> None:
     one = visit()
-    liked = one.call("search", query="*", catalogue="anime", limit=1)["results"][0]["id"].partition("/")[2]
+    liked = one.call("search", query="*", catalogue="anime", limit=1)["results"][0]["id"].partition(
+        "/"
+    )[2]
     page = one.open(f"/taste/anime?like={quote(liked)}")
     expect(page.locator(".kept .face")).to_have_count(1)
     expect(page.locator(".hits .face").first).to_be_visible()
     one.check_access()
 
 
-def test_the_account_says_in_words_what_one_may_do(visit: Start, shared_server: ServerProcess) -> None:
+def test_the_account_says_in_words_what_one_may_do(
+    visit: Start, shared_server: ServerProcess
+) -> None:
     one = visit(shared_server.url)
     one.enter()
     page = one.open("/account")

@@ -24,9 +24,16 @@ SETTLED_MS = 200
 
 
 def count_rounds(visited: Visit, address: str, wanted: str) -> list[list[str]]:
-    """Return the requests by rounds: those of a round are answered together, once nothing else is asked for."""
+    """Return the requests by rounds: those of a round are answered together, once nothing else is
+    asked for.
+    """
     page, held, rounds = visited.page, list[Route](), [[address]]
-    page.route("**", lambda route: route.continue_() if route.request.is_navigation_request() else held.append(route))
+    page.route(
+        "**",
+        lambda route: (
+            route.continue_() if route.request.is_navigation_request() else held.append(route)
+        ),
+    )
     page.goto(visited.origin + address, wait_until="commit")
     while not page.locator(wanted).count() and len(rounds) < 2 * MOST_ROUNDS:
         asked = -1
@@ -45,4 +52,6 @@ def count_rounds(visited: Visit, address: str, wanted: str) -> list[list[str]]:
 @pytest.mark.parametrize("address", FIRST)
 def test_the_first_view_takes_three_round_trips(visit: Callable[..., Visit], address: str) -> None:
     rounds = count_rounds(visit(), address, FIRST[address])
-    assert len(rounds) <= MOST_ROUNDS, "\n".join(f"{place}: {names}" for place, names in enumerate(rounds, 1))
+    assert len(rounds) <= MOST_ROUNDS, "\n".join(
+        f"{place}: {names}" for place, names in enumerate(rounds, 1)
+    )

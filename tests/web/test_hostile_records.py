@@ -1,4 +1,6 @@
-"""Records with markup, scripts, hidden letters and instructions: the page shows them as text, and nothing happens."""
+"""Records with markup, scripts, hidden letters and instructions: the page shows them as text, and
+nothing happens.
+"""
 
 import os
 from collections.abc import Callable
@@ -71,7 +73,10 @@ def test_fifty_hostile_records_are_text_in_every_view(
 ) -> None:
     hits = records_of(trapped_server)
     assert len(hits) == len(TEXTS) == 50
-    assert sum(text in hit["title"] for text, hit in zip(MARKUP, hits[: len(MARKUP)], strict=True)) >= 30
+    assert (
+        sum(text in hit["title"] for text, hit in zip(MARKUP, hits[: len(MARKUP)], strict=True))
+        >= 30
+    )
     visited = visit(trapped_server.url)
     page = visited.page
     visited.is_spent = True
@@ -106,7 +111,12 @@ def test_hostile_records_are_text_inside_an_assistant(
     expect(titles).to_have_count(len(found))
     assert titles.all_text_contents() == [one["title"] for one in found]
     frame = assistant.page.frames[1]
-    assert frame.evaluate("document.querySelectorAll('article :is(script, iframe, img, style, [onerror])').length") == 0
+    assert (
+        frame.evaluate(
+            "document.querySelectorAll('article :is(script, iframe, img, style, [onerror])').length"
+        )
+        == 0
+    )
     assert frame.evaluate("window.trapped ?? null") is None
 
 

@@ -1,4 +1,6 @@
-"""A walk through the page without a mouse: find, filter, look, like, play, call a tool, add, connect, ask."""
+"""A walk through the page without a mouse: find, filter, look, like, play, call a tool, add,
+connect, ask.
+"""
 
 import re
 from collections.abc import Callable
@@ -18,7 +20,10 @@ def go_to(page: Page, wanted: Locator, key: str = "Tab") -> None:
     expect(wanted.first).to_be_visible()
     target = wanted.first.element_handle()
     for _step in range(MOST_STEPS):
-        if page.evaluate("(target) => target === document.activeElement && target.matches(':focus-visible')", target):
+        if page.evaluate(
+            "(target) => target === document.activeElement && target.matches(':focus-visible')",
+            target,
+        ):
             return
         page.keyboard.press(key)
     raise AssertionError(f"{wanted} cannot be reached with {key}")
@@ -75,7 +80,10 @@ def test_everything_is_reached_and_done_by_keys(visit: Callable[..., Visit]) -> 
     expect(hits.first).to_be_visible()
     bar.get_by_role("link", name="Tools").press("Enter")
     expect(page.locator("#main")).to_be_focused()
-    press(page, page.locator("main").get_by_role("link", name=re.compile("^search", re.IGNORECASE)).first)
+    press(
+        page,
+        page.locator("main").get_by_role("link", name=re.compile("^search", re.IGNORECASE)).first,
+    )
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     go_to(page, page.get_by_label(re.compile("^query", re.IGNORECASE)))
     page.keyboard.type("a journey over the sea")

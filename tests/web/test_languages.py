@@ -17,7 +17,9 @@ IN_SIGHT = """(links) => links.every((link) => {
 })"""
 
 
-def test_the_page_is_in_the_language_that_is_chosen_and_english_otherwise(visit: Callable[..., Visit]) -> None:
+def test_the_page_is_in_the_language_that_is_chosen_and_english_otherwise(
+    visit: Callable[..., Visit],
+) -> None:
     visited = visit()
     loaded: list[str] = []
     visited.page.on("request", lambda request: loaded.append(request.url))
@@ -29,13 +31,17 @@ def test_the_page_is_in_the_language_that_is_chosen_and_english_otherwise(visit:
     expect(page.locator("html")).to_have_attribute("lang", "de")
     page = visited.open("/c/anime?q=space")
     expect(page.locator(".count")).to_have_text("30 gute Treffer unter den 99 nächsten")
-    expect(page.get_by_role("navigation", name="Hauptmenü").get_by_role("link").first).to_have_text("Kataloge")
+    expect(page.get_by_role("navigation", name="Hauptmenü").get_by_role("link").first).to_have_text(
+        "Kataloge"
+    )
     visited.check_access()
     page = visited.open("/run")
     expect(page.get_by_role("heading", name="Hintergrundaufgaben")).to_be_visible()
 
 
-def test_the_language_of_the_browser_counts_until_one_is_chosen(browser: Browser, open_server: ServerProcess) -> None:
+def test_the_language_of_the_browser_counts_until_one_is_chosen(
+    browser: Browser, open_server: ServerProcess
+) -> None:
     context = browser.new_context(locale="de-AT")
     page = context.new_page()
     page.goto(f"{open_server.url}/")
@@ -57,16 +63,29 @@ def test_the_view_inside_an_assistant_is_in_the_language_of_the_assistant(
 
 
 @pytest.mark.parametrize("address", ["/", "/connect", "/run/changes"])
-def test_on_a_phone_every_part_of_the_navigation_is_in_sight(visit: Callable[..., Visit], address: str) -> None:
+def test_on_a_phone_every_part_of_the_navigation_is_in_sight(
+    visit: Callable[..., Visit], address: str
+) -> None:
     page = visit(width=PHONE).open(address)
     links = page.get_by_role("navigation", name="Main").get_by_role("link")
     expect(links).to_have_count(6)
     assert links.evaluate_all(IN_SIGHT)
-    tops = set(links.evaluate_all("(links) => links.map((link) => link.getBoundingClientRect().top)"))
+    tops = set(
+        links.evaluate_all("(links) => links.map((link) => link.getBoundingClientRect().top)")
+    )
     assert len(tops) == 1
     if address.startswith("/run"):
         tabs = page.get_by_role("navigation", name="Run").get_by_role("link")
-        assert len(set(tabs.evaluate_all("(links) => links.map((link) => link.getBoundingClientRect().top)"))) == 1
+        assert (
+            len(
+                set(
+                    tabs.evaluate_all(
+                        "(links) => links.map((link) => link.getBoundingClientRect().top)"
+                    )
+                )
+            )
+            == 1
+        )
         assert page.locator(".run-nav [aria-current]").evaluate_all(IN_SIGHT)
 
 

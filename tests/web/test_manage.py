@@ -1,4 +1,6 @@
-"""A catalogue's own page for its owner, in a real browser: words, name, new data, columns, quality, removal."""
+"""A catalogue's own page for its owner, in a real browser: words, name, new data, columns, quality,
+removal.
+"""
 
 import os
 from collections.abc import Callable
@@ -24,12 +26,16 @@ SLOW_MS = 120_000
 
 
 @pytest.fixture(scope="module")
-def owned(tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., ServerProcess]) -> ServerProcess:
+def owned(
+    tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., ServerProcess]
+) -> ServerProcess:
     """A server without accounts over a library with one small table."""
     folder = tmp_path_factory.mktemp("manage")
     (folder / "plays.csv").write_text(PLAYS)
     environment = {**os.environ, "STACKROOM_HOME": str(folder / "home")}
-    done = launching.run("add", str(folder / "plays.csv"), "--yes", "--no-embed", environment=environment)
+    done = launching.run(
+        "add", str(folder / "plays.csv"), "--yes", "--no-embed", environment=environment
+    )
     assert done.returncode == 0, done.stderr
     return start_server(folder / "home", "--no-accounts")
 
@@ -41,7 +47,8 @@ def send(page: Page, content: str) -> None:
 
 def titles(visited: Visit, catalogue: str, query: str = "*") -> list[str]:
     found = visited.page.request.post(
-        f"{visited.origin}/v1/tools/search", data={"query": query, "catalogue": catalogue, "limit": 10}
+        f"{visited.origin}/v1/tools/search",
+        data={"query": query, "catalogue": catalogue, "limit": 10},
     )
     return [hit["title"] for hit in found.json()["results"]]
 
@@ -60,7 +67,8 @@ def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Manage 🎭 Plays we own")).to_be_visible()
 
-    wait_until(lambda: "catalog.mutate" in page.request.get(f"{owned.url}/v1/tools").text())  # the server has followed
+    # the server has followed
+    wait_until(lambda: "catalog.mutate" in page.request.get(f"{owned.url}/v1/tools").text())
     visited.open("/c/plays?open=plays/p1")
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Note").fill("a prince who acts")
@@ -72,11 +80,15 @@ def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
     send(page, NEWER)
     expect(page.get_by_role("button", name="Apply")).to_be_visible(timeout=SLOW_MS)
     for told in ("Volpone", "Macbeth", "The Tempest", "1607"):
-        expect(page.get_by_role("region", name="What would change").get_by_text(told).first).to_be_visible()
+        expect(
+            page.get_by_role("region", name="What would change").get_by_text(told).first
+        ).to_be_visible()
     visited.check_access()
     assert titles(visited, "plays", "storm") == ["The Tempest"], "a plan changes nothing"
     page.get_by_role("button", name="Apply").click()
-    expect(page.get_by_text("2 records written, 1 unchanged, 1 removed.")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("2 records written, 1 unchanged, 1 removed.")).to_be_visible(
+        timeout=SLOW_MS
+    )
     assert sorted(titles(visited, "plays")) == ["Hamlet", "Macbeth", "Volpone"]
     assert titles(visited, "plays", "prince who acts")[0] == "Hamlet", "an edit survives a new file"
 
@@ -84,7 +96,10 @@ def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
     page.get_by_label("Model that finds by meaning").select_option("granite-embedding-30m-english")
     with page.expect_request("**/work") as embedded:
         page.get_by_role("button", name="Embed all texts anew").click()
-    assert embedded.value.post_data_json == {"what": "refresh", "model": "granite-embedding-30m-english"}
+    assert embedded.value.post_data_json == {
+        "what": "refresh",
+        "model": "granite-embedding-30m-english",
+    }
     page.unroute("**/work")
 
     page.get_by_label("Its name in addresses").fill("Big Plays")
@@ -105,7 +120,8 @@ def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
 def test_columns_get_other_roles_with_the_reasons_of_the_proposal_and_what_was_left_out_is_listed(
     visit: Callable[..., Visit], owned: ServerProcess
 ) -> None:
-    visited = visit(owned.url, width=PHONE, scheme="dark", allowed=("503",))  # while the new columns are built
+    # while the new columns are built
+    visited = visit(owned.url, width=PHONE, scheme="dark", allowed=("503",))
     page = visited.open("/manage/stage")
     page.get_by_role("button", name="Change columns and roles").click()
     role = page.get_by_label("Role of author")
@@ -115,7 +131,10 @@ def test_columns_get_other_roles_with_the_reasons_of_the_proposal_and_what_was_l
     visited.check_access()
     page.get_by_role("button", name="Build with these").click()
     expect(page.get_by_text("records written")).to_be_visible(timeout=SLOW_MS)
-    known = {one["name"]: one["role"] for one in page.request.get(f"{owned.url}/v1/catalogues/stage").json()["fields"]}
+    known = {
+        one["name"]: one["role"]
+        for one in page.request.get(f"{owned.url}/v1/catalogues/stage").json()["fields"]
+    }
     assert "note" not in known
     assert known["author"] == "people"
     page.get_by_role("button", name="List them").click()
@@ -123,7 +142,9 @@ def test_columns_get_other_roles_with_the_reasons_of_the_proposal_and_what_was_l
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
 
 
-def test_whoever_is_no_administrator_is_told_so(visit: Callable[..., Visit], shared_server: ServerProcess) -> None:
+def test_whoever_is_no_administrator_is_told_so(
+    visit: Callable[..., Visit], shared_server: ServerProcess
+) -> None:
     shared_server.run("user", "add", "reader", "--one-time")
     token = shared_server.token("reader")
     visited = visit(shared_server.url, allowed=("401", "403"))
@@ -133,7 +154,9 @@ def test_whoever_is_no_administrator_is_told_so(visit: Callable[..., Visit], sha
     assert refused.status == 403
 
 
-def test_a_catalogue_of_a_package_says_what_its_owner_may_not_change(visit: Callable[..., Visit]) -> None:
+def test_a_catalogue_of_a_package_says_what_its_owner_may_not_change(
+    visit: Callable[..., Visit],
+) -> None:
     visited = visit(width=1440, scheme="dark")
     page = visited.open("/manage/anime")
     expect(page.get_by_text("It follows the package anime")).to_be_visible()

@@ -49,7 +49,9 @@ NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAni
 
 @pytest.fixture
 def drawn_visit(playwright: Playwright, open_server: ServerProcess) -> Iterator[Visit]:
-    """A visit whose Chromium draws with WebGL: slowly without a graphics card, so in a small window and once."""
+    """A visit whose Chromium draws with WebGL: slowly without a graphics card, so in a small window
+    and once.
+    """
     with closing(launch(playwright, has_webgl=True)) as browser:
         visited = start_visit(browser, open_server.url, width=NARROW_DESK)
         yield visited
@@ -73,7 +75,9 @@ def test_a_search_lights_what_it_finds_and_a_record_lights_its_neighbours(visit:
     started = visit()
     page = open_map(started)
     expect(page.get_by_text("records on the map. Near")).to_be_visible()
-    expect(page.get_by_role("list", name="Colours by Tags").get_by_role("listitem")).to_have_count(9)
+    expect(page.get_by_role("list", name="Colours by Tags").get_by_role("listitem")).to_have_count(
+        9
+    )
 
     page.get_by_role("searchbox").fill("giant robots in space")
     expect(page.get_by_text("on the map, ")).to_contain_text(" lit")
@@ -112,7 +116,10 @@ def test_a_point_is_named_when_it_is_pointed_at_and_opened_by_a_click(visit: Sta
     box = stage.bounding_box()
     assert box is not None
     tip = page.locator(".map-tip b")
-    steps = [(box["x"] + box["width"] * (0.35 + 0.02 * one), box["y"] + box["height"] / 2) for one in range(16)]
+    steps = [
+        (box["x"] + box["width"] * (0.35 + 0.02 * one), box["y"] + box["height"] / 2)
+        for one in range(16)
+    ]
     for place in steps:
         page.mouse.move(*place)
         page.evaluate(NEXT_FRAME)
@@ -146,7 +153,9 @@ def drag(page: Page, *places: tuple[float, float]) -> None:
     stage.scroll_into_view_if_needed()
     box = stage.bounding_box()
     assert box is not None
-    first, *others = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in places]
+    first, *others = [
+        (box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in places
+    ]
     page.mouse.move(*first)
     page.mouse.down()
     for place in others:
@@ -165,7 +174,10 @@ def total_of(page: Page) -> int:
     ("tool", "places"),
     [
         ("Choose a box", [(0.3, 0.2), (0.6, 0.7)]),
-        ("Choose freely", [(0.3, 0.2), (0.6, 0.2), (0.6, 0.7), (0.45, 0.45), (0.3, 0.7), (0.3, 0.25)]),
+        (
+            "Choose freely",
+            [(0.3, 0.2), (0.6, 0.2), (0.6, 0.7), (0.45, 0.45), (0.3, 0.7), (0.3, 0.25)],
+        ),
     ],
 )
 def test_a_chosen_area_is_one_result_set_in_every_view_and_in_its_export(
@@ -181,7 +193,11 @@ def test_a_chosen_area_is_one_result_set_in_every_view_and_in_its_export(
     assert 0 < total < every
     expect(page.get_by_text("on the map, ")).to_contain_text(f"{total} lit")
     assert "area=" in page.url
-    types = page.locator("fieldset").filter(has=page.get_by_text("Type", exact=True)).locator(".value-count")
+    types = (
+        page.locator("fieldset")
+        .filter(has=page.get_by_text("Type", exact=True))
+        .locator(".value-count")
+    )
     assert sum(int(one.replace(",", "")) for one in types.all_inner_texts()) == total
     page.get_by_text("Export").click()
     saved = page.get_by_role("link", name="JSON", exact=True).get_attribute("href")
@@ -253,7 +269,9 @@ def test_an_open_record_stands_beside_the_map_on_a_desk(visit: Start) -> None:
 
 
 @pytest.mark.parametrize("last", ["similar", "fetch"])
-def test_an_open_record_stands_below_the_map_on_a_phone_whatever_comes_last(visit: Start, last: str) -> None:
+def test_an_open_record_stands_below_the_map_on_a_phone_whatever_comes_last(
+    visit: Start, last: str
+) -> None:
     started = visit(width=390)
     page = open_map(started)
     with started.late(f"**/v1/tools/{last}") as count_held:
@@ -263,16 +281,24 @@ def test_an_open_record_stands_below_the_map_on_a_phone_whatever_comes_last(visi
         expect(lit if last == "fetch" else page.locator(".drawer .drawer-body")).to_be_attached()
     expect(lit).to_be_attached()
     started.wait_until(IS_BESIDE, ["bottom", "top"])
-    read = page.evaluate("scrollTo(0, 0), document.querySelector('main canvas').getBoundingClientRect().height")
+    read = page.evaluate(
+        "scrollTo(0, 0), document.querySelector('main canvas').getBoundingClientRect().height"
+    )
     page.set_viewport_size({"width": 390, "height": page.viewport_size["height"] - 60})
-    started.wait_until(f"() => document.querySelector('main canvas').getBoundingClientRect().height !== {read}")
-    assert page.evaluate("scrollY") == 0, "a bar of the browser takes nobody away from what they read"
+    started.wait_until(
+        f"() => document.querySelector('main canvas').getBoundingClientRect().height !== {read}"
+    )
+    assert page.evaluate("scrollY") == 0, (
+        "a bar of the browser takes nobody away from what they read"
+    )
 
 
 def test_points_have_titles_where_few_are_in_sight_and_shading_where_many_are(visit: Start) -> None:
     started = visit(script=NOTE_WORDS)
     page = open_map(started)
-    started.wait_until(f"() => ({POINTS.replace('nth-child(2)', 'first-child')})([600, 600]) > 1000")
+    started.wait_until(
+        f"() => ({POINTS.replace('nth-child(2)', 'first-child')})([600, 600]) > 1000"
+    )
     started.wait_until("() => window.drawnWords.length > 0")
     labels = page.evaluate("window.drawnWords")
     for _ in range(6):
@@ -302,6 +328,10 @@ window.fetch = (path, ...rest) => (String(path).endsWith("/map") ? made() : ask(
 """
 
 
-def test_of_very_many_points_the_processor_draws_a_sample_and_the_page_says_so(visit: Start) -> None:
+def test_of_very_many_points_the_processor_draws_a_sample_and_the_page_says_so(
+    visit: Start,
+) -> None:
     page = open_map(visit(script=MANY))
-    expect(page.get_by_text("70,000 records on the map")).to_contain_text("without a graphics card, 23,334 of them")
+    expect(page.get_by_text("70,000 records on the map")).to_contain_text(
+        "without a graphics card, 23,334 of them"
+    )

@@ -1,4 +1,6 @@
-"""Listening in the page: what plays and is sought, the queue, likes and playlists, by eye, by keys and on a phone."""
+"""Listening in the page: what plays and is sought, the queue, likes and playlists, by eye, by keys
+and on a phone.
+"""
 
 import re
 from collections.abc import Callable
@@ -31,7 +33,10 @@ MediaSession.prototype.setActionHandler = function (name, work) {
   put.call(this, name, work);
 };
 """
-PLAYS = "([title, at]) => navigator.mediaSession.metadata?.title === title && sound.currentTime > at && !sound.paused"
+PLAYS = (
+    "([title, at]) => navigator.mediaSession.metadata?.title === title && sound.currentTime > at &&"
+    " !sound.paused"
+)
 
 Listen = Callable[..., Visit]
 
@@ -62,13 +67,19 @@ def press(locator: Locator, name: str) -> None:
     locator.get_by_role("button", name=name, exact=True).click()
 
 
-def test_an_album_plays_on_while_the_page_changes_is_sought_paused_and_resumed_after_a_reload(listen: Listen) -> None:
+def test_an_album_plays_on_while_the_page_changes_is_sought_paused_and_resumed_after_a_reload(
+    listen: Listen,
+) -> None:
     visit = listen()
     answers: list[int] = []
-    visit.page.on("response", lambda reply: answers.append(reply.status) if "/audio/" in reply.url else None)
+    visit.page.on(
+        "response", lambda reply: answers.append(reply.status) if "/audio/" in reply.url else None
+    )
     page = visit.open(ALBUM)
     expect(page.get_by_text("2 tracks are known by name only")).to_be_visible()
-    expect(page.get_by_role("button", name="Play Gymnopédie No. 2: Lent et triste")).to_have_count(0)
+    expect(page.get_by_role("button", name="Play Gymnopédie No. 2: Lent et triste")).to_have_count(
+        0
+    )
     press(page.locator("main"), "Play")
     wait_playing(visit, SATIE, 0.2)
     assert answers[0] == 206
@@ -125,7 +136,8 @@ def test_a_queue_takes_tracks_obeys_keys_and_goes_on_with_what_is_similar(listen
         assert count_asked() == 1
         press(page.get_by_role("list", name="Queue"), f"Play {RAG}")
         wait_playing(visit, RAG)
-    expect(queued(page).locator(".name")).to_have_text([RAG, DANUBE])  # what was found for another place came late
+    # what was found for another place came late
+    expect(queued(page).locator(".name")).to_have_text([RAG, DANUBE])
     wait_playing(visit, RAG)
     page.evaluate("mediaKeys.nexttrack()")
     wait_playing(visit, DANUBE)
@@ -189,7 +201,9 @@ def test_likes_and_playlists_are_kept_and_a_saved_search_is_run_anew(listen: Lis
 def test_a_search_is_seen_as_a_queue_and_what_cannot_be_played_says_so(listen: Listen) -> None:
     visit = listen(width=PHONE, scheme="dark", allowed=("ERR_FAILED",))
     page = visit.open("/c/music?view=queue")
-    ready = page.request.get(f"{visit.origin}/v1/player?list=tracks&playable=true&limit=100").json()["tracks"]["items"]
+    ready = page.request.get(
+        f"{visit.origin}/v1/player?list=tracks&playable=true&limit=100"
+    ).json()["tracks"]["items"]
     assert len(ready) > 5
     expect(page.get_by_role("list", name="Found").get_by_role("listitem")).to_have_count(len(ready))
     page = visit.open("/c/music?q=gymnopédie&f.kind=track&view=queue")
@@ -227,29 +241,41 @@ def test_volume_shuffle_and_repeat_are_chosen_and_kept(listen: Listen) -> None:
     wait_playing(one, SATIE)
     press(player(page), "Repeat nothing")
     press(player(page), "Shuffle")
-    expect(player(page).get_by_role("button", name="Shuffle")).to_have_attribute("aria-pressed", "true")
+    expect(player(page).get_by_role("button", name="Shuffle")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     one.check_access()
     page.reload()
     expect(player(page).get_by_label("Volume")).to_have_value("0.4")
-    expect(player(page).get_by_role("button", name="Shuffle")).to_have_attribute("aria-pressed", "true")
+    expect(player(page).get_by_role("button", name="Shuffle")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     press(player(page), "Shuffle")
     page.goto(f"{one.origin}/music/queue")
     expect(queued(page).first).to_contain_text(SATIE)
 
 
-def test_the_next_track_is_loaded_before_the_last_one_ends_and_home_continues_it(listen: Listen) -> None:
+def test_the_next_track_is_loaded_before_the_last_one_ends_and_home_continues_it(
+    listen: Listen,
+) -> None:
     one = listen()
     page = one.open("/music")
-    page.get_by_role("list", name="Ready to play").get_by_role("button", name=re.compile("^Play ")).first.click()
+    page.get_by_role("list", name="Ready to play").get_by_role(
+        "button", name=re.compile("^Play ")
+    ).first.click()
     one.wait_until("() => window.sound?.currentTime > 0")
     first = page.evaluate("navigator.mediaSession.metadata.title")
     one.wait_until("() => sounds.length === 2 && sounds[1].readyState > 1 && sounds[1].paused")
     page.evaluate("sound.currentTime = Math.max(0, sound.duration - 1)")
-    one.wait_until("(title) => navigator.mediaSession.metadata.title !== title && !sounds[1].paused", first)
+    one.wait_until(
+        "(title) => navigator.mediaSession.metadata.title !== title && !sounds[1].paused", first
+    )
     press(player(page), "Pause")
     page.get_by_role("navigation", name="Music").get_by_role("link", name="Home").click()
     expect(page.get_by_role("button", name=re.compile("Continue with"))).to_be_visible()
-    page.get_by_role("list", name="By mood and genre").get_by_role("link", name="orchestral").click()
+    page.get_by_role("list", name="By mood and genre").get_by_role(
+        "link", name="orchestral"
+    ).click()
     expect(page.get_by_role("searchbox")).to_have_value("orchestral")
 
 
@@ -262,7 +288,9 @@ def test_home_goes_on_with_the_albums_heard_last_and_lyrics_of_a_tagged_file_fol
     plain = file.read_bytes()
     tags = WAVE(file)
     tags.add_tags()
-    tags.tags.add(USLT(encoding=3, lang="eng", desc="", text="[00:00.00]Slow\n[00:06.00]and painful"))
+    tags.tags.add(
+        USLT(encoding=3, lang="eng", desc="", text="[00:00.00]Slow\n[00:06.00]and painful")
+    )
     tags.save()
     press(page.get_by_role("main"), "Play")
     wait_playing(one, SATIE)
@@ -278,7 +306,11 @@ def test_home_goes_on_with_the_albums_heard_last_and_lyrics_of_a_tagged_file_fol
     played = {"track_id": "track-satie-gymnopedies-01", "seconds": 10.0}
     assert page.request.post(f"{one.origin}/v1/plays", data=played).status == 204
     page.get_by_role("navigation", name="Music").get_by_role("link", name="Home").click()
-    expect(page.get_by_role("list", name="Continue listening").get_by_role("link").first).to_be_visible()
-    page.get_by_role("list", name="Ready to play").get_by_role("button", name=f"More for {SATIE}").click()
+    expect(
+        page.get_by_role("list", name="Continue listening").get_by_role("link").first
+    ).to_be_visible()
+    page.get_by_role("list", name="Ready to play").get_by_role(
+        "button", name=f"More for {SATIE}"
+    ).click()
     press(page.get_by_role("dialog"), "Lyrics")
     expect(page.get_by_text("There are no lyrics in its file.")).to_be_visible()

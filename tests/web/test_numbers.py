@@ -1,4 +1,6 @@
-"""Every number of a result set is the same wherever it is shown: list, facets, map, chat, assistant, REST."""
+"""Every number of a result set is the same wherever it is shown: list, facets, map, chat,
+assistant, REST.
+"""
 
 import json
 import re
@@ -83,9 +85,13 @@ def expected_count(rest: dict[str, Any], query: str) -> list[int]:
 
 
 def wrong_facets(facets: list[dict[str, Any]], shown: dict[str, list[int]]) -> list[str]:
-    """Return the facets with a count that no value has over REST; one that is left out may be shown without any."""
+    """Return the facets with a count that no value has over REST; one that is left out may be shown
+    without any.
+    """
     known = {facet["label"]: [one["count"] for one in facet.get("values", ())] for facet in facets}
-    return [label for label, counts in shown.items() if Counter(counts) - Counter([*known[label], 0])]
+    return [
+        label for label, counts in shown.items() if Counter(counts) - Counter([*known[label], 0])
+    ]
 
 
 def test_every_number_of_an_address_is_the_same_wherever_it_is_shown(
@@ -112,7 +118,9 @@ def test_every_number_of_an_address_is_the_same_wherever_it_is_shown(
         }
         wrong = [name for name in shown if shown[name] != expected[name]]
         problems += [f"{address}: {name}: {shown[name]}, REST: {expected[name]}" for name in wrong]
-        expect(assistant.view.get_by_role("status").first).to_contain_text(f"{len(told['results'])} record")
+        expect(assistant.view.get_by_role("status").first).to_contain_text(
+            f"{len(told['results'])} record"
+        )
     assert problems == [], "\n".join(problems)
 
 

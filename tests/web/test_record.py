@@ -30,7 +30,9 @@ def parameters(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(visit: Callable[..., Visit]) -> None:
+def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(
+    visit: Callable[..., Visit],
+) -> None:
     one = visit()
     page = one.open("/c/anime/mal-1")
     drawer(page, "Cowboy Bebop")
@@ -41,13 +43,17 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(visit
     expect(page.get_by_role("link", name="organized crime")).to_have_attribute(
         "href", "/c/anime?f.tags=organized+crime"
     )
-    expect(page.locator(".record-group", has_text="Similar").get_by_role("link").first).to_be_visible()
+    expect(
+        page.locator(".record-group", has_text="Similar").get_by_role("link").first
+    ).to_be_visible()
     page = one.open("/c/anime?q=bounty+hunters+in+space&open=anime%2Fmal-1")
     page.get_by_text("Why this rank?").click()
     expect(page.locator(".why")).to_contain_text("Number 1")
     expect(page.locator(".bars")).to_contain_text("meaning")
     page.get_by_label("Why not another?").fill("Shingeki no Kyojin")
-    page.get_by_role("list", name="Suggestions").get_by_role("button", name="Shingeki no Kyojin", exact=True).click()
+    page.get_by_role("list", name="Suggestions").get_by_role(
+        "button", name="Shingeki no Kyojin", exact=True
+    ).click()
     drawer(page, "Shingeki no Kyojin")
     page.get_by_text("Why this rank?").click()
     expect(page.locator(".because")).to_contain_text("by meaning it is number")
@@ -74,7 +80,9 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(visit
     assert "author = {" in entry
 
 
-def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboard(visit: Callable[..., Visit]) -> None:
+def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboard(
+    visit: Callable[..., Visit],
+) -> None:
     one = visit(width=PHONE, scheme="dark", allowed=(CONFLICT,))
     page = one.open(f"/c/music?open={ALBUM}")
     form = page.locator(".drawer.record")
@@ -109,11 +117,14 @@ def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboa
     expect(page.get_by_role("link", name="1923")).to_be_visible()
 
 
-def test_a_tray_of_likes_and_a_sentence_recommend_live_and_are_an_address(visit: Callable[..., Visit]) -> None:
+def test_a_tray_of_likes_and_a_sentence_recommend_live_and_are_an_address(
+    visit: Callable[..., Visit],
+) -> None:
     one = visit()
     page = one.open("/c/anime?open=anime/mal-1")
     page.evaluate(
-        "([kept]) => { for (const [key, value] of Object.entries(kept)) localStorage.setItem(key, value); }",
+        "([kept]) => { for (const [key, value] of Object.entries(kept)) localStorage.setItem(key,"
+        " value); }",
         [MALFORMED],
     )
     page.reload()
@@ -126,7 +137,9 @@ def test_a_tray_of_likes_and_a_sentence_recommend_live_and_are_an_address(visit:
     first = hits.first.inner_text()
     page.get_by_label("In the mood for").fill("after 2010, not horror, great soundtrack")
     expect(page.get_by_role("list", name="Understood")).to_contain_text("year ≥ 2011")
-    expect(page.get_by_role("list", name="Understood")).to_contain_text("Not understood: great soundtrack")
+    expect(page.get_by_role("list", name="Understood")).to_contain_text(
+        "Not understood: great soundtrack"
+    )
     page.get_by_role("button", name="Forget after 2010").click()
     expect(page.get_by_label("In the mood for")).to_have_value("not horror, great soundtrack")
     page.get_by_label("In the mood for").fill("")
@@ -142,7 +155,9 @@ def test_a_tray_of_likes_and_a_sentence_recommend_live_and_are_an_address(visit:
     shared = visit(width=PHONE, scheme="dark")
     there = shared.open(page.url.removeprefix(one.origin))
     expect(there.get_by_role("region", name="Tray")).to_contain_text("Cowboy Bebop")
-    expect(there.get_by_role("list", name="Recommendations").locator("article h3")).to_have_text(hits.all_inner_texts())
+    expect(there.get_by_role("list", name="Recommendations").locator("article h3")).to_have_text(
+        hits.all_inner_texts()
+    )
     shared.check_access()
     there.get_by_role("button", name="Empty the tray").click()
     expect(there.get_by_text("What do you like?")).to_be_visible()

@@ -1,4 +1,6 @@
-"""Running the server from the page: every concern for those who may, and none of it for those who may not."""
+"""Running the server from the page: every concern for those who may, and none of it for those who
+may not.
+"""
 
 import re
 from collections.abc import Callable
@@ -50,7 +52,9 @@ def test_accounts_roles_access_and_tokens_are_managed_by_those_who_may(
     page.get_by_label("Only these").check()
     page.get_by_role("dialog").get_by_label("curator").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("row").filter(has_text="papers")).to_contain_text("everybody with the role curator")
+    expect(page.get_by_role("row").filter(has_text="papers")).to_contain_text(
+        "everybody with the role curator"
+    )
     page.get_by_role("button", name="papers").click()
     page.get_by_label("Everybody").check()
     page.get_by_role("button", name="Save").click()
@@ -82,7 +86,9 @@ def test_jobs_changes_audit_logs_and_statements_are_there_for_administrators(
     expect(page.get_by_role("dialog")).to_contain_text("every full moon' is not understood")
     page.keyboard.press("Escape")
 
-    changed = here.call("catalog.mutate", action="create", kind="artist", fields={"name": "The Undone"})
+    changed = here.call(
+        "catalog.mutate", action="create", kind="artist", fields={"name": "The Undone"}
+    )
     page.get_by_role("link", name="Changes").click()
     identifier = changed["changes"][0]["id"]
     page.get_by_role("button", name=f"Undo the change of {identifier}").first.click()
@@ -122,9 +128,13 @@ def test_what_the_page_searched_is_in_the_analytics_and_its_own_calls_are_not_in
         page = here.open(f"/c/anime?q={query}")
         expect(page.locator(".facet").first).to_be_attached()
     page = here.open("/run/analytics")
-    expect(page.get_by_role("region", name="Searches without results")).to_contain_text("qwxzv blorp")
+    expect(page.get_by_role("region", name="Searches without results")).to_contain_text(
+        "qwxzv blorp"
+    )
     asked = page.get_by_role("region", name="Top searches")
-    expect(asked.get_by_role("row").filter(has_text="cowboy")).to_contain_text(re.compile(r"cowboy\s*(Searches)?\s*1"))
+    expect(asked.get_by_role("row").filter(has_text="cowboy")).to_contain_text(
+        re.compile(r"cowboy\s*(Searches)?\s*1")
+    )
     expect(asked.get_by_text("*", exact=True)).to_have_count(0)
     audit = here.call("server.query", query_type="audit", limit=200)["rows"]
     assert not {row["operation"] for row in audit} & {"account/me", "player/list_likes"}
@@ -134,7 +144,9 @@ def test_what_the_page_searched_is_in_the_analytics_and_its_own_calls_are_not_in
     expect(page.get_by_role("heading", name="Parts")).to_be_visible()
 
 
-def test_readers_see_no_page_that_they_may_not_use(visit: Start, shared_server: ServerProcess) -> None:
+def test_readers_see_no_page_that_they_may_not_use(
+    visit: Start, shared_server: ServerProcess
+) -> None:
     administrator = visit(shared_server.url)
     administrator.enter()
     secret = administrator.call("users.mutate", action="create", name="rea")["one_time_password"]
@@ -144,7 +156,9 @@ def test_readers_see_no_page_that_they_may_not_use(visit: Start, shared_server: 
     assert request.post(f"{here.origin}/v1/me/password", data={"password": "quite long enough"}).ok
     page = here.open("/run/users")
     expect(page.get_by_role("heading", name="You do not have access")).to_be_visible()
-    expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Run")).to_have_count(0)
+    expect(
+        page.get_by_role("navigation", name="Main").get_by_role("link", name="Run")
+    ).to_have_count(0)
     expect(page.get_by_role("navigation", name="Run").get_by_role("link")).to_have_text(["Health"])
 
 
@@ -156,7 +170,9 @@ def test_a_server_without_accounts_shows_what_it_has(visit: Start) -> None:
     assert {"Health", "Changes"} <= set(names)
     assert not {"Analytics", "Users", "Roles", "Access", "Tokens", "Audit"} & set(names)
     for name in names:
-        page.get_by_role("navigation", name="Run").get_by_role("link", name=name, exact=True).click()
+        page.get_by_role("navigation", name="Run").get_by_role(
+            "link", name=name, exact=True
+        ).click()
         expect(page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
         expect(page.locator(".spinner")).to_have_count(0)
         expect(page.locator(".notice.bad")).to_have_count(0)

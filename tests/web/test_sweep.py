@@ -1,7 +1,8 @@
-"""Every view, light and dark, on a phone and at a desk: no barrier, no error, nothing refused, no sideways scroll.
+"""Every view, light and dark, on a phone and at a desk: no barrier, no error, nothing refused, no
+sideways scroll.
 
-By default the main views are looked at in one of the four forms each, in turn; with STACKROOM_SWEEP=all all of them in
-every form.
+By default the main views are looked at in one of the four forms each, in turn; with
+STACKROOM_SWEEP=all all of them in every form.
 """
 
 import os
@@ -60,10 +61,14 @@ def places_of(form: tuple[int, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]} {form[1]}")
-def test_every_view_is_fit_for_everybody(visit: Callable[..., Visit], form: tuple[int, str]) -> None:
+def test_every_view_is_fit_for_everybody(
+    visit: Callable[..., Visit], form: tuple[int, str]
+) -> None:
     width, scheme = form
     visited = visit(width=width, scheme=scheme, allowed=ALLOWED)
-    problems = [f"{address}: {one}" for address in places_of(form) for one in problems_at(visited, address)]
+    problems = [
+        f"{address}: {one}" for address in places_of(form) for one in problems_at(visited, address)
+    ]
     assert problems == [], "\n".join(problems)
 
 

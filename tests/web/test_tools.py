@@ -1,4 +1,6 @@
-"""A form for every tool, made from its schema: what is typed is checked, and what comes back is shown as things."""
+"""A form for every tool, made from its schema: what is typed is checked, and what comes back is
+shown as things.
+"""
 
 import json
 import re
@@ -70,15 +72,23 @@ def test_what_the_server_refuses_is_said_at_the_field_that_it_names(visit: Start
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_label("Max tokens")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Max tokens")).to_be_focused()
-    page = here.open(f"/tools/search?a={quote(json.dumps({'query': 'dragons', 'catalogue': 'nowhere'}))}")
-    expect(page.get_by_role("region", name="Answer").get_by_role("alert")).to_contain_text("No catalogue 'nowhere'")
+    page = here.open(
+        f"/tools/search?a={quote(json.dumps({'query': 'dragons', 'catalogue': 'nowhere'}))}"
+    )
+    expect(page.get_by_role("region", name="Answer").get_by_role("alert")).to_contain_text(
+        "No catalogue 'nowhere'"
+    )
 
 
-def test_lists_within_an_answer_are_shown_and_tables_where_things_are_no_records(visit: Start) -> None:
+def test_lists_within_an_answer_are_shown_and_tables_where_things_are_no_records(
+    visit: Start,
+) -> None:
     page = visit().open(f"/tools/catalog.search?a={quote(json.dumps({'query': 'blues'}))}")
     for name in ("Artists", "Albums", "Tracks"):
         expect(page.get_by_role("list", name=name).get_by_role("listitem").first).to_be_visible()
-    page = visit().open(f"/tools/browse?a={quote(json.dumps({'catalogue': 'anime', 'by': ['type']}))}")
+    page = visit().open(
+        f"/tools/browse?a={quote(json.dumps({'catalogue': 'anime', 'by': ['type']}))}"
+    )
     expect(page.get_by_role("table").first).to_contain_text("MOVIE")
 
 
@@ -90,14 +100,18 @@ def test_an_address_runs_no_tool_that_changes_something_and_a_form_asks_first(vi
     page.get_by_role("button", name="Run").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("The answer appears here.")).to_be_visible()
-    assert here.call("catalog.search", query="The Uninvited", kind="artist")["artists"]["total"] == 0
+    assert (
+        here.call("catalog.search", query="The Uninvited", kind="artist")["artists"]["total"] == 0
+    )
     page.get_by_label("Preview").select_option("yes")
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("region", name="Answer")).to_contain_text("The Uninvited")
     expect(page.get_by_role("region", name="Answer")).to_contain_text("Applied")
 
 
-def test_an_address_with_arguments_by_name_fills_the_form_and_shows_the_answer(visit: Callable[..., Visit]) -> None:
+def test_an_address_with_arguments_by_name_fills_the_form_and_shows_the_answer(
+    visit: Callable[..., Visit],
+) -> None:
     page = visit().open("/tools/search?query=space&limit=3&other=1")
     expect(page.locator("input[name=query], textarea[name=query]")).to_have_value("space")
     expect(page.locator("input[name=limit]")).to_have_value("3")

@@ -1,1 +1,3 @@
-"""The operations of administration: users, roles, access, jobs, audit, analytics, logs, SQL, the server itself."""
+"""The operations of administration: users, roles, access, jobs, audit, analytics, logs, SQL, the
+server itself.
+"""

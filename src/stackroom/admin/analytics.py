@@ -41,14 +41,18 @@ class AnalyticsParams(OffsetParams, GenericParams):
     user: str | None = Field(default=None, description="Only of this user")
     since: str | None = Field(default=None, alias="from", description="First day or moment, UTC")
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
-    period: ReportPeriod | None = Field(default=None, description="Rows by period rather than by user")
+    period: ReportPeriod | None = Field(
+        default=None, description="Rows by period rather than by user"
+    )
     limit: int = Field(default=20, ge=1, le=200)
 
 
 class Analytics:
     """Answers `analytics.query` from the events."""
 
-    def __init__(self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
+    def __init__(
+        self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]
+    ) -> None:
         """`catalogues` returns those that are served now, for the titles of played records."""
         self._reports = reports
         self._catalogues = catalogues
@@ -62,7 +66,9 @@ class Analytics:
 
     def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> Page:
         if params.period is not None and params.query_type not in BY_PERIOD:
-            raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
+            raise InputError(
+                "'period' is for listening and bandwidth; 'from' and 'to' bound the others"
+            )
         match params.query_type:
             case Report.LISTENING:
                 return self._reports.listening(span, by=params.period)
@@ -72,15 +78,24 @@ class Analytics:
                 played, total = self._reports.popular(span)
                 return self._with_titles(principal, played), total
             case Report.TOP_QUERIES | Report.NO_RESULTS:
-                return self._reports.searched(span, without_results=params.query_type is Report.NO_RESULTS)
+                return self._reports.searched(
+                    span, without_results=params.query_type is Report.NO_RESULTS
+                )
 
     def _visibility(self, principal: Principal) -> Visibility:
-        """Return what the caller sees, without catalogues of which they see a part: counts are of whole ones."""
+        """Return what the caller sees, without catalogues of which they see a part: counts are of
+        whole ones.
+        """
         seen, scope = principal.visibility, Scope(visibility=principal.visibility)
         if seen.audiences is None:
             return seen
-        readers = {one.name: one.shelf.reader() for one in visible_catalogues(self._catalogues(), principal)}
-        partly = {name for name, reader in readers.items() if reader.count(scope) < reader.count(WHOLE)}
+        readers = {
+            one.name: one.shelf.reader()
+            for one in visible_catalogues(self._catalogues(), principal)
+        }
+        partly = {
+            name for name, reader in readers.items() if reader.count(scope) < reader.count(WHOLE)
+        }
         return replace(seen, hidden=frozenset(seen.hidden | partly))
 
     def _require_user(self, name: str | None) -> None:
@@ -91,9 +106,13 @@ class Analytics:
         known = self._reports.find_user_names(folded)
         if known != [folded]:
             hint = did_you_mean(folded, known)
-            raise NotFoundError(f"there is no user '{name[:60]}', and no event of one{hint}; omit it for all")
+            raise NotFoundError(
+                f"there is no user '{name[:60]}', and no event of one{hint}; omit it for all"
+            )
 
-    def _with_titles(self, principal: Principal, played: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _with_titles(
+        self, principal: Principal, played: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         """Return the rows of played records with their addresses and titles."""
         visible = visible_catalogues(self._catalogues(), principal)
         scope = Scope(visibility=principal.visibility)
@@ -104,15 +123,27 @@ class Analytics:
             record_id = RecordId(row["id"])
             catalogue, title = _find_titled(among, record_id, scope) or (row["catalogue"], None)
             counts = {name: row[name] for name in ("plays", "seconds", "listeners")}
-            rows.append({"id": address_of(catalogue, record_id) if catalogue else record_id, "title": title, **counts})
+            rows.append(
+                {
+                    "id": address_of(catalogue, record_id) if catalogue else record_id,
+                    "title": title,
+                    **counts,
+                }
+            )
         return rows
 
 
-def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> list[ToolSpec]:
+def analytics_tools(
+    reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]
+) -> list[ToolSpec]:
     """Declare `analytics.query`."""
     run = Analytics(reports, catalogues).query
     answer = {"result": QueryResult, "text": rows_text}
-    return [declare_query_tool("analytics.query", AnalyticsParams, run, action=Action.VIEW_ANALYTICS, **answer)]
+    return [
+        declare_query_tool(
+            "analytics.query", AnalyticsParams, run, action=Action.VIEW_ANALYTICS, **answer
+        )
+    ]
 
 
 def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:
@@ -122,7 +153,9 @@ def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:
     return EventSpan(user=user, since=since, until=until, visibility=visibility, **page)
 
 
-def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:
+def _find_titled(
+    catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope
+) -> tuple[str, str] | None:
     """Return the first catalogue that has a record of this id, with the record's title."""
     for catalogue in catalogues:
         record = catalogue.view().find_record(record_id, scope=scope)

@@ -1,4 +1,6 @@
-"""The audit: operations that list rows by user, tool, outcome and time, and that verify its chain."""
+"""The audit: operations that list rows by user, tool, outcome and time, and that verify its
+chain.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,14 +28,24 @@ LONGEST_TEXT = 200
 class ListAudit(ListParams):
     """Which rows of the audit are listed."""
 
-    user: str | None = optional("only calls of this user; local is the user of this machine", max_length=LONGEST_TEXT)
-    tool: str | None = optional("only this tool, resource, or operation such as account/login", max_length=LONGEST_TEXT)
+    user: str | None = optional(
+        "only calls of this user; local is the user of this machine", max_length=LONGEST_TEXT
+    )
+    tool: str | None = optional(
+        "only this tool, resource, or operation such as account/login", max_length=LONGEST_TEXT
+    )
     outcome: Annotated[Outcome | None, one_of(Outcome)] = optional(
         f"only calls with this outcome: {', '.join(Outcome)}"
     )
-    since: str | None = Field(default=None, max_length=LONGEST_TEXT, description=f"only calls since then: {FORMS}")
-    until: str | None = Field(default=None, max_length=LONGEST_TEXT, description="only calls before then")
-    limit: Annotated[int, CommandOption("-n")] = Field(default=20, ge=1, le=1000, description="how many rows at most")
+    since: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description=f"only calls since then: {FORMS}"
+    )
+    until: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="only calls before then"
+    )
+    limit: Annotated[int, CommandOption("-n")] = Field(
+        default=20, ge=1, le=1000, description="how many rows at most"
+    )
 
 
 class AuditResult(GenericResult):
@@ -64,7 +76,9 @@ class VerifiedAudit(GenericResult):
 
 
 def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
-    """Return the filter of these parameters; a tool with a slash, such as account/login, is an operation."""
+    """Return the filter of these parameters; a tool with a slash, such as account/login, is an
+    operation.
+    """
     since, until = parse_range(params.since, params.until, now=now)
     is_operation = params.tool is not None and "/" in params.tool and "://" not in params.tool
     user = None if params.user is None else fold_name(params.user)
@@ -72,10 +86,15 @@ def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
     return AuditFilter(principal=user, **called, outcome=params.outcome, since=since, until=until)
 
 
-def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now: datetime) -> AuditResult:
+def list_calls(
+    audit: AuditLog, principal: Principal, params: ListAudit, *, now: datetime
+) -> AuditResult:
     """Return a page of the audit, newest first; only to a caller from whom no catalogue is kept."""
     if principal.visibility != SEES_EVERYTHING:
-        problem = "the audit has calls about every catalogue, and some are kept from you; ask an administrator"
+        problem = (
+            "the audit has calls about every catalogue, and some are kept from you; ask an"
+            " administrator"
+        )
         raise ForbiddenError(problem)
     with _strange_values("find the row: stackroom audit verify"):
         page = audit.page(_filter_of(params, now=now), offset=params.offset, limit=params.limit)
@@ -89,11 +108,22 @@ def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now:
 
 
 def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Verify the chain for two seconds at most; return how far it is whole, and what to do about the rest."""
+    """Verify the chain for two seconds at most; return how far it is whole, and what to do about
+    the rest.
+    """
     report = audit.verify(after=after, most_s=CHECKED_S)
     is_whole = report.first_problem is None
-    values: dict[str, Any] = {"whole": is_whole, "first_problem": report.first_problem, "verified": report.rows}
-    values |= {"complete": report.is_complete, "last": report.last, "head": report.head, "pruned": report.pruned}
+    values: dict[str, Any] = {
+        "whole": is_whole,
+        "first_problem": report.first_problem,
+        "verified": report.rows,
+    }
+    values |= {
+        "complete": report.is_complete,
+        "last": report.last,
+        "head": report.head,
+        "pruned": report.pruned,
+    }
     is_more = not report.is_complete and is_whole
     return values, [f"there are more rows: go on with head {report.last}"] if is_more else []
 
@@ -102,23 +132,34 @@ def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:
     with _strange_values("it cannot be checked further"):
         report = call.control.audit.verify(expect=params.expect)
     problem, head = report.first_problem, report.head or report.last
-    return VerifiedAudit(whole=not problem, rows=report.rows, first_problem=problem, head=head, pruned=report.pruned)
+    return VerifiedAudit(
+        whole=not problem, rows=report.rows, first_problem=problem, head=head, pruned=report.pruned
+    )
 
 
 @contextmanager
 def _strange_values(advice: str) -> Iterator[None]:
-    """Turn a value that Stackroom never writes, such as text in place of a number, into a StorageError."""
+    """Turn a value that Stackroom never writes, such as text in place of a number, into a
+    StorageError.
+    """
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        raise StorageError(f"the audit has a value that Stackroom did not write ({error}); {advice}") from error
+        raise StorageError(
+            f"the audit has a value that Stackroom did not write ({error}); {advice}"
+        ) from error
 
 
 def _shown(row: AuditRow) -> dict[str, Any]:
     """Return a row without what it does not have."""
     at = row.at.isoformat(timespec="milliseconds")
     caller = {"number": row.number, "at": at, "user": row.principal, "via": row.via}
-    call = {"operation": row.operation, "target": row.target, "outcome": str(row.outcome), "error": row.error_code}
+    call = {
+        "operation": row.operation,
+        "target": row.target,
+        "outcome": str(row.outcome),
+        "error": row.error_code,
+    }
     measures = {"ms": round(row.duration_ms, 1), "bytes": row.result_bytes, "call_id": row.call_id}
     shown = {**caller, **call, **measures, "parameters": dict(row.parameters)}
     return {name: value for name, value in shown.items() if value or name == "number"}
@@ -145,6 +186,8 @@ VERIFY_AUDIT = _declare(
     _verify,
     result=VerifiedAudit,
     text=_verified_text,
-    find_failure=lambda result: None if result.whole else f"the audit is not whole: {result.first_problem}",
+    find_failure=lambda result: (
+        None if result.whole else f"the audit is not whole: {result.first_problem}"
+    ),
 )
 AUDIT_OPERATIONS = (LIST_AUDIT, VERIFY_AUDIT)

@@ -1,6 +1,8 @@
-"""Catalogues as their owner changes them: removed, renamed, described, and brought back within a day.
+"""Catalogues as their owner changes them: removed, renamed, described, and brought back within a
+day.
 
-A running server follows at its next call. The records are moved as a folder, in one step, while nothing writes to them.
+A running server follows at its next call. The records are moved as a folder, in one step, while
+nothing writes to them.
 """
 
 import time
@@ -33,15 +35,23 @@ class NamedCatalogue(GenericParams):
 class RenameCatalogue(NamedCatalogue):
     """A catalogue, and its new name."""
 
-    new: str = Field(max_length=200, description="its new name: lower-case letters, digits, '-' and '_'")
+    new: str = Field(
+        max_length=200, description="its new name: lower-case letters, digits, '-' and '_'"
+    )
 
 
 class DescribeCatalogue(NamedCatalogue):
     """A catalogue, and what people and assistants are told of it."""
 
-    title: str | None = Field(default=None, max_length=120, description="its title; '' for that of its spec")
-    summary: str | None = Field(default=None, max_length=600, description="one sentence; '' for that of its spec")
-    editable: bool | None = Field(default=None, description="let its records be edited, by those with EditCatalog")
+    title: str | None = Field(
+        default=None, max_length=120, description="its title; '' for that of its spec"
+    )
+    summary: str | None = Field(
+        default=None, max_length=600, description="one sentence; '' for that of its spec"
+    )
+    editable: bool | None = Field(
+        default=None, description="let its records be edited, by those with EditCatalog"
+    )
 
 
 class CatalogueChanged(GenericResult):
@@ -77,7 +87,10 @@ def _remove(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
     notes = [f"it is kept for a day; to bring it back: stackroom undo {place.name}"]
     with suppress(StorageError):  # a damaged file is removed too
         if (database := find_place(place.folder)) is not None:
-            notes.append(f"schemas {database.schema}* stay in {database.shown}; drop them once no server uses them")
+            notes.append(
+                f"schemas {database.schema}* stay in {database.shown}; drop them once no server"
+                " uses them"
+            )
     with _held(place):
         call.library.set_aside(place.name, now=time.time())
     return CatalogueChanged(name=place.name, done=f"'{place.name}' is removed", notes=notes)
@@ -94,7 +107,11 @@ def _moved(call: OperationCall, place: Installed, new: str) -> CatalogueChanged:
     """Rename a catalogue together with what accounts have of it."""
     require_name(new)
     call.library.require_free(new)
-    in_step = call.opened_control.access.renaming(place.name, new) if call.opened_control else nullcontext()
+    in_step = (
+        call.opened_control.access.renaming(place.name, new)
+        if call.opened_control
+        else nullcontext()
+    )
     with _held(place), in_step:
         call.library.rename(place.name, new, now=time.time())
     return CatalogueChanged(name=new, done=f"'{place.name}' is called '{new}' now", notes=[])
@@ -109,7 +126,9 @@ def _describe(call: OperationCall, params: DescribeCatalogue) -> CatalogueChange
         if params.editable:
             note_present_records(place.folder / LEDGER_FILE, iter_bodies(place.folder))
         call.library.describe(replace(place, **chosen))
-    return CatalogueChanged(name=place.name, done=f"'{place.name}' is described anew: {', '.join(chosen)}", notes=[])
+    return CatalogueChanged(
+        name=place.name, done=f"'{place.name}' is described anew: {', '.join(chosen)}", notes=[]
+    )
 
 
 def _undo(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
@@ -119,7 +138,9 @@ def _undo(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
     if kept is not None and kept.is_file() and not (library.folder / name).exists():
         return _moved(call, _get(call, kept.read_text()), name)
     if call.principal.visibility.only is not None:
-        raise ConflictError("a token that is confined to catalogues brings none back: use one for all catalogues")
+        raise ConflictError(
+            "a token that is confined to catalogues brings none back: use one for all catalogues"
+        )
     library.put_back(name)
     return CatalogueChanged(name=name, done=f"'{name}' is back as it was", notes=[])
 

@@ -1,4 +1,6 @@
-"""Declaration of operations and tools: permission, parameters and function in Python, words and places in TOML."""
+"""Declaration of operations and tools: permission, parameters and function in Python, words and
+places in TOML.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,9 +18,14 @@ WORDS = load_packaged(__package__, "operations.toml")
 DESCRIPTIONS = load_packaged(__package__, "tools.toml")
 
 
-def declare(name: str, params: type[GenericParams], run: Callable[[OperationCall, Any], Any], **more: Any) -> Operation:
+def declare(
+    name: str, params: type[GenericParams], run: Callable[[OperationCall, Any], Any], **more: Any
+) -> Operation:
     """Return an operation with its help, endpoint and command as `operations.toml` has them."""
-    words = {key: tuple(value) if isinstance(value, list) else value for key, value in WORDS[name].items()}
+    words = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in WORDS[name].items()
+    }
     return Operation(name=name, params=params, run=run, **{**more, **words})
 
 
@@ -27,10 +34,14 @@ def optional(description: str, **bounds: Any) -> Any:
     return Field(default=None, description=description, **bounds)
 
 
-def declare_tool(name: str, params: type[GenericParams], run: Callable[..., Any], **declared: Any) -> ToolSpec:
+def declare_tool(
+    name: str, params: type[GenericParams], run: Callable[..., Any], **declared: Any
+) -> ToolSpec:
     """Return a tool with its description as `tools.toml` has it."""
     return ToolSpec(name=name, description=DESCRIPTIONS[name], params=params, run=run, **declared)
 
 
-declare_query_tool = partial(declare_tool, action=Action.SERVER_ADMIN, cost=Cost.READ, count_of=attrgetter("total"))
+declare_query_tool = partial(
+    declare_tool, action=Action.SERVER_ADMIN, cost=Cost.READ, count_of=attrgetter("total")
+)
 declare_change_tool = partial(declare_tool, cost=Cost.WRITE, read_only=False)

@@ -62,21 +62,37 @@ class Inspector:
         end = params.start + params.limit
         page, has_more = rows[params.start : end], len(rows) > end
         cursor = str(end) if has_more else None
-        return QueryResult(query_type=params.query_type, rows=page, total=len(rows), has_more=has_more, cursor=cursor)
+        return QueryResult(
+            query_type=params.query_type,
+            rows=page,
+            total=len(rows),
+            has_more=has_more,
+            cursor=cursor,
+        )
 
     def _rows(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
         if params.query_type is Inspection.ERRORS:
             return [line for _number, line in self._ring.errors()] if self._ring else []
         served, name = self._catalogues(), params.catalogue
-        chosen = visible_catalogues(served, principal) if name is None else [choose_catalogue(served, principal, name)]
+        chosen = (
+            visible_catalogues(served, principal)
+            if name is None
+            else [choose_catalogue(served, principal, name)]
+        )
         if params.query_type is Inspection.INDEX:
             return [_index(one) for one in chosen]
         rows = [
-            {"catalogue": catalogue.name, "check": part, "ok": is_ok, "detail": detail[:LONGEST_DETAIL]}
+            {
+                "catalogue": catalogue.name,
+                "check": part,
+                "ok": is_ok,
+                "detail": detail[:LONGEST_DETAIL],
+            }
             for catalogue in chosen
             for part, is_ok, detail in self._findings(catalogue)
         ]
-        return sorted(rows, key=lambda row: row["ok"] is True)  # problems first: a page may not have room for all
+        # problems first: a page may not have room for all
+        return sorted(rows, key=lambda row: row["ok"] is True)
 
     def _findings(self, catalogue: OpenCatalogue) -> Iterator[PartHealth]:
         """Yield the findings of a catalogue's health check within the time limit."""
@@ -89,12 +105,20 @@ class Inspector:
         try:
             yield from examine(catalogue, checkpoint=checkpoint)
         except _CheckTimeoutError:
-            yield PartHealth("all", None, f"not finished in {CHECK_S:g} s; run: stackroom job run integrity_check")
+            yield PartHealth(
+                "all",
+                None,
+                f"not finished in {CHECK_S:g} s; run: stackroom job run integrity_check",
+            )
 
 
 def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
     """Declare `debug.inspect`."""
-    return [declare_query_tool("debug.inspect", InspectParams, inspector.inspect, result=QueryResult, text=rows_text)]
+    return [
+        declare_query_tool(
+            "debug.inspect", InspectParams, inspector.inspect, result=QueryResult, text=rows_text
+        )
+    ]
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
@@ -106,6 +130,12 @@ def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
         waiting = catalogue.shelf.reader().awaiting_vectors
         is_calibrated = catalogue.searcher.calibration_of(shelf.model) is not None
         vectors = {"model": model, "awaiting_vectors": waiting, "calibrated": is_calibrated}
-        return {"catalogue": catalogue.name, "shelf": shelf.kind, **counts, **vectors, **shelf.counters}
+        return {
+            "catalogue": catalogue.name,
+            "shelf": shelf.kind,
+            **counts,
+            **vectors,
+            **shelf.counters,
+        }
     except StorageError as error:
         return {"catalogue": catalogue.name, "problem": error.message}

@@ -1,4 +1,6 @@
-"""Jobs: the operations, the tools `jobs.query` and `jobs.action` that choose among them, and `jobs://{job_id}/output`."""
+"""Jobs: the operations, the tools `jobs.query` and `jobs.action` that choose among them, and
+`jobs://{job_id}/output`.
+"""
 
 from datetime import datetime
 from functools import partial
@@ -12,7 +14,13 @@ from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
-from stackroom.tools.operation import CommandOption, ListParams, OperationCall, OperationChoice, identity_of
+from stackroom.tools.operation import (
+    CommandOption,
+    ListParams,
+    OperationCall,
+    OperationChoice,
+    identity_of,
+)
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec
@@ -128,17 +136,23 @@ _run, _job = RunShape.model_validate, JobShape.model_validate
 def _list_jobs(call: OperationCall, params: ListParams) -> JobsQueryResult:
     jobs = call.board.list_jobs()
     shown, has_more = params.page_of(jobs)
-    return JobsQueryResult(jobs=[_job(one) for one in shown], runs=[], total=len(jobs), has_more=has_more)
+    return JobsQueryResult(
+        jobs=[_job(one) for one in shown], runs=[], total=len(jobs), has_more=has_more
+    )
 
 
 def _get_job(call: OperationCall, params: NamedJob) -> JobsQueryResult:
-    return JobsQueryResult(jobs=[_job(call.board.get_job(params.job_id))], runs=[], total=1, has_more=False)
+    return JobsQueryResult(
+        jobs=[_job(call.board.get_job(params.job_id))], runs=[], total=1, has_more=False
+    )
 
 
 def _list_runs(call: OperationCall, params: ListRuns) -> JobsQueryResult:
     runs, total = call.board.list_runs(params.job_id, limit=params.limit, offset=params.offset)
     has_more = params.offset + len(runs) < total
-    return JobsQueryResult(jobs=[], runs=[_run(run) for run in runs], total=total, has_more=has_more)
+    return JobsQueryResult(
+        jobs=[], runs=[_run(run) for run in runs], total=total, has_more=has_more
+    )
 
 
 def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
@@ -147,22 +161,30 @@ def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
     if found is None:
         if not name.isdecimal():
             call.board.get_spec(name)
-        raise NotFoundError(f"'{name[:80]}' has not run, or its run is not kept any more; run it to see its output")
+        raise NotFoundError(
+            f"'{name[:80]}' has not run, or its run is not kept any more; run it to see its output"
+        )
     return _output(found)
 
 
 def _output(found: JobOutput) -> JobOutputResult:
-    return JobOutputResult(run=_run(found.run), output=found.text, dropped_bytes=found.dropped_bytes)
+    return JobOutputResult(
+        run=_run(found.run), output=found.text, dropped_bytes=found.dropped_bytes
+    )
 
 
 def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
     run = call.board.trigger(params.job_id, by=call.principal.name)
-    return _acted(call, params, f"queued as run {run.id}{'' if call.board.find_runner() else NO_RUNNER}")
+    return _acted(
+        call, params, f"queued as run {run.id}{'' if call.board.find_runner() else NO_RUNNER}"
+    )
 
 
 def _enable_or_disable(enabled: bool, call: OperationCall, params: NamedJob) -> JobsActionResult:
     call.board.change(params.job_id, enabled=enabled)
-    return _acted(call, params, "enabled" if enabled else "disabled: it runs only when it is triggered")
+    return _acted(
+        call, params, "enabled" if enabled else "disabled: it runs only when it is triggered"
+    )
 
 
 def _cancel(call: OperationCall, params: NamedJob) -> JobsActionResult:
@@ -187,7 +209,9 @@ def output_text(output: JobOutputResult) -> str:
     if run.error:
         lines.append(f"error: {run.error}")
     if output.dropped_bytes:
-        lines.append(f"({output.dropped_bytes} bytes were written before what follows, and are not kept)")
+        lines.append(
+            f"({output.dropped_bytes} bytes were written before what follows, and are not kept)"
+        )
     return "\n".join([*lines, "", output.output])
 
 
@@ -196,20 +220,32 @@ def _times(run: RunShape) -> str:
     return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
 
 
-_declare = partial(declare, actions=(Action.SERVER_ADMIN,), needs_accounts=False, arguments=("job_id",))
+_declare = partial(
+    declare, actions=(Action.SERVER_ADMIN,), needs_accounts=False, arguments=("job_id",)
+)
 _declare_query = partial(_declare, result=JobsQueryResult, cost=Cost.READ)
-_declare_action = partial(_declare, result=JobsActionResult, cost=Cost.WRITE, target="job_id", makes_accounts=True)
+_declare_action = partial(
+    _declare, result=JobsActionResult, cost=Cost.WRITE, target="job_id", makes_accounts=True
+)
 LIST_JOBS = _declare_query("job/list", ListParams, _list_jobs, arguments=())
 GET_JOB = _declare_query("job/get", NamedJob, _get_job)
 LIST_RUNS = _declare_query("job/history", ListRuns, _list_runs)
-GET_OUTPUT = _declare("job/output", NamedJob, _get_output, result=JobOutputResult, cost=Cost.READ, text=output_text)
+GET_OUTPUT = _declare(
+    "job/output", NamedJob, _get_output, result=JobOutputResult, cost=Cost.READ, text=output_text
+)
 TRIGGER = _declare_action("job/trigger", NamedJob, _trigger)
 CANCEL = _declare_action("job/cancel", NamedJob, _cancel, makes_accounts=False)
 ENABLE = _declare_action("job/enable", NamedJob, partial(_enable_or_disable, True))
 DISABLE = _declare_action("job/disable", NamedJob, partial(_enable_or_disable, False))
 SCHEDULE = _declare_action("job/schedule", ScheduleJob, _schedule)
 QUERIES = {"list": LIST_JOBS, "get": GET_JOB, "history": LIST_RUNS}
-ACTIONS = {"trigger": TRIGGER, "enable": ENABLE, "disable": DISABLE, "cancel": CANCEL, "schedule": SCHEDULE}
+ACTIONS = {
+    "trigger": TRIGGER,
+    "enable": ENABLE,
+    "disable": DISABLE,
+    "cancel": CANCEL,
+    "schedule": SCHEDULE,
+}
 JOB_OPERATIONS = (*QUERIES.values(), GET_OUTPUT, *ACTIONS.values())
 
 
@@ -217,15 +253,26 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
     """Declare the tools over the jobs of a library."""
 
     def perform(choice: OperationChoice, principal: Principal, params: GenericParams) -> Any:
-        return choice.perform(OperationCall(identity=identity_of(principal), open_board=lambda: board), params)
+        return choice.perform(
+            OperationCall(identity=identity_of(principal), open_board=lambda: board), params
+        )
 
     query = partial(perform, OperationChoice("query_type", QUERIES))
     act = partial(perform, OperationChoice("action", ACTIONS))
     told = {"result": JobsActionResult, "text": result_text}
     names = {"job_id": {"type": "string", "enum": sorted(board.specs)}}
     return [
-        declare_query_tool("jobs.query", JobsQueryParams, query, result=JobsQueryResult, text=result_text),
-        declare_change_tool("jobs.action", JobsActionParams, act, action=Action.SERVER_ADMIN, properties=names, **told),
+        declare_query_tool(
+            "jobs.query", JobsQueryParams, query, result=JobsQueryResult, text=result_text
+        ),
+        declare_change_tool(
+            "jobs.action",
+            JobsActionParams,
+            act,
+            action=Action.SERVER_ADMIN,
+            properties=names,
+            **told,
+        ),
     ]
 
 

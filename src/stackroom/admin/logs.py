@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.model.principal import Action, Principal
-from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec, parse_position
+from stackroom.tools.resources.resource import (
+    ContentList,
+    ResourceEntry,
+    ResourceSpec,
+    parse_position,
+)
 
 PREFIX = "logs://"
 RECENT = "recent"
@@ -24,7 +29,8 @@ KEPT_ERRORS = 200
 FIELDS = "stackroom"  # the attribute of a log record that has its fields
 SAID_BY_FIELDS = "stackroom_said_by_fields"
 """The attribute of a log record whose message says nothing that its fields do not."""
-LogLine = tuple[int, dict[str, Any]]  # the number of a line since the server started, and the line as JSON values
+# the number of a line since the server started, and the line as JSON values
+LogLine = tuple[int, dict[str, Any]]
 
 
 class LogRing(logging.Handler):
@@ -40,7 +46,9 @@ class LogRing(logging.Handler):
         self._count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line; a record that cannot be formatted must not raise in the code that logged it."""
+        """Keep a line; a record that cannot be formatted must not raise in the code that logged
+        it.
+        """
         try:
             line = self._line(record)
             with self._ring_guard:
@@ -82,7 +90,10 @@ def log_resources(ring: LogRing) -> list[ResourceSpec]:
         return _paged(shown[rest]()) if rest in shown else None
 
     mime_type = "application/json"
-    entries = [ResourceEntry(uri=f"{PREFIX}{name}", name=f"{name} log lines", mime_type=mime_type) for name in shown]
+    entries = [
+        ResourceEntry(uri=f"{PREFIX}{name}", name=f"{name} log lines", mime_type=mime_type)
+        for name in shown
+    ]
     return [
         ResourceSpec(
             prefix=PREFIX,
@@ -91,13 +102,18 @@ def log_resources(ring: LogRing) -> list[ResourceSpec]:
             read=read,
             template=PREFIX + "{lines}{?max_tokens,cursor}",
             name="log lines",
-            description="The last log lines of this process (recent) or its last errors (errors), latest first.",
+            description=(
+                "The last log lines of this process (recent) or its last errors (errors), latest"
+                " first."
+            ),
         )
     ]
 
 
 def _paged(lines: Sequence[LogLine]) -> ContentList:
-    """Return lines as a list in pages, with their numbers as cursors, so that new lines meanwhile move nothing."""
+    """Return lines as a list in pages, with their numbers as cursors, so that new lines meanwhile
+    move nothing.
+    """
 
     def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
         before = parse_position(cursor)
@@ -107,7 +123,9 @@ def _paged(lines: Sequence[LogLine]) -> ContentList:
 
 
 def _problem(record: logging.LogRecord) -> str:
-    """Return the type of an exception and where it was raised, without its message, which may contain anything."""
+    """Return the type of an exception and where it was raised, without its message, which may
+    contain anything.
+    """
     if not record.exc_info or record.exc_info[0] is None:
         return ""
     frames = traceback.extract_tb(record.exc_info[2], limit=-1)

@@ -1,4 +1,6 @@
-"""Queries of administrators: their rows, and times as arguments give them (a day, a moment, how long ago)."""
+"""Queries of administrators: their rows, and times as arguments give them (a day, a moment, how
+long ago).
+"""
 
 import re
 from contextlib import suppress
@@ -34,11 +36,15 @@ class QueryResult(RowsResult):
 
 def rows_text(result: RowsResult) -> str:
     """Return an answer as text: its other values, then its rows, a line each."""
-    return "\n".join([result_text(result.model_copy(update={"rows": []})), *map(fields_text, result.rows)])
+    return "\n".join(
+        [result_text(result.model_copy(update={"rows": []})), *map(fields_text, result.rows)]
+    )
 
 
 def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> datetime:
-    """Return the time that an argument means, in UTC; a day as the end of a range means the end of that day."""
+    """Return the time that an argument means, in UTC; a day as the end of a range means the end of
+    that day.
+    """
     try:
         if age := _AGE.fullmatch(text.strip()):
             return now - timedelta(**{_UNITS[age[2].lower()]: int(age[1])})
@@ -49,11 +55,17 @@ def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> dateti
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise InputError(f"'{name}': {text[:40]!r} is not a day or a moment; write {FORMS}") from error
+        raise InputError(
+            f"'{name}': {text[:40]!r} is not a day or a moment; write {FORMS}"
+        ) from error
 
 
 def parse_range(
-    since: str | None, until: str | None, *, names: tuple[str, str] = ("since", "until"), now: datetime
+    since: str | None,
+    until: str | None,
+    *,
+    names: tuple[str, str] = ("since", "until"),
+    now: datetime,
 ) -> tuple[datetime | None, datetime | None]:
     """Return the range that two arguments mean; refuse one that ends before it begins."""
     first = None if since is None else parse_moment(names[0], since, is_end=False, now=now)

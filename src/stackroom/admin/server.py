@@ -1,4 +1,6 @@
-"""`server.query`: version, catalogues, memory, sessions and configuration of the server, and its audit."""
+"""`server.query`: version, catalogues, memory, sessions and configuration of the server, and its
+audit.
+"""
 
 import os
 import platform
@@ -38,12 +40,21 @@ except ImportError:  # Windows
 STATUS_FILE = Path("/proc/self/status")
 IN_USE = timedelta(days=1)  # how recently a token was used that is listed with the sessions
 OF_ONE_PROCESS = {
-    "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
+    "info": (
+        "'calls_in_flight' and 'streams' are of this process; other servers of this library have"
+        " their own"
+    ),
     "memory": "of this process; other servers of this library have their own",
-    "sessions": "'streams' are those of this process; users.mutate ends those of a user (end_sessions)",
+    "sessions": (
+        "'streams' are those of this process; users.mutate ends those of a user (end_sessions)"
+    ),
 }
 """Notes on answers of which something is of one process."""
-MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
+MEMORY_NAMES = {
+    "VmRSS": "resident_bytes",
+    "VmHWM": "peak_resident_bytes",
+    "VmSize": "address_bytes",
+}
 OF_AUDIT = ("user", "tool", "outcome", "since", "until")
 
 
@@ -65,8 +76,17 @@ def config_resources(settings: Settings) -> list[ResourceSpec]:
         text = orjson.dumps(plain_settings(settings), option=orjson.OPT_INDENT_2).decode()
         return ResourceContent(mime_type="application/json", text=text)
 
-    entry = ResourceEntry(uri=CONFIG_ADDRESS, name="server configuration", mime_type="application/json")
-    return [ResourceSpec(prefix=CONFIG_ADDRESS, action=Action.SERVER_ADMIN, entries=lambda _who: [entry], read=read)]
+    entry = ResourceEntry(
+        uri=CONFIG_ADDRESS, name="server configuration", mime_type="application/json"
+    )
+    return [
+        ResourceSpec(
+            prefix=CONFIG_ADDRESS,
+            action=Action.SERVER_ADMIN,
+            entries=lambda _who: [entry],
+            read=read,
+        )
+    ]
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -98,12 +118,18 @@ class ServerParams(OffsetParams, GenericParams):
 
     query_type: Annotated[ServerQuery, one_of(ServerQuery)]
     limit: int = Field(default=20, ge=1, le=200)
-    user: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Audit: calls of this user")
+    user: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="Audit: calls of this user"
+    )
     tool: str | None = optional("Audit: this tool, URI or account/login", max_length=LONGEST_TEXT)
     outcome: Annotated[Outcome | None, one_of(Outcome)] = None
-    since: str | None = optional("Audit: since a day, moment, or 2d, 1h ago", max_length=LONGEST_TEXT)
+    since: str | None = optional(
+        "Audit: since a day, moment, or 2d, 1h ago", max_length=LONGEST_TEXT
+    )
     until: str | None = Field(default=None, max_length=LONGEST_TEXT)
-    head: str | None = Field(default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it")
+    head: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it"
+    )
 
 
 class ServerResult(RowsResult):
@@ -121,14 +147,19 @@ class ServerResult(RowsResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTool:
-    """Answers `server.query` from the state of the server; the callables are called for each query."""
+    """Answers `server.query` from the state of the server; the callables are called for each
+    query.
+    """
 
     settings: Settings
     started_at: datetime
     catalogues: Callable[[], Sequence[OpenCatalogue]]  # returns the catalogues that are served
-    identities: Callable[[], Sequence[Identity]] = tuple  # returns the identity behind each open stream
-    problems: Callable[[], Mapping[str, str]] = dict  # returns the degraded parts, each with the reason
-    counters: Callable[[], Mapping[str, int | float]] = dict  # returns figures such as running calls and dropped events
+    # returns the identity behind each open stream
+    identities: Callable[[], Sequence[Identity]] = tuple
+    # returns the degraded parts, each with the reason
+    problems: Callable[[], Mapping[str, str]] = dict
+    # returns figures such as running calls and dropped events
+    counters: Callable[[], Mapping[str, int | float]] = dict
     credentials: Callable[[datetime], Sequence[Credential]] = lambda _used_since: ()
     """Returns the sessions that have not ended, and the tokens that were used since a time."""
     audit: AuditLog | None = None  # the audit; None where there is none
@@ -139,7 +170,9 @@ class ServerTool:
         asked = params.query_type
         _require_no_more_than_used(params)
         if asked is ServerQuery.AUDIT:
-            wanted = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
+            wanted = ListAudit(
+                **{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")}
+            )
             page = list_calls(self._require_audit(), principal, wanted, now=self.now())
             return ServerResult(query_type=asked, values={}, **dict(page))
         rows: list[dict[str, Any]] = []
@@ -157,21 +190,39 @@ class ServerTool:
                 values, notes = check_calls(self._require_audit(), after=params.head)
         end = params.offset + params.limit
         part, has_more = rows[params.offset : end], end < len(rows)
-        return ServerResult(query_type=asked, values=values, rows=part, total=len(rows), has_more=has_more, notes=notes)
+        return ServerResult(
+            query_type=asked,
+            values=values,
+            rows=part,
+            total=len(rows),
+            has_more=has_more,
+            notes=notes,
+        )
 
     def _require_audit(self) -> AuditLog:
         if self.audit is None:
             raise NotFoundError(
-                "this server has no accounts, and so no audit; make the first: stackroom user add NAME --role admin"
+                "this server has no accounts, and so no audit; make the first: stackroom user add"
+                " NAME --role admin"
             )
         return self.audit
 
     def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         up_s = round((self.now() - self.started_at).total_seconds())
-        host = {"version": __version__, "python": platform.python_version(), "platform": platform.system()}
-        process = {"started_at": _seconds(self.started_at), "process": os.getpid(), "uptime_s": up_s}
+        host = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": platform.system(),
+        }
+        process = {
+            "started_at": _seconds(self.started_at),
+            "process": os.getpid(),
+            "uptime_s": up_s,
+        }
         values = {**host, **process, "problems": dict(self.problems()), **self.counters()}
-        return values, [_catalogue(one, principal) for one in visible_catalogues(self.catalogues(), principal)]
+        return values, [
+            _catalogue(one, principal) for one in visible_catalogues(self.catalogues(), principal)
+        ]
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         served = visible_catalogues(self.catalogues(), principal)
@@ -185,15 +236,31 @@ class ServerTool:
         known = {one.id for one in live}
         counts = Counter({one.credential_id: count for one, count in streams.items()})
         rows = [_credential_row(one, counts[one.id]) for one in live]
-        rows += [_stream_row(one, count) for one, count in streams.items() if one.credential_id not in known]
-        users, sessions = {str(row["user"]) for row in rows}, sum(one.kind == "session" for one in live)
-        values = {"sessions": sessions, "streams": streams.total(), "users": len(users), "process": os.getpid()}
+        rows += [
+            _stream_row(one, count)
+            for one, count in streams.items()
+            if one.credential_id not in known
+        ]
+        users, sessions = (
+            {str(row["user"]) for row in rows},
+            sum(one.kind == "session" for one in live),
+        )
+        values = {
+            "sessions": sessions,
+            "streams": streams.total(),
+            "users": len(users),
+            "process": os.getpid(),
+        }
         return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
 
 
 def server_tools(tool: ServerTool) -> list[ToolSpec]:
     """Declare `server.query`."""
-    return [declare_query_tool("server.query", ServerParams, tool.query, result=ServerResult, text=rows_text)]
+    return [
+        declare_query_tool(
+            "server.query", ServerParams, tool.query, result=ServerResult, text=rows_text
+        )
+    ]
 
 
 def _require_no_more_than_used(params: ServerParams) -> None:
@@ -206,13 +273,25 @@ def _require_no_more_than_used(params: ServerParams) -> None:
 
 
 def _credential_row(one: Credential, streams: int) -> dict[str, Any]:
-    row = {"user": one.user, "credential": one.id, "kind": one.kind, "name": one.name or None, "streams": streams}
-    return row | {name: _seconds(getattr(one, name)) for name in ("created_at", "last_used_at", "expires_at")}
+    row = {
+        "user": one.user,
+        "credential": one.id,
+        "kind": one.kind,
+        "name": one.name or None,
+        "streams": streams,
+    }
+    return row | {
+        name: _seconds(getattr(one, name)) for name in ("created_at", "last_used_at", "expires_at")
+    }
 
 
 def _stream_row(identity: Identity, streams: int) -> dict[str, Any]:
     """Return the row of a credential that this server did not issue."""
-    row = {"user": identity.principal.name, "credential": identity.credential_id, "streams": streams}
+    row = {
+        "user": identity.principal.name,
+        "credential": identity.credential_id,
+        "streams": streams,
+    }
     return {**row, "expires_at": _seconds(identity.expires_at)}
 
 
@@ -242,12 +321,24 @@ def _index_bytes(catalogue: OpenCatalogue) -> int:
 
 
 def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]:
-    """Return a catalogue as a row; one that cannot be read has the reason in place of its figures."""
-    named = {"catalogue": catalogue.name, "title": catalogue.spec.title, "spec": catalogue.spec.name}
+    """Return a catalogue as a row; one that cannot be read has the reason in place of its
+    figures.
+    """
+    named = {
+        "catalogue": catalogue.name,
+        "title": catalogue.spec.title,
+        "spec": catalogue.spec.name,
+    }
     try:
         reader = catalogue.shelf.reader()
     except StorageError as error:
         return {**named, "problem": error.message}
     model = None if reader.model is None else str(reader.model)
     records = reader.count(Scope(visibility=principal.visibility))
-    return {**named, "records": records, "change_no": reader.change_no, "model": model, "stale": reader.stale}
+    return {
+        **named,
+        "records": records,
+        "change_no": reader.change_no,
+        "model": model,
+        "stale": reader.stale,
+    }

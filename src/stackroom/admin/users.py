@@ -1,4 +1,5 @@
-"""Users and roles: the operations on them, and the tools `users.query` and `users.mutate`, which choose among all.
+"""Users and roles: the operations on them, and the tools `users.query` and `users.mutate`, which
+choose among all.
 
 `control.accounts` decides which actor may change which user or role.
 """
@@ -28,13 +29,21 @@ from stackroom.tools.operation import (
 )
 from stackroom.tools.result_text import result_text
 from stackroom.tools.schema import is_empty, is_none
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult, ToolSpec
+from stackroom.tools.spec import (
+    BARE_LIST,
+    BARE_OBJECT_OR_NULL,
+    GenericParams,
+    GenericResult,
+    ToolSpec,
+)
 
 NO_ACCOUNTS = "there are no accounts here yet; make the first: stackroom user add NAME --role admin"
 
 UserName = Annotated[str, Field(max_length=256, description="the user's name")]
 Permission = Annotated[Action, WithJsonSchema({"type": "string", "enum": [*map(str, Action)]})]
-Permissions = Annotated[list[Action], WithJsonSchema({"type": "array", "items": {"enum": [*map(str, Action)]}})]
+Permissions = Annotated[
+    list[Action], WithJsonSchema({"type": "array", "items": {"enum": [*map(str, Action)]}})
+]
 Password = Annotated[str, SecretInput()]
 Sorted = Annotated[list[str], BeforeValidator(sorted)]
 ALL = "all"
@@ -43,7 +52,9 @@ OnlyCatalogues = Annotated[Catalogues | None, CommandOption("--catalogue")]
 RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
 CallsAMinute = Annotated[
     dict[Cost, Annotated[int, Field(ge=0, le=1_000_000)]],
-    WithJsonSchema({"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}),
+    WithJsonSchema(
+        {"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}
+    ),
     CommandOption("--{}-per-minute", "N"),
 ]
 
@@ -76,9 +87,13 @@ class RoleRow(GenericResult):
 
     name: str
     permissions: Sorted = Field(validation_alias="actions")
-    quotas: Annotated[dict[str, int] | None, BeforeValidator(lambda quotas: quotas and asdict(quotas))]
+    quotas: Annotated[
+        dict[str, int] | None, BeforeValidator(lambda quotas: quotas and asdict(quotas))
+    ]
     """Calls a minute; null: as configured."""
-    builtin: Annotated[bool, BeforeValidator(BUILTIN_ROLES.__contains__)] = Field(validation_alias="name")
+    builtin: Annotated[bool, BeforeValidator(BUILTIN_ROLES.__contains__)] = Field(
+        validation_alias="name"
+    )
     """Whether it comes with every server, and cannot be deleted."""
     catalogues: Sorted | None = Field(default=None, exclude_if=is_none)
     """The only catalogues that it shows; null: no limit."""
@@ -127,7 +142,9 @@ class CreateUser(NamedUser):
         default_factory=list, description="permissions besides those of the roles"
     )
     password: Password | None = Field(default=None, description="else one that works once is made")
-    catalogues: OnlyCatalogues = optional(f"the only catalogues that they see; '{ALL}', the default: all")
+    catalogues: OnlyCatalogues = optional(
+        f"the only catalogues that they see; '{ALL}', the default: all"
+    )
 
 
 class SetCatalogues(NamedUser):
@@ -153,7 +170,9 @@ class SetPassword(ResetPassword):
 class SetRole(NamedUser):
     """The roles that replace those of a user."""
 
-    role: SeveralOf[str] = Field(min_length=1, description=f"a role, several, or '{NO_ROLE}' for none")
+    role: SeveralOf[str] = Field(
+        min_length=1, description=f"a role, several, or '{NO_ROLE}' for none"
+    )
 
 
 class GrantPermission(NamedUser):
@@ -206,7 +225,9 @@ def listed(call: OperationCall, names: Sequence[str] | None) -> frozenset[str] |
 
 def _set_catalogues(call: OperationCall, params: SetCatalogues) -> UserChanged:
     only = listed(call, params.catalogues)
-    return _changed("set_catalogues", call.control.accounts.set_catalogues(call.principal, params.name, only))
+    return _changed(
+        "set_catalogues", call.control.accounts.set_catalogues(call.principal, params.name, only)
+    )
 
 
 def _set_password(call: OperationCall, params: SetPassword) -> UserChanged:
@@ -218,26 +239,43 @@ def _set_password(call: OperationCall, params: SetPassword) -> UserChanged:
 
 def _reset_password(call: OperationCall, params: ResetPassword) -> UserChanged:
     control = call.control
-    secret = control.accounts.reset_password(call.principal, params.name, revoke_tokens=params.revoke_tokens)
+    secret = control.accounts.reset_password(
+        call.principal, params.name, revoke_tokens=params.revoke_tokens
+    )
     user = control.accounts.get_user(params.name)
-    valid = sum(one.user == user.name and one.kind == "token" for one in control.credentials.list_all())
-    return _changed("reset_password", user, secret=secret).model_copy(update={"valid_tokens": valid or None})
+    valid = sum(
+        one.user == user.name and one.kind == "token" for one in control.credentials.list_all()
+    )
+    return _changed("reset_password", user, secret=secret).model_copy(
+        update={"valid_tokens": valid or None}
+    )
 
 
 def _set_role(call: OperationCall, params: SetRole) -> UserChanged:
-    return _changed("set_role", call.control.accounts.set_roles(call.principal, params.name, named_roles(params.role)))
+    return _changed(
+        "set_role",
+        call.control.accounts.set_roles(call.principal, params.name, named_roles(params.role)),
+    )
 
 
-def _grant_or_revoke(change: Literal["grant", "revoke"], call: OperationCall, params: GrantPermission) -> UserChanged:
+def _grant_or_revoke(
+    change: Literal["grant", "revoke"], call: OperationCall, params: GrantPermission
+) -> UserChanged:
     accounts = call.control.accounts
     for permission in dict.fromkeys(params.permission):
-        user = (accounts.grant if change == "grant" else accounts.revoke)(call.principal, params.name, permission)
+        user = (accounts.grant if change == "grant" else accounts.revoke)(
+            call.principal, params.name, permission
+        )
     return _changed(change, user)
 
 
-def _disable_or_enable(change: Literal["disable", "enable"], call: OperationCall, params: NamedUser) -> UserChanged:
+def _disable_or_enable(
+    change: Literal["disable", "enable"], call: OperationCall, params: NamedUser
+) -> UserChanged:
     accounts = call.control.accounts
-    return _changed(change, accounts.set_disabled(call.principal, params.name, disabled=change == "disable"))
+    return _changed(
+        change, accounts.set_disabled(call.principal, params.name, disabled=change == "disable")
+    )
 
 
 def _end_sessions(call: OperationCall, params: NamedUser) -> UserChanged:
@@ -246,7 +284,9 @@ def _end_sessions(call: OperationCall, params: NamedUser) -> UserChanged:
 
 def _delete_user(call: OperationCall, params: NamedUser) -> UserChanged:
     call.control.accounts.delete_user(call.principal, params.name)
-    return UserChanged(action="delete", name=fold_name(params.name), user=None, one_time_password=None)
+    return UserChanged(
+        action="delete", name=fold_name(params.name), user=None, one_time_password=None
+    )
 
 
 def _require_user(call: OperationCall, params: NamedUser) -> None:
@@ -254,7 +294,9 @@ def _require_user(call: OperationCall, params: NamedUser) -> None:
 
 
 def _changed(action: str, user: User, *, secret: str | None = None) -> UserChanged:
-    return UserChanged(action=action, name=user.name, user=_user_row(user), one_time_password=secret)
+    return UserChanged(
+        action=action, name=user.name, user=_user_row(user), one_time_password=secret
+    )
 
 
 def changed_text(result: UserChanged) -> str:
@@ -272,9 +314,15 @@ class NamedRole(GenericParams):
 class CreateRole(NamedRole):
     """A role to be created."""
 
-    permissions: Annotated[Permissions, CommandOption("--allow")] = Field(description="what those who have it may do")
-    quotas: CallsAMinute | None = optional("calls a minute; those left out, and {}, are as configured")
-    catalogues: OnlyCatalogues = optional(f"the only catalogues that it shows; '{ALL}', the default: all")
+    permissions: Annotated[Permissions, CommandOption("--allow")] = Field(
+        description="what those who have it may do"
+    )
+    quotas: CallsAMinute | None = optional(
+        "calls a minute; those left out, and {}, are as configured"
+    )
+    catalogues: OnlyCatalogues = optional(
+        f"the only catalogues that it shows; '{ALL}', the default: all"
+    )
 
 
 class UpdateRole(NamedRole):
@@ -283,7 +331,9 @@ class UpdateRole(NamedRole):
     permissions: Annotated[Permissions | None, CommandOption("--allow")] = optional(
         "what those who have it may do; replaces what they may do now"
     )
-    quotas: CallsAMinute | None = optional("calls a minute; those left out stay, and {} is as configured")
+    quotas: CallsAMinute | None = optional(
+        "calls a minute; those left out stay, and {} is as configured"
+    )
     catalogues: OnlyCatalogues = optional(f"the only catalogues that it shows, or '{ALL}'")
 
 
@@ -293,20 +343,26 @@ _role_row = RoleRow.model_validate
 def _list_roles(call: OperationCall, params: ListParams) -> UsersResult:
     roles = call.control.accounts.list_roles()
     shown, has_more = params.page_of(roles)
-    return UsersResult(users=[], roles=[_role_row(role) for role in shown], total=len(roles), has_more=has_more)
+    return UsersResult(
+        users=[], roles=[_role_row(role) for role in shown], total=len(roles), has_more=has_more
+    )
 
 
 def _create_role(call: OperationCall, params: CreateRole) -> UserChanged:
     quotas = _completed(params.quotas, call.control.usual_quotas)
     only = listed(call, params.catalogues)
-    role = call.control.accounts.create_role(call.principal, params.name, params.permissions, quotas, only)
+    role = call.control.accounts.create_role(
+        call.principal, params.name, params.permissions, quotas, only
+    )
     return _role_changed("create_role", role)
 
 
 def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
     permissions, quotas = params.permissions, params.quotas
     if permissions is None and quotas is None and params.catalogues is None:
-        raise InputError("nothing to change: 'update_role' needs 'permissions', 'quotas' or 'catalogues'")
+        raise InputError(
+            "nothing to change: 'update_role' needs 'permissions', 'quotas' or 'catalogues'"
+        )
     only = listed(call, params.catalogues)
 
     def change(role: Role) -> Role:
@@ -318,35 +374,58 @@ def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
             catalogues=role.catalogues if params.catalogues is None else only,
         )
 
-    return _role_changed("update_role", call.control.accounts.change_role(call.principal, params.name, change))
+    return _role_changed(
+        "update_role", call.control.accounts.change_role(call.principal, params.name, change)
+    )
 
 
 def _delete_role(call: OperationCall, params: NamedRole) -> UserChanged:
     call.control.accounts.delete_role(call.principal, params.name)
-    return UserChanged(action="delete_role", name=params.name.lower(), user=None, one_time_password=None)
+    return UserChanged(
+        action="delete_role", name=params.name.lower(), user=None, one_time_password=None
+    )
 
 
 def _completed(given: dict[Cost, int] | None, present: Quotas) -> Quotas | None:
-    """Return the quotas of a role, completed from the present ones; None, the configured ones, if none is given."""
+    """Return the quotas of a role, completed from the present ones; None, the configured ones, if
+    none is given.
+    """
     if not given:
         return None
     return Quotas(**{cost: given.get(cost, present.of(cost)) for cost in Cost})
 
 
 def _role_changed(action: str, role: Role) -> UserChanged:
-    return UserChanged(action=action, name=role.name, user=None, role=_role_row(role), one_time_password=None)
+    return UserChanged(
+        action=action, name=role.name, user=None, role=_role_row(role), one_time_password=None
+    )
 
 
 _declare = partial(declare, actions=(Action.MANAGE_PERMISSIONS,))
 _declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, empty=NO_ACCOUNTS)
-_change = partial(_declare, result=UserChanged, cost=Cost.WRITE, text=changed_text, target="name", arguments=("name",))
+_change = partial(
+    _declare,
+    result=UserChanged,
+    cost=Cost.WRITE,
+    text=changed_text,
+    target="name",
+    arguments=("name",),
+)
 LIST_USERS = _declare_query("account/list_users", ListParams, _list_users)
 GET_USER = _declare_query("account/get_user", NamedUser, _get_user)
-CREATE_USER = _change("account/create_user", CreateUser, _create_user, secret="one_time_password", makes_accounts=True)
-SET_PASSWORD = _change(
-    "account/set_password", SetPassword, _set_password, secret="one_time_password", check=_require_user
+CREATE_USER = _change(
+    "account/create_user", CreateUser, _create_user, secret="one_time_password", makes_accounts=True
 )
-RESET_PASSWORD = _change("account/reset_password", ResetPassword, _reset_password, secret="one_time_password")
+SET_PASSWORD = _change(
+    "account/set_password",
+    SetPassword,
+    _set_password,
+    secret="one_time_password",
+    check=_require_user,
+)
+RESET_PASSWORD = _change(
+    "account/reset_password", ResetPassword, _reset_password, secret="one_time_password"
+)
 SET_ROLE = _change("account/set_roles", SetRole, _set_role)
 SET_CATALOGUES = _change("account/set_catalogues", SetCatalogues, _set_catalogues)
 GRANT = _change("account/grant", GrantPermission, partial(_grant_or_revoke, "grant"))
@@ -365,7 +444,12 @@ UPDATE_ROLE = _change("account/change_role", UpdateRole, _update_role)
 DELETE_ROLE = _change("account/delete_role", NamedRole, _delete_role)
 ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
 QUERIES = OperationChoice("query_type", {"list": LIST_USERS, "get": GET_USER, "roles": LIST_ROLES})
-_OF_USERS = {"create": CREATE_USER, "delete": DELETE_USER, "set_role": SET_ROLE, "set_catalogues": SET_CATALOGUES}
+_OF_USERS = {
+    "create": CREATE_USER,
+    "delete": DELETE_USER,
+    "set_role": SET_ROLE,
+    "set_catalogues": SET_CATALOGUES,
+}
 _OF_RIGHTS = {"grant": GRANT, "revoke": REVOKE, "disable": DISABLE, "enable": ENABLE}
 _OF_SESSIONS = {"reset_password": RESET_PASSWORD, "end_sessions": END_SESSIONS}
 _OF_ROLES = {"create_role": CREATE_ROLE, "update_role": UPDATE_ROLE, "delete_role": DELETE_ROLE}
@@ -385,27 +469,64 @@ class UsersMutateParams(GenericParams):
 
     action: Literal[*CHANGES.operations]  # type: ignore[valid-type]
     name: str = Field(description="Name of the user or role")
-    role: str | list[str] | None = optional(f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'")
+    role: str | list[str] | None = optional(
+        f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
+    )
     permission: Action | None = Field(default=None, description="Permission to grant or revoke")
-    permissions: Permissions | None = optional("Permissions of a role; for 'create', of a user besides the role")
-    quotas: CallsAMinute | None = optional("Calls a minute of a role: read, write, sql; {} as configured")
-    password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
-    revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
-    catalogues: list[str] | None = optional(f"The only catalogues that a user or role sees; ['{ALL}']: no list")
+    permissions: Permissions | None = optional(
+        "Permissions of a role; for 'create', of a user besides the role"
+    )
+    quotas: CallsAMinute | None = optional(
+        "Calls a minute of a role: read, write, sql; {} as configured"
+    )
+    password: str | None = Field(
+        default=None, description="For 'create'; else a one-time one is made"
+    )
+    revoke_tokens: bool | None = Field(
+        default=None, description="For 'reset_password': their tokens end as well"
+    )
+    catalogues: list[str] | None = optional(
+        f"The only catalogues that a user or role sees; ['{ALL}']: no list"
+    )
 
 
-def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tuple) -> list[ToolSpec]:
-    """Declare `users.query` and `users.mutate`; `catalogues` returns the names of those that are served."""
+def users_tools(
+    control: Control, catalogues: Callable[[], Iterable[str]] = tuple
+) -> list[ToolSpec]:
+    """Declare `users.query` and `users.mutate`; `catalogues` returns the names of those that are
+    served.
+    """
 
     def perform(choice: OperationChoice, principal: Principal, params: GenericParams) -> Any:
         sees = principal.visibility.sees_catalogue
-        identity, names = identity_of(principal), lambda: [name for name in catalogues() if sees(name)]
-        return choice.perform(OperationCall(identity=identity, opened_control=control, catalogues=names), params)
+        identity, names = (
+            identity_of(principal),
+            lambda: [name for name in catalogues() if sees(name)],
+        )
+        return choice.perform(
+            OperationCall(identity=identity, opened_control=control, catalogues=names), params
+        )
 
-    query, change, action = partial(perform, QUERIES), partial(perform, CHANGES), Action.MANAGE_PERMISSIONS
+    query, change, action = (
+        partial(perform, QUERIES),
+        partial(perform, CHANGES),
+        Action.MANAGE_PERMISSIONS,
+    )
     return [
-        declare_query_tool("users.query", UsersQueryParams, query, result=UsersResult, action=action, text=result_text),
+        declare_query_tool(
+            "users.query",
+            UsersQueryParams,
+            query,
+            result=UsersResult,
+            action=action,
+            text=result_text,
+        ),
         declare_change_tool(
-            "users.mutate", UsersMutateParams, change, result=UserChanged, action=action, text=changed_text
+            "users.mutate",
+            UsersMutateParams,
+            change,
+            result=UserChanged,
+            action=action,
+            text=changed_text,
         ),
     ]

@@ -1,8 +1,10 @@
-"""Analytics events: searches, plays, downloads, and other answers; and the reports over them, each a page of rows.
+"""Analytics events: searches, plays, downloads, and other answers; and the reports over them, each
+a page of rows.
 
-Events are written by a `BatchWriter`. No call waits for them: when the queue is full, or the database cannot be written
-for long, they are dropped and counted. They are not an audit: they can be pruned, and the oldest are removed when
-there are too many. Commit point: the end of `_append`'s transaction.
+Events are written by a `BatchWriter`. No call waits for them: when the queue is full, or the
+database cannot be written for long, they are dropped and counted. They are not an audit: they can
+be pruned, and the oldest are removed when there are too many. Commit point: the end of `_append`'s
+transaction.
 """
 
 from collections.abc import Sequence
@@ -11,18 +13,36 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, Subquery, case, func, select, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    case,
+    func,
+    select,
+    type_coerce,
+)
 
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import events, from_microseconds, storable, to_microseconds, users, utc_now
+from stackroom.control.database.tables import (
+    events,
+    from_microseconds,
+    storable,
+    to_microseconds,
+    users,
+    utc_now,
+)
 from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 
 MICROSECONDS = 1_000_000
 UNKNOWN = ""  # the catalogue of an event whose catalogue is not known
 MOST_NAMES = 1_000
-FORMER = " (deleted)"  # follows the name of a user who was deleted before another of that name was created
+# follows the name of a user who was deleted before another of that name was created
+FORMER = " (deleted)"
 Page = tuple[list[dict[str, Any]], int]  # rows, and how many there are in all
 LIMITS = BatchLimits(group_rows=500, group_s=0.5)
 MOST_KEPT = 1_000_000  # how many events are kept; beyond that the oldest are removed
@@ -33,7 +53,8 @@ COLUMNS = tuple(column for column in events.c if column is not events.c.number)
 QUERY = "query"
 CATALOGUE = "catalogue"
 EVERYTHING = "*"  # the query of a list, which searches for nothing
-NOT_SEARCHES = ("debug.", "analytics.", "users.")  # prefixes of tools whose `query` argument is not a search
+# prefixes of tools whose `query` argument is not a search
+NOT_SEARCHES = ("debug.", "analytics.", "users.")
 
 
 class EventKind(StrEnum):
@@ -62,9 +83,13 @@ class Event:
 
 
 class EventLog:
-    """The events of one control database; implements the gate's `Observer`. Safe in several threads and processes."""
+    """The events of one control database; implements the gate's `Observer`. Safe in several threads
+    and processes.
+    """
 
-    def __init__(self, database: ControlDatabase, *, most_kept: int = MOST_KEPT, limits: BatchLimits = LIMITS) -> None:
+    def __init__(
+        self, database: ControlDatabase, *, most_kept: int = MOST_KEPT, limits: BatchLimits = LIMITS
+    ) -> None:
         self._database = database
         self._most_kept = most_kept
         self._untrimmed = 0
@@ -86,13 +111,21 @@ class EventLog:
         if event is not None:
             self.note(event)
 
-    def record_play(self, user: str, record_id: str, seconds: float, *, catalogue: str = "") -> None:
+    def record_play(
+        self, user: str, record_id: str, seconds: float, *, catalogue: str = ""
+    ) -> None:
         """Record that a user played a record's file, and for how long."""
-        self._note_now(EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds)
+        self._note_now(
+            EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds
+        )
 
-    def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
+    def record_download(
+        self, user: str, subject: str, size_bytes: int, *, catalogue: str = ""
+    ) -> None:
         """Record that something was downloaded for a user."""
-        self._note_now(EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes)
+        self._note_now(
+            EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes
+        )
 
     def _note_now(self, kind: EventKind, **values: Any) -> None:
         self.note(Event(at=utc_now(), kind=kind, **values))
@@ -108,7 +141,9 @@ class EventLog:
     def prune(self, before: datetime) -> int:
         """Remove the events before a time, and return how many there were."""
         with self._database.begin() as connection:
-            return connection.execute(events.delete().where(events.c.at < to_microseconds(before))).rowcount
+            return connection.execute(
+                events.delete().where(events.c.at < to_microseconds(before))
+            ).rowcount
 
     def _append(self, group: Sequence[Event]) -> None:
         """Write events in one transaction; now and then, remove the oldest."""
@@ -143,11 +178,19 @@ def event_of(entry: AuditEntry) -> Event | None:
 
 
 def _query_of(entry: AuditEntry) -> str | None:
-    """Return the normalised query of a search; None if the call is not a search, or asks for more of an earlier one."""
+    """Return the normalised query of a search; None if the call is not a search, or asks for more
+    of an earlier one.
+    """
     query = entry.parameters.get(QUERY)
-    if entry.operation != "tools/call" or entry.target.startswith(NOT_SEARCHES) or not isinstance(query, str):
+    if (
+        entry.operation != "tools/call"
+        or entry.target.startswith(NOT_SEARCHES)
+        or not isinstance(query, str)
+    ):
         return None
-    counts_again = "facets" in (entry.parameters.get("include") or ()) or entry.parameters.get("cursor")
+    counts_again = "facets" in (entry.parameters.get("include") or ()) or entry.parameters.get(
+        "cursor"
+    )
     if query.strip() == EVERYTHING or counts_again:
         return None
     return " ".join(query.casefold().split())[:LONGEST_SUBJECT]
@@ -155,7 +198,9 @@ def _query_of(entry: AuditEntry) -> str | None:
 
 def _trim(connection: Connection, *, most_kept: int) -> None:
     """Remove the oldest events beyond the number that is kept."""
-    oldest_kept = select(events.c.number).order_by(events.c.number.desc()).offset(most_kept - 1).limit(1)
+    oldest_kept = (
+        select(events.c.number).order_by(events.c.number.desc()).offset(most_kept - 1).limit(1)
+    )
     number = connection.execute(oldest_kept).scalar_one_or_none()
     if number is not None:
         connection.execute(events.delete().where(events.c.number < number))
@@ -207,7 +252,9 @@ class EventReports:
         self._log = log
 
     def listening(self, span: EventSpan, *, by: ReportPeriod | None = None) -> Page:
-        """Return the plays of each user, the longest listening first, or of each period, the latest first."""
+        """Return the plays of each user, the longest listening first, or of each period, the latest
+        first.
+        """
         chosen = self._labelled(span, by, [EventKind.PLAY])
         seconds = func.sum(chosen.c.seconds)
         wanted = select(
@@ -217,10 +264,14 @@ class EventReports:
             func.count((chosen.c.catalogue + "/" + chosen.c.subject).distinct()).label("tracks"),
             func.count(chosen.c.user_name.distinct()).label("listeners"),
         ).group_by(chosen.c.label)
-        return self._page(wanted, (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label), span)
+        return self._page(
+            wanted, (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label), span
+        )
 
     def bandwidth(self, span: EventSpan, *, by: ReportPeriod | None = None) -> Page:
-        """Return the bytes sent to each user, most first, or in each period, latest first; and those downloaded."""
+        """Return the bytes sent to each user, most first, or in each period, latest first; and
+        those downloaded.
+        """
         chosen = self._labelled(span, by, list(EventKind))
         is_download = chosen.c.kind == EventKind.DOWNLOAD
         served = func.sum(case((is_download, 0), else_=chosen.c.bytes))
@@ -234,7 +285,9 @@ class EventReports:
             .where(chosen.c.bytes > 0)
             .group_by(chosen.c.label)
         )
-        return self._page(wanted, (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label), span)
+        return self._page(
+            wanted, (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label), span
+        )
 
     def popular(self, span: EventSpan) -> Page:
         """Return the played records, most often played first."""
@@ -258,12 +311,21 @@ class EventReports:
         self._log.flush()
         with self._database.read() as connection:
             for column in (users.c.name, events.c.user_name):
-                if connection.execute(select(column).where(column == name).limit(1)).first() is not None:
+                if (
+                    connection.execute(select(column).where(column == name).limit(1)).first()
+                    is not None
+                ):
                     return [name]
-            return list(connection.execute(select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)).scalars())
+            return list(
+                connection.execute(
+                    select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)
+                ).scalars()
+            )
 
     def searched(self, span: EventSpan, *, without_results: bool = False) -> Page:
-        """Return the queries, most frequent first, or only those without results; `results` is the most of each."""
+        """Return the queries, most frequent first, or only those without results; `results` is the
+        most of each.
+        """
         wanted = (
             select(
                 events.c.subject.label("query"),
@@ -278,10 +340,17 @@ class EventReports:
         if without_results:
             wanted = wanted.where(events.c.results == 0)
         rows, total = self._page(wanted, (func.count().desc(), events.c.subject), span)
-        return [{**row, "last": from_microseconds(row["last"]).isoformat(timespec="seconds")} for row in rows], total
+        return [
+            {**row, "last": from_microseconds(row["last"]).isoformat(timespec="seconds")}
+            for row in rows
+        ], total
 
-    def _labelled(self, span: EventSpan, by: ReportPeriod | None, kinds: list[EventKind]) -> Subquery:
-        """Return the events with the key of their group: the user or a former one, or the first day of the period."""
+    def _labelled(
+        self, span: EventSpan, by: ReportPeriod | None, kinds: list[EventKind]
+    ) -> Subquery:
+        """Return the events with the key of their group: the user or a former one, or the first day
+        of the period.
+        """
         is_former = events.c.at < _created_at(events.c.user_name)
         user = case((is_former, events.c.user_name + FORMER), else_=events.c.user_name)
         label = user if by is None else self._first_day(by)
@@ -302,24 +371,35 @@ class EventReports:
     def _page(self, wanted: Select[Any], order: tuple[Any, ...], span: EventSpan) -> Page:
         self._log.flush()
         with self._database.read() as connection:
-            total = connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
+            total = connection.execute(
+                select(func.count()).select_from(wanted.subquery())
+            ).scalar_one()
             page = connection.execute(wanted.order_by(*order).offset(span.offset).limit(span.limit))
             # PostgreSQL sums to decimals.
             rows = [
-                {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
+                {
+                    name: value if isinstance(value, str) or value is None else int(value)
+                    for name, value in row.items()
+                }
                 for row in page.mappings()
             ]
             return rows, int(total)
 
 
 def _created_at(user: str | ColumnElement[str]) -> ColumnElement[int]:
-    """Return when the present user of a name was created; 0 where there is none, as after a deletion."""
+    """Return when the present user of a name was created; 0 where there is none, as after a
+    deletion.
+    """
     created_at = type_coerce(users.c.created_at, BigInteger)
     return func.coalesce(select(created_at).where(users.c.name == user).scalar_subquery(), 0)
 
 
-def _conditions(span: EventSpan, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
-    """Return the conditions of a report's events; `names_subjects`: the report shows their subjects."""
+def _conditions(
+    span: EventSpan, kinds: list[EventKind], *, names_subjects: bool = False
+) -> list[ColumnElement[bool]]:
+    """Return the conditions of a report's events; `names_subjects`: the report shows their
+    subjects.
+    """
     found: list[ColumnElement[bool]] = [events.c.kind.in_([str(kind) for kind in kinds])]
     if span.user is not None:
         found += [events.c.user_name == span.user, events.c.at >= _created_at(span.user)]

@@ -1,4 +1,6 @@
-"""The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
+"""The public API for catalogue packages: the package value, records, rows, tools, and queries to an
+open catalogue.
+"""
 
 from stackroom.api.declare import SeenCatalogue, endpoint, endpoints_of, tool, tools_of
 from stackroom.background.threads import new_pool
@@ -22,10 +24,28 @@ from stackroom.errors import (
 from stackroom.gate.gate import Gate
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.mapping import RowMapping
-from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.hits import (
+    EVIDENCE_AT,
+    Evidence,
+    FacetCount,
+    Hit,
+    MatchType,
+    SearchMode,
+    SearchPage,
+)
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Key, Record, RecordId, Tag
-from stackroom.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.model.scope import (
+    KIND_FIELD,
+    WHOLE,
+    WORDS_FIELD,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+    Scope,
+)
 from stackroom.model.vectors import Vector
 from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
 from stackroom.recommend.recommender import Placing, Recommendation, Recommendations, Request
@@ -41,7 +61,14 @@ from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
 from stackroom.text.normalise import clean, fold_name, like_words
 from stackroom.text.preferences import Preferences, understand
 from stackroom.tools.budget import OffsetParams, PagedParams, PricedParams, PricedResult
-from stackroom.tools.catalogue import UNREADABLE, ByCatalogue, CatalogueView, FoundRecord, OpenCatalogue, ask_each
+from stackroom.tools.catalogue import (
+    UNREADABLE,
+    ByCatalogue,
+    CatalogueView,
+    FoundRecord,
+    OpenCatalogue,
+    ask_each,
+)
 from stackroom.tools.endpoint import (
     BodyParams,
     ClientProtocol,
@@ -56,7 +83,14 @@ from stackroom.tools.endpoint import (
 )
 from stackroom.tools.filters import parse_exclusions, require_excludable
 from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
-from stackroom.tools.media import MIME_TYPES, CallerMedia, MediaFile, MediaKind, MediaSpec, find_file
+from stackroom.tools.media import (
+    MIME_TYPES,
+    CallerMedia,
+    MediaFile,
+    MediaKind,
+    MediaSpec,
+    find_file,
+)
 from stackroom.tools.merge import (
     NEAREST_SHOWN,
     CatalogueScopes,
@@ -78,7 +112,13 @@ from stackroom.tools.merge import (
     word_notes,
 )
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
-from stackroom.tools.reading import ReadQuestion, in_order, list_ranked, plain_reading, read_question
+from stackroom.tools.reading import (
+    ReadQuestion,
+    in_order,
+    list_ranked,
+    plain_reading,
+    read_question,
+)
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import catalogue_tool, result_text
 from stackroom.tools.spec import (
@@ -96,26 +136,203 @@ from stackroom.tools.spec import (
     why_lines,
 )
 
-__all__ = ["EVIDENCE_AT", "KIND_FIELD", "LOCAL_USER", "MIME_TYPES", "NEAREST_SHOWN", "UNREADABLE", "WHOLE"]
-__all__ += ["WORDS_FIELD", "Action", "Address", "AllOf", "AnyOf", "BodyParams", "BusyError", "ByCatalogue"]
-__all__ += ["CallerMedia", "CataloguePackage", "CatalogueScopes", "CatalogueSpec", "CatalogueView", "Catalogues"]
-__all__ += ["ClientProtocol", "Condition", "ConflictError", "Cost", "EditAction", "EditRequest", "Endpoint"]
-__all__ += ["EndpointRequest", "EndpointResult", "Evidence", "ExpectedError", "ExplainParams", "Explained"]
-__all__ += ["FacetCount", "ForbiddenError", "FoundRecord", "FoundResult", "FromCatalogue", "Gate", "GenericParams"]
-__all__ += ["GenericResult", "GivenLogin", "Hit", "InputError", "InvalidUrlError", "Key", "LayoutCatalogues"]
-__all__ += ["MatchType", "MediaFile", "MediaKind", "MediaSpec", "MergedHit", "ModelError", "NameChoice", "NoneOf"]
-__all__ += ["NotFoundError", "OffsetParams", "Op", "OpenCatalogue", "OwnChange", "OwnDatabase", "OwnKinds"]
-__all__ += ["OwnStorage", "PageParams", "PagedParams", "Placing", "Preferences", "PricedParams", "PricedResult"]
-__all__ += ["Principal", "Provider", "QueryParams", "QueryText", "QueryVector", "Range", "Ranked", "RankedKey"]
-__all__ += ["RateLimitedError", "ReadQuestion", "Reading", "Readings", "Recommendation", "Recommendations", "Record"]
-__all__ += ["RecordId", "Relevance", "Request", "ResourceContent", "ResourceEntry", "ResourceSpec", "RowMapping"]
-__all__ += ["RowSource", "Sample", "Scope", "ScopeRequest", "SearchMode", "SearchPage", "SearchPath", "Searcher"]
-__all__ += ["SeenCatalogue", "Settings", "SettingsSection", "ShelfReader", "ShownHits", "SourceRow", "StorageError"]
-__all__ += ["Tag", "TextQuery", "TextReply", "Texts", "TooLargeError", "ToolParams", "ToolResult", "ToolSpec"]
-__all__ += ["UnauthenticatedError", "UnavailableError", "Vector", "WholeNumber", "analyse_query", "ask_each"]
-__all__ += ["by_catalogue", "catalogue_tool", "clean", "deferred", "degraded_notes", "depth_for", "did_you_mean"]
-__all__ += ["endpoint", "endpoints_of", "field_values", "find_file", "fitting_notes", "fold_name", "in_order"]
-__all__ += ["like_words", "list_ranked", "merge", "merge_facets", "new_pool", "parse_exclusions", "plain_reading"]
-__all__ += ["preference_vocabulary", "query_tokens", "reach_of", "read_question", "read_section", "require_excludable"]
-__all__ += ["resolve_choices", "result_text", "scope_each", "scope_of", "search_scopes", "setting", "shape_why"]
+__all__ = [
+    "EVIDENCE_AT",
+    "KIND_FIELD",
+    "LOCAL_USER",
+    "MIME_TYPES",
+    "NEAREST_SHOWN",
+    "UNREADABLE",
+    "WHOLE",
+]
+__all__ += [
+    "WORDS_FIELD",
+    "Action",
+    "Address",
+    "AllOf",
+    "AnyOf",
+    "BodyParams",
+    "BusyError",
+    "ByCatalogue",
+]
+__all__ += [
+    "CallerMedia",
+    "CataloguePackage",
+    "CatalogueScopes",
+    "CatalogueSpec",
+    "CatalogueView",
+    "Catalogues",
+]
+__all__ += [
+    "ClientProtocol",
+    "Condition",
+    "ConflictError",
+    "Cost",
+    "EditAction",
+    "EditRequest",
+    "Endpoint",
+]
+__all__ += [
+    "EndpointRequest",
+    "EndpointResult",
+    "Evidence",
+    "ExpectedError",
+    "ExplainParams",
+    "Explained",
+]
+__all__ += [
+    "FacetCount",
+    "ForbiddenError",
+    "FoundRecord",
+    "FoundResult",
+    "FromCatalogue",
+    "Gate",
+    "GenericParams",
+]
+__all__ += [
+    "GenericResult",
+    "GivenLogin",
+    "Hit",
+    "InputError",
+    "InvalidUrlError",
+    "Key",
+    "LayoutCatalogues",
+]
+__all__ += [
+    "MatchType",
+    "MediaFile",
+    "MediaKind",
+    "MediaSpec",
+    "MergedHit",
+    "ModelError",
+    "NameChoice",
+    "NoneOf",
+]
+__all__ += [
+    "NotFoundError",
+    "OffsetParams",
+    "Op",
+    "OpenCatalogue",
+    "OwnChange",
+    "OwnDatabase",
+    "OwnKinds",
+]
+__all__ += [
+    "OwnStorage",
+    "PageParams",
+    "PagedParams",
+    "Placing",
+    "Preferences",
+    "PricedParams",
+    "PricedResult",
+]
+__all__ += [
+    "Principal",
+    "Provider",
+    "QueryParams",
+    "QueryText",
+    "QueryVector",
+    "Range",
+    "Ranked",
+    "RankedKey",
+]
+__all__ += [
+    "RateLimitedError",
+    "ReadQuestion",
+    "Reading",
+    "Readings",
+    "Recommendation",
+    "Recommendations",
+    "Record",
+]
+__all__ += [
+    "RecordId",
+    "Relevance",
+    "Request",
+    "ResourceContent",
+    "ResourceEntry",
+    "ResourceSpec",
+    "RowMapping",
+]
+__all__ += [
+    "RowSource",
+    "Sample",
+    "Scope",
+    "ScopeRequest",
+    "SearchMode",
+    "SearchPage",
+    "SearchPath",
+    "Searcher",
+]
+__all__ += [
+    "SeenCatalogue",
+    "Settings",
+    "SettingsSection",
+    "ShelfReader",
+    "ShownHits",
+    "SourceRow",
+    "StorageError",
+]
+__all__ += [
+    "Tag",
+    "TextQuery",
+    "TextReply",
+    "Texts",
+    "TooLargeError",
+    "ToolParams",
+    "ToolResult",
+    "ToolSpec",
+]
+__all__ += [
+    "UnauthenticatedError",
+    "UnavailableError",
+    "Vector",
+    "WholeNumber",
+    "analyse_query",
+    "ask_each",
+]
+__all__ += [
+    "by_catalogue",
+    "catalogue_tool",
+    "clean",
+    "deferred",
+    "degraded_notes",
+    "depth_for",
+    "did_you_mean",
+]
+__all__ += [
+    "endpoint",
+    "endpoints_of",
+    "field_values",
+    "find_file",
+    "fitting_notes",
+    "fold_name",
+    "in_order",
+]
+__all__ += [
+    "like_words",
+    "list_ranked",
+    "merge",
+    "merge_facets",
+    "new_pool",
+    "parse_exclusions",
+    "plain_reading",
+]
+__all__ += [
+    "preference_vocabulary",
+    "query_tokens",
+    "reach_of",
+    "read_question",
+    "read_section",
+    "require_excludable",
+]
+__all__ += [
+    "resolve_choices",
+    "result_text",
+    "scope_each",
+    "scope_of",
+    "search_scopes",
+    "setting",
+    "shape_why",
+]
 __all__ += ["shown_id", "tool", "tools_of", "understand", "usual_path", "why_lines", "word_notes"]

@@ -1,4 +1,6 @@
-"""The command side of the public API: the library as `ctx.obj` of a package's command, which alone loads this."""
+"""The command side of the public API: the library as `ctx.obj` of a package's command, which alone
+loads this.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol

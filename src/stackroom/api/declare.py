@@ -36,7 +36,9 @@ RESULT = "result"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenCatalogue:
-    """A catalogue at one moment, as one caller sees it: every read is limited to what they may see."""
+    """A catalogue at one moment, as one caller sees it: every read is limited to what they may
+    see.
+    """
 
     view: CatalogueView
     principal: Principal
@@ -55,7 +57,9 @@ class SeenCatalogue:
         return self.view.find_record(RecordId(record_id), scope=self._scope({}))
 
     def named(self, text: str, *, kind: str | None = None) -> Record:
-        """Return the record that a name or an id means, small misspellings understood; raise NotFoundError for none."""
+        """Return the record that a name or an id means, small misspellings understood; raise
+        NotFoundError for none.
+        """
         choice = self.view.resolve(text, scope=self._scope({"kind": kind} if kind else {}))
         if choice.record is None:
             hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
@@ -65,15 +69,24 @@ class SeenCatalogue:
     def list(self, *, limit: int = MOST_LISTED, **values: str | Sequence[str]) -> list[Record]:
         """Return the records that have a value of each field: `kind="item", maker_ids="m1"`."""
         scope = self._scope(values)
-        return list(self.view.reader.fetch(self.view.reader.scan(scope=scope, limit=limit), scope=scope).values())
+        return list(
+            self.view.reader.fetch(
+                self.view.reader.scan(scope=scope, limit=limit), scope=scope
+            ).values()
+        )
 
-    def search(self, query: str, *, limit: int = 10, **values: str | Sequence[str]) -> Sequence[Hit]:
+    def search(
+        self, query: str, *, limit: int = 10, **values: str | Sequence[str]
+    ) -> Sequence[Hit]:
         """Return the best records for a query, among those that have a value of each field."""
         return self.view.search(query, scope=self._scope(values), limit=limit).hits
 
     def _scope(self, values: dict[str, Any]) -> Scope:
         conditions = [
-            AnyOf(KIND_FIELD if name == "kind" else name, (value,) if isinstance(value, str) else tuple(value))
+            AnyOf(
+                KIND_FIELD if name == "kind" else name,
+                (value,) if isinstance(value, str) else tuple(value),
+            )
             for name, value in values.items()
         ]
         return Scope(conditions=tuple(conditions), visibility=self.principal.visibility)
@@ -124,7 +137,9 @@ class Declared:
             return stated
         return create_model(f"{self.name}_result", __base__=GenericResult, result=(stated, ...))
 
-    def answer(self, catalogue: OpenCatalogue, principal: Principal, given: BaseModel) -> ToolResult:
+    def answer(
+        self, catalogue: OpenCatalogue, principal: Principal, given: BaseModel
+    ) -> ToolResult:
         """Call the function for a caller, and return its answer in its class."""
         seen = SeenCatalogue(view=catalogue.view(), principal=principal)
         answer = self.function(seen, **{name: getattr(given, name) for name in self.arguments})
@@ -134,7 +149,9 @@ class Declared:
         """Return the tool over catalogues of one layout."""
 
         def run(principal: Principal, params: Any, *, catalogue: str | None = None) -> ToolResult:
-            return self.answer(choose_catalogue(catalogues, principal, catalogue), principal, params)
+            return self.answer(
+                choose_catalogue(catalogues, principal, catalogue), principal, params
+            )
 
         return ToolSpec(
             name=self.name,
@@ -151,7 +168,9 @@ class Declared:
         )
 
     def as_endpoint(self) -> Endpoint:
-        """Return the endpoint; arguments that its path does not have are those of the query string."""
+        """Return the endpoint; arguments that its path does not have are those of the query
+        string.
+        """
         in_path = PATH_VARIABLE.findall(self.path)
         layout = self.path.split("/")[2]
         queried = {name: field for name, field in self.arguments.items() if name not in in_path}
@@ -172,7 +191,12 @@ class Declared:
             operation=f"{layout}/{self.name}",
             operation_id=self.name,
             path_parameters=dict.fromkeys(in_path, ""),
-            query=create_model(f"{self.name}_query", __base__=QueryParams, catalogue=(str | None, CHOICE), **queried),
+            query=create_model(
+                f"{self.name}_query",
+                __base__=QueryParams,
+                catalogue=(str | None, CHOICE),
+                **queried,
+            ),
             result=self.result,
             action=self.action,
             cost=self.cost,
@@ -192,8 +216,12 @@ def endpoint(method: str, path: str) -> Callable[[Declared], Declared]:
 
 
 def tools_of(*declared: Declared) -> Callable[[Sequence[OpenCatalogue]], Sequence[ToolSpec]]:
-    """Return the tools of a package; where several of its catalogues are served, a call chooses one."""
-    return lambda catalogues: LayoutCatalogues(catalogues).declare([one.over(catalogues) for one in declared])
+    """Return the tools of a package; where several of its catalogues are served, a call chooses
+    one.
+    """
+    return lambda catalogues: LayoutCatalogues(catalogues).declare(
+        [one.over(catalogues) for one in declared]
+    )
 
 
 def endpoints_of(*declared: Declared) -> Callable[[], Sequence[Endpoint]]:

@@ -1,7 +1,9 @@
-"""The server side of the public API: what a package is given by a shared server, and what it gives back.
+"""The server side of the public API: what a package is given by a shared server, and what it gives
+back.
 
-A package names a function in `CataloguePackage.server`; it is called with a `ServerContext` and returns `ServerParts`.
-This module loads the control database's library: only the code of a package in a shared server imports it.
+A package names a function in `CataloguePackage.server`; it is called with a `ServerContext` and
+returns `ServerParts`. This module loads the control database's library: only the code of a package
+in a shared server imports it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +23,14 @@ from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.job import JobContext, JobSpec, shortened
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.net.addresses import AddressGuard, AddressRules, Resolve, join_url
-from stackroom.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
+from stackroom.net.fetch import (
+    FetchCancelledError,
+    FetchedText,
+    Fetcher,
+    FetchLimits,
+    TransferError,
+    WantedFile,
+)
 from stackroom.net.files import open_like
 from stackroom.net.polite import Clock, back_off_s
 from stackroom.settings import SectionT
@@ -30,11 +39,51 @@ from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.resources.resource import ResourceSpec
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, ToolSpec, require_argument
 
-__all__ = ["BARE_LIST", "BARE_OBJECT_OR_NULL", "LARGEST", "LOCAL_USER", "NO_PARTS", "AddressGuard", "AddressRules"]
-__all__ += ["Author", "Clock", "ControlDatabase", "EventLog", "FetchCancelledError", "FetchLimits", "FetchedText"]
-__all__ += ["Fetcher", "FileLease", "IngestReport", "IngestRequest", "JobContext", "JobSpec", "Moment"]
-__all__ += ["PackageCatalogue", "ReadSettings", "Resolve", "ServerContext", "ServerParts", "Task", "TaskContext"]
-__all__ += ["TransferError", "WantedFile", "back_off_s", "join_parts", "join_url", "open_like", "require_argument"]
+__all__ = [
+    "BARE_LIST",
+    "BARE_OBJECT_OR_NULL",
+    "LARGEST",
+    "LOCAL_USER",
+    "NO_PARTS",
+    "AddressGuard",
+    "AddressRules",
+]
+__all__ += [
+    "Author",
+    "Clock",
+    "ControlDatabase",
+    "EventLog",
+    "FetchCancelledError",
+    "FetchLimits",
+    "FetchedText",
+]
+__all__ += [
+    "Fetcher",
+    "FileLease",
+    "IngestReport",
+    "IngestRequest",
+    "JobContext",
+    "JobSpec",
+    "Moment",
+]
+__all__ += [
+    "PackageCatalogue",
+    "ReadSettings",
+    "Resolve",
+    "ServerContext",
+    "ServerParts",
+    "Task",
+    "TaskContext",
+]
+__all__ += [
+    "TransferError",
+    "WantedFile",
+    "back_off_s",
+    "join_parts",
+    "join_url",
+    "open_like",
+    "require_argument",
+]
 __all__ += ["shortened", "sync_folder", "users", "utc_now"]
 
 
@@ -67,11 +116,15 @@ class ServerContext:
     events: EventLog
     """Records plays and downloads for analytics."""
     get_principal: Callable[[str], Principal]
-    """Returns a user with their present rights; raises NotFoundError or, for a disabled user, ForbiddenError."""
+    """Returns a user with their present rights; raises NotFoundError or, for a disabled user,
+    ForbiddenError.
+    """
     list_catalogues: Callable[[], Sequence[PackageCatalogue]]
     """Returns the installed catalogues that follow this package."""
     refresh: Callable[[str, str, IngestRequest], IngestReport]
-    """Brings a catalogue up to a location, on behalf of a user; builds it where it is not installed."""
+    """Brings a catalogue up to a location, on behalf of a user; builds it where it is not
+    installed.
+    """
     now: Callable[[], datetime] = utc_now
     wake: Callable[[str], None] = lambda _name: None
     """Has a task of `ServerParts.tasks` run now, by its name."""
@@ -84,14 +137,20 @@ class ServerParts:
     tools: Sequence[ToolSpec] = ()
     resources: Sequence[ResourceSpec] = ()
     endpoints: Sequence[Endpoint] = ()
-    """Endpoints that use the context; they replace those of `CataloguePackage.endpoints` with the same address."""
+    """Endpoints that use the context; they replace those of `CataloguePackage.endpoints` with the
+    same address.
+    """
     jobs: Sequence[JobSpec] = ()
     tasks: Sequence[Task] = ()
-    """Work beside calls, which runs while the server does; `ServerContext.wake` has one of them run now."""
+    """Work beside calls, which runs while the server does; `ServerContext.wake` has one of them run
+    now.
+    """
     tables: MetaData | None = None
     """Tables in the control database; those that are missing are created."""
     prunings: Mapping[str, Callable[[datetime], int]] = field(default_factory=dict)
-    """Name → deletes rows older than a time and returns their number; run by the job `prune_logs`."""
+    """Name → deletes rows older than a time and returns their number; run by the job
+    `prune_logs`.
+    """
 
 
 NO_PARTS = ServerParts()

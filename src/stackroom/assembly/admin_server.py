@@ -1,4 +1,6 @@
-"""The admin side of a shared server: jobs, analytics, logs, admin tools, and the parts of catalogue packages."""
+"""The admin side of a shared server: jobs, analytics, logs, admin tools, and the parts of catalogue
+packages.
+"""
 
 import logging
 import threading
@@ -36,11 +38,15 @@ class AdminServer:
         identities: Callable[[], Sequence[Identity]] = tuple,
         counters: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`identities` returns those of the open streams, and `counters` what the transport counts."""
+        """`identities` returns those of the open streams, and `counters` what the transport
+        counts.
+        """
         settings = app.settings
         self.events = EventLog(control.database)
         """Records events for analytics; one of the gate's observers."""
-        app.own_records.keep_in(OwnStorage(database=control.database, record_play=self.events.record_play))
+        app.own_records.keep_in(
+            OwnStorage(database=control.database, record_play=self.events.record_play)
+        )
         self._ring = LogRing(redact=redacted)
         self._sql = SqlTool(app.list_served)
         self._state_lock = threading.Lock()

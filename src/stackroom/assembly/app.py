@@ -1,4 +1,6 @@
-"""The composition root of everything but transports: settings → library → open catalogues → gate."""
+"""The composition root of everything but transports: settings → library → open catalogues →
+gate.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -32,7 +34,9 @@ RERANKER = "stackroom.search.remote_reranker:RemoteReranker"
 
 
 class OwnRecords:
-    """The storage of one library, opened when something is first asked of it. Safe to use from several threads."""
+    """The storage of one library, opened when something is first asked of it. Safe to use from
+    several threads.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -49,10 +53,16 @@ class OwnRecords:
         with self._guard:
             if self._storage is None:
                 try:
-                    self._local = load_target(OPEN_LOCAL)(self._home)  # imported here: most servers never need it
+                    # imported here: most servers never need it
+                    self._local = load_target(OPEN_LOCAL)(self._home)
                 except StorageError as error:
-                    reason = "nothing of the local user can be read or kept: the file in the library's folder"
-                    raise StorageError(f"{reason} cannot be opened; is the library read-only?") from error
+                    reason = (
+                        "nothing of the local user can be read or kept: the file in the library's"
+                        " folder"
+                    )
+                    raise StorageError(
+                        f"{reason} cannot be opened; is the library read-only?"
+                    ) from error
                 self._storage = OwnStorage(database=self._local)
             return self._storage
 
@@ -72,7 +82,9 @@ class App(Workshop):
         self._watching: dict[str, WatchedEmbedder] = {}
         self._serving: ServedLibrary | None = None
         self.conditions = CatalogueConditions()
-        """Which catalogues fail or are damaged; failing calls, opening and background checks report there."""
+        """Which catalogues fail or are damaged; failing calls, opening and background checks report
+        there.
+        """
         self.background = Background()
         """The tasks beside the calls; started by whoever serves."""
         self.own_records = OwnRecords(settings.home)
@@ -83,25 +95,39 @@ class App(Workshop):
         return WatchedEmbedder(self.embedder)
 
     def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
-        """Return the embedder of a model, shared by all catalogues; the one that the settings name where none is."""
+        """Return the embedder of a model, shared by all catalogues; the one that the settings name
+        where none is.
+        """
         default = self.query_embedder
-        local = self.find_local(model.name) if model is not None and model != default.model else None
-        return self._watching.setdefault(local.model.name, WatchedEmbedder(local)) if local else default
+        local = (
+            self.find_local(model.name) if model is not None and model != default.model else None
+        )
+        return (
+            self._watching.setdefault(local.model.name, WatchedEmbedder(local))
+            if local
+            else default
+        )
 
     def list_query_embedders(self) -> list[WatchedEmbedder]:
-        """Return the embedders that the open catalogues use, or else the one that the settings name."""
+        """Return the embedders that the open catalogues use, or else the one that the settings
+        name.
+        """
         return self._embedders_of(self.list_open()) or [self.query_embedder]
 
     @cached_property
     def hide_places(self) -> Callable[[str], str]:
         """Takes the paths of this library and machine out of a message."""
         home = self.settings.home
-        return hider_of([home, home.resolve(), self.settings.catalogues_folder, self.settings.models_folder])
+        return hider_of(
+            [home, home.resolve(), self.settings.catalogues_folder, self.settings.models_folder]
+        )
 
     @cached_property
     def reranker(self) -> Reranker | None:
         """The reranker, where one is configured."""
-        if not (url := self.settings.rerank.url) or (self.settings.offline and not is_on_this_machine(url)):
+        if not (url := self.settings.rerank.url) or (
+            self.settings.offline and not is_on_this_machine(url)
+        ):
             return None
         return cast(Reranker, load_target(RERANKER)(self.settings.rerank))
 
@@ -113,7 +139,10 @@ class App(Workshop):
     @cached_property
     def _catalogues(self) -> OpenedCatalogues:
         return OpenedCatalogues(
-            self, self.conditions, find_reranker=lambda: self.reranker, open_storage=self.own_records.open
+            self,
+            self.conditions,
+            find_reranker=lambda: self.reranker,
+            open_storage=self.own_records.open,
         )
 
     def open_catalogue(self, name: str) -> OpenCatalogue:
@@ -126,7 +155,9 @@ class App(Workshop):
             raise StorageError(problem)
 
     def close(self) -> None:
-        """End the background; close every catalogue, and the embedder and the reranker if they were used."""
+        """End the background; close every catalogue, and the embedder and the reranker if they were
+        used.
+        """
         self.background.stop()
         self._catalogues.close()
         self.own_records.close()
@@ -143,12 +174,19 @@ class App(Workshop):
         observers: Sequence[Observer] = (),
         server_tools: ServerTools = NO_SERVER_TOOLS,
     ) -> Gate:
-        """Return the gate over these catalogues, or every installed one; server tools are in each caller's toolbox."""
+        """Return the gate over these catalogues, or every installed one; server tools are in each
+        caller's toolbox.
+        """
         builder = ToolboxBuilder(
-            packages=self.packages, choice=tools, server_tools=server_tools, note_problems=self.note_problems
+            packages=self.packages,
+            choice=tools,
+            server_tools=server_tools,
+            note_problems=self.note_problems,
         )
         may_be_empty = find_place(self.settings) is not None
-        serving = self._serving = ServedLibrary(self._catalogues, builder, names, may_be_empty=may_be_empty)
+        serving = self._serving = ServedLibrary(
+            self._catalogues, builder, names, may_be_empty=may_be_empty
+        )
         size = self.settings.server.cache_size
         return Gate(
             serving.toolboxes,
@@ -173,7 +211,9 @@ class App(Workshop):
         return self._serving is not None and self._serving.can_answer()
 
     def list_used_embedders(self) -> list[WatchedEmbedder]:
-        """Return the embedders of the vectors that are served, as far as these are known without waiting."""
+        """Return the embedders of the vectors that are served, as far as these are known without
+        waiting.
+        """
         return self._embedders_of(self.list_served())
 
     def _embedders_of(self, catalogues: Sequence[OpenCatalogue]) -> list[WatchedEmbedder]:
@@ -182,7 +222,9 @@ class App(Workshop):
         return list({one.model: one for one in map(self.embedder_of, models)}.values())
 
     def catalogue_problems(self) -> dict[str, str]:
-        """Return the catalogues that are served and not as they should be, each with the reason as it is known."""
+        """Return the catalogues that are served and not as they should be, each with the reason as
+        it is known.
+        """
         problems = self._serving.problems() if self._serving else {}
         return {f"catalogue {name}": problem for name, problem in problems.items()}
 
@@ -196,7 +238,9 @@ class App(Workshop):
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""
         embedders = (self.query_embedder, *self._watching.values())
-        return sum(embedder.failures for embedder in embedders) + (self.reranker.failures if self.reranker else 0)
+        return sum(embedder.failures for embedder in embedders) + (
+            self.reranker.failures if self.reranker else 0
+        )
 
     def find_problem(self, name: str) -> str | None:
         """Return why a catalogue cannot be opened; None where it can."""

@@ -40,7 +40,14 @@ from stackroom.shelf.port import BuildableShelf, ShelfReader
 from stackroom.shelf.store_place import StorePlace, load_postgres
 from stackroom.sources.compressed import find_path
 from stackroom.sources.export_rows import ExportRows, is_export
-from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location, is_same_table
+from stackroom.sources.location import (
+    NO_OPTIONS,
+    ReadOptions,
+    SourceLocation,
+    flag,
+    is_same_location,
+    is_same_table,
+)
 from stackroom.sources.opener import open_source
 from stackroom.sources.port import RowSource
 
@@ -56,7 +63,9 @@ def open_rows(
     options: ReadOptions = NO_OPTIONS,
     workshop: Workshop | None = None,
 ) -> RowSource:
-    """Return the source at a location; a package may read some in its own way, and a workshop others than files."""
+    """Return the source at a location; a package may read some in its own way, and a workshop
+    others than files.
+    """
     folder = find_path(location)
     if folder is not None and is_export(folder):
         options.require_only((), location=location)
@@ -71,8 +80,12 @@ def open_rows(
     return own or open_source(location, options=options, open_provider=providing)
 
 
-def remembered_options(workshop: Workshop, name: str, location: str, options: ReadOptions) -> ReadOptions:
-    """Return the options given, or those that a catalogue's one table at this location was last read with."""
+def remembered_options(
+    workshop: Workshop, name: str, location: str, options: ReadOptions
+) -> ReadOptions:
+    """Return the options given, or those that a catalogue's one table at this location was last
+    read with.
+    """
     installed = workshop.library.find_installed(name)
     if options.given or installed is None or installed.own_declaration is None:
         return options
@@ -81,19 +94,22 @@ def remembered_options(workshop: Workshop, name: str, location: str, options: Re
     return same[0] if len(same) == 1 else options
 
 
-def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
+def open_provider(
+    workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS
+) -> RowSource | None:
     """Return the source of a web file or a provider's query; None for any other."""
     if DATABASE_ADDRESS.match(location):
         raise InputError(
-            f"{shown_address(location)}: tables of a database server are not read; write the table to a file, as by "
-            "psql's \\copy TABLE TO 'table.csv' CSV HEADER, and add that"
+            f"{shown_address(location)}: tables of a database server are not read; write the table"
+            " to a file, as by psql's \\copy TABLE TO 'table.csv' CSV HEADER, and add that"
         )
     if WEB_ADDRESS.match(location):
         return cast(RowSource, load_target(OPEN_WEB_FILE)(location, options, workshop.settings))
     if location.partition("://")[0] in SCHEMES and "://" in location:
         raise InputError(
-            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For the collections of a "
-            f"database, run: stackroom sync {location}; for one of them, add --only NAME"
+            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For"
+            f" the collections of a database, run: stackroom sync {location}; for one of them, add"
+            " --only NAME"
         )
     prefix, colon, query = location.partition(":")
     if (provider := workshop.packages.find_provider(prefix) if colon else None) is None:
@@ -106,7 +122,8 @@ if TYPE_CHECKING:
     from stackroom.assembly.self_grading import UpdateGuard
 
 MOVING = "stackroom.assembly.move"
-FIND_GUARD = "stackroom.assembly.self_grading:find_guard"  # loaded for catalogues that were graded: it searches
+# loaded for catalogues that were graded: it searches
+FIND_GUARD = "stackroom.assembly.self_grading:find_guard"
 MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
 SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
 READ_OTHERWISE = "the table is read with other options; removed records of the former reading: {}"
@@ -115,7 +132,9 @@ WAIT_S = 10.0  # how long the update of a graded catalogue waits for another pro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything needed to build a catalogue: its spec, how rows become records, and the package that it follows."""
+    """Everything needed to build a catalogue: its spec, how rows become records, and the package
+    that it follows.
+    """
 
     loaded: LoadedSpec
     mapping: RowMapping
@@ -133,8 +152,14 @@ class Recipe:
 
 
 def package_recipe(package: CataloguePackage) -> Recipe:
-    """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as its spec says."""
-    return Recipe(loaded=package.loaded, mapping=package.mapping or build_mapping(package.spec), package=package)
+    """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as
+    its spec says.
+    """
+    return Recipe(
+        loaded=package.loaded,
+        mapping=package.mapping or build_mapping(package.spec),
+        package=package,
+    )
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
@@ -157,19 +182,25 @@ def add_catalogue(
     replaces: bool = False,
     store: StorePlace | None = None,
 ) -> IngestReport:
-    """Build a catalogue from a source, in a database where a store is given, or update an installed one from it.
+    """Build a catalogue from a source, in a database where a store is given, or update an installed
+    one from it.
 
-    With `replaces`, the source takes the place of the only one that the catalogue has, with `replaces_samples` that of
-    its sample data; edits by hand stay. With another `model` than that of its vectors, all texts are embedded anew
-    first, while readers go on with the former ones. The update of a graded catalogue that answers worse than before is
-    undone and refused, unless it is made by `force` or for single rows that were requested.
+    With `replaces`, the source takes the place of the only one that the catalogue has, with
+    `replaces_samples` that of its sample data; edits by hand stay. With another `model` than that
+    of its vectors, all texts are embedded anew first, while readers go on with the former ones. The
+    update of a graded catalogue that answers worse than before is undone and refused, unless it is
+    made by `force` or for single rows that were requested.
     """
     if (known := workshop.library.find_installed(name)) is not None:
         recipe = replace(recipe, loaded=with_own_words(recipe.loaded, known))
     adopted = _find_adopted(known, source) if replaces else None
     spec = recipe.loaded.spec
     embedder = _choose_embedder(workshop, recipe, known, model) if embed and spec.embed else None
-    guard = _find_guard(workshop, known) if known is not None and not force and request is UNREQUESTED else None
+    guard = (
+        _find_guard(workshop, known)
+        if known is not None and not force and request is UNREQUESTED
+        else None
+    )
     moving = None if store is None else load_postgres(MOVING)
     if moving is not None:
         moving.require_place(workshop.library, name, store)
@@ -186,7 +217,16 @@ def add_catalogue(
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
         shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
         update = _Update(
-            workshop, source, recipe, place, shelf, embedder, request, guard, adopted, replaces_samples=replaces_samples
+            workshop,
+            source,
+            recipe,
+            place,
+            shelf,
+            embedder,
+            request,
+            guard,
+            adopted,
+            replaces_samples=replaces_samples,
         )
         is_abandoned = False
         try:
@@ -221,7 +261,9 @@ class _Update:
     replaces_samples: bool = field(kw_only=True)
 
     def run(self, progress: Progress) -> IngestReport:
-        """Write what has changed, then embed and derive the rest; that of a graded catalogue is judged unseen."""
+        """Write what has changed, then embed and derive the rest; that of a graded catalogue is
+        judged unseen.
+        """
         if self.guard is not None:
             return self._run_guarded(self.guard, progress)
         with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
@@ -233,11 +275,15 @@ class _Update:
         return report
 
     def draw(self, report: IngestReport) -> None:
-        """Bring thumbnails and the map up to the records; they are no part of what makes these searchable."""
+        """Bring thumbnails and the map up to the records; they are no part of what makes these
+        searchable.
+        """
         spec = self.recipe.loaded.spec
         if spec.field_with_role(FieldRole.PICTURE) is not None:
             sources, make = (*self.place.sources, self.source.name), load_target(MAKE_THUMBNAILS)
-            report.notes += make(self.place.folder, sources, self.workshop.settings, spec, self.shelf.reader())
+            report.notes += make(
+                self.place.folder, sources, self.workshop.settings, spec, self.shelf.reader()
+            )
         if self.embedder is None:
             return
         if (problem := keep_map(self.place.folder, self.shelf)) is not None:
@@ -266,7 +312,9 @@ class _Update:
             raise
 
     def _write(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
-        """Write the rows, and make the catalogue visible as a whole; where it fails, an adopted source is as it was."""
+        """Write the rows, and make the catalogue visible as a whole; where it fails, an adopted
+        source is as it was.
+        """
         if self.adopted is not None:
             ledger.rename_source(self.adopted, self.source.name)
         try:
@@ -278,14 +326,22 @@ class _Update:
 
     def _write_rows(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
         source, place, spec = self.source, self.place, self.recipe.loaded.spec
-        report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
+        report = _ingested(
+            source, target, self.shelf, is_known=source.name in place.sources, progress=progress
+        )
         package = self.recipe.package
-        is_own = package is not None and self.replaces_samples and not package.is_sample(source.name)
+        is_own = (
+            package is not None and self.replaces_samples and not package.is_sample(source.name)
+        )
         samples = [one for one in place.sources if is_own and package and package.is_sample(one)]
-        former = [one for one in place.sources if one != source.name and is_same_table(one, source.name)]
+        former = [
+            one for one in place.sources if one != source.name and is_same_table(one, source.name)
+        ]
         for replaced, note in ((samples, SAMPLES_REPLACED), (former, READ_OTHERWISE)):
             if replaced:
-                report = _replace_sources(replaced, source, target, self.shelf, report=report, note=note)
+                report = _replace_sources(
+                    replaced, source, target, self.shelf, report=report, note=note
+                )
                 kept = (one for one in place.sources if one not in replaced or ledger.origins(one))
                 place = replace(place, sources=tuple(kept))
         if self.guard is not None:
@@ -329,7 +385,10 @@ def _find_adopted(known: Installed | None, source: RowSource) -> str | None:
     """Return the source whose place another takes; None where it is the same."""
     if known is None or len(known.sources) != 1:
         count = len(known.sources) if known else 0
-        raise InputError(f"the catalogue has {count} sources, and a source takes the place of one; leave out --replace")
+        raise InputError(
+            f"the catalogue has {count} sources, and a source takes the place of one; leave out"
+            " --replace"
+        )
     return None if known.sources[0] == source.name else known.sources[0]
 
 
@@ -339,11 +398,14 @@ def _find_guard(workshop: Workshop, installed: Installed) -> UpdateGuard | None:
     return load_target(FIND_GUARD)(workshop, installed.name) if is_graded else None
 
 
-def _choose_embedder(workshop: Workshop, recipe: Recipe, known: Installed | None, asked: str | None) -> Embedder:
+def _choose_embedder(
+    workshop: Workshop, recipe: Recipe, known: Installed | None, asked: str | None
+) -> Embedder:
     """Return the embedder of a catalogue, before anything is made: a model may be missing."""
     choice = want_model(workshop, recipe.loaded.spec, known, asked=asked, is_own=recipe.is_own)
     embedder = get_embedder(workshop, choice)
-    is_local = workshop.settings.embedding.kind == "local"  # an endpoint may be there when it is needed
+    # an endpoint may be there when it is needed
+    is_local = workshop.settings.embedding.kind == "local"
     if is_local and (problem := embedder.check()) is not None:
         raise ModelError(problem)
     return embedder
@@ -356,16 +418,28 @@ def _ingested(
     is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
     report = ingest_rows(source, target, progress=progress)
     if is_forgotten:
-        report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_ids_from_sources(), 0)
+        report.unplaced = max(
+            shelf.reader().count(WHOLE) - target.ledger.count_ids_from_sources(), 0
+        )
     if shelf.is_empty():
-        raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
+        raise InputError(
+            f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}"
+        )
     return report
 
 
 def _replace_sources(
-    former: Sequence[str], source: RowSource, target: Target, shelf: BuildableShelf, *, report: IngestReport, note: str
+    former: Sequence[str],
+    source: RowSource,
+    target: Target,
+    shelf: BuildableShelf,
+    *,
+    report: IngestReport,
+    note: str,
 ) -> IngestReport:
-    """Remove what came from former sources alone, and say so; a source is read again where rows of it were left out."""
+    """Remove what came from former sources alone, and say so; a source is read again where rows of
+    it were left out.
+    """
     if not (report.written or report.unchanged or report.duplicates):
         return report
     removed = sum(remove_source(one, target) for one in former)
@@ -377,24 +451,32 @@ def _replace_sources(
 
 
 def find_own_recipe(workshop: Workshop, name: str) -> Recipe | None:
-    """Return the recipe of an installed catalogue with a spec of its own; None where no such catalogue is installed."""
+    """Return the recipe of an installed catalogue with a spec of its own; None where no such
+    catalogue is installed.
+    """
     if (installed := workshop.library.find_installed(name)) is None:
         return None
     loaded = workshop.spec_of(installed)
     if installed.own_declaration is None:
         raise InputError(
-            f"'{name}' is a catalogue of the package '{installed.spec_name}'; choose another --name, or give "
-            f"--as {installed.spec_name} where the rows have its layout"
+            f"'{name}' is a catalogue of the package '{installed.spec_name}'; choose another"
+            f" --name, or give --as {installed.spec_name} where the rows have its layout"
         )
     return own_recipe(loaded)
 
 
-def add_sample(workshop: Workshop, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
+def add_sample(
+    workshop: Workshop, name: str, *, progress: Progress, embed: bool = True
+) -> IngestReport:
     """Install the catalogue of sample data of this name."""
-    package, sample = next(found for found in workshop.packages.iter_samples() if found[1].name == name)
+    package, sample = next(
+        found for found in workshop.packages.iter_samples() if found[1].name == name
+    )
     with importlib.resources.as_file(sample.files) as path:
         rows, recipe = open_rows(package, str(path)), package_recipe(package)
-        report = add_catalogue(workshop, rows, recipe=recipe, name=name, progress=progress, embed=embed)
+        report = add_catalogue(
+            workshop, rows, recipe=recipe, name=name, progress=progress, embed=embed
+        )
     installed = workshop.library.get_installed(name)
     if sample.title and not installed.title:
         workshop.library.describe(replace(installed, title=sample.title))

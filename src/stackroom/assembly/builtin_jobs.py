@@ -1,4 +1,6 @@
-"""The built-in jobs of a library with accounts (`list_builtin_jobs`), and the parts of a server that packages bring."""
+"""The built-in jobs of a library with accounts (`list_builtin_jobs`), and the parts of a server
+that packages bring.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,13 +20,26 @@ from stackroom.assembly.uploads import FOLDER as TABLES
 from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.log import AuditReport
 from stackroom.control.control import Control
-from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
+from stackroom.control.database.engine import (
+    ControlDatabase,
+    check_database,
+    copy_database,
+    find_file,
+)
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ExpectedError, ForbiddenError, ModelError, StorageError
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
-from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, settle_copy, store_backup, store_item
+from stackroom.jobs.backup import (
+    BACKUP_JOB,
+    BackupItem,
+    BackupPlan,
+    file_item,
+    settle_copy,
+    store_backup,
+    store_item,
+)
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
@@ -45,7 +60,8 @@ from stackroom.sources.port import RowSource
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.health import check_catalogue
 
-RowsRead = Callable[[int], None]  # called with the number of rows read so far; may raise to stop reading
+# called with the number of rows read so far; may raise to stop reading
+RowsRead = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +77,20 @@ class Source:
 
 
 def list_sources(app: App) -> list[Source]:
-    """Return the sources that catalogues can be read from again: no synced tables, no samples that were removed."""
+    """Return the sources that catalogues can be read from again: no synced tables, no samples that
+    were removed.
+    """
     sources = []
     for installed in app.library.list_installed():
         for location in (one for one in installed.sources if not one.startswith(TABLE_PREFIX)):
             package = None if installed.own_declaration else app.find_package(installed.spec_name)
             if package is None or not package.is_former_sample(location):
-                is_folder = not _is_provider(app, location) and SourceLocation.parse(location).is_folder
-                sources.append(Source(catalogue=installed.name, location=location, is_folder=is_folder))
+                is_folder = (
+                    not _is_provider(app, location) and SourceLocation.parse(location).is_folder
+                )
+                sources.append(
+                    Source(catalogue=installed.name, location=location, is_folder=is_folder)
+                )
     return sources
 
 
@@ -80,7 +102,8 @@ def refresh_from_source(
     model = app.open_catalogue(installed.name).shelf.reader().model
     if model is not None and model != app.embedder_of(model).model:
         raise ModelError(
-            f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
+            f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or"
+            " add the source again"
         )
     package = None if installed.own_declaration else app.package_of(installed)
     return add_catalogue(
@@ -95,12 +118,19 @@ def refresh_from_source(
 
 
 def rebuild_index(app: App, name: str) -> str:
-    """Build the indexes of a catalogue anew; keep the former ones of a graded catalogue if it answers worse."""
-    return f"{app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))} records indexed"
+    """Build the indexes of a catalogue anew; keep the former ones of a graded catalogue if it
+    answers worse.
+    """
+    return (
+        f"{app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))} records"
+        " indexed"
+    )
 
 
 def check_installed(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
-    """Return what is wrong with a catalogue, which the app then reports as degraded until the next check."""
+    """Return what is wrong with a catalogue, which the app then reports as degraded until the next
+    check.
+    """
     problems = list(check_catalogue(app.open_catalogue(name), checkpoint=checkpoint))
     app.note_problems(name, problems)
     return problems
@@ -113,14 +143,19 @@ def recalibrate(app: App, name: str) -> str:
     if reader.model is None:
         return "it has no vectors"
     if (embedder := catalogue.searcher.embedder) is None or reader.model != embedder.model:
-        raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it again")
+        raise ModelError(
+            f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it"
+            " again"
+        )
     if (calibration := keep_calibration(reader, embedder, app.library.get_installed(name))) is None:
         return "there is nothing to measure"
     return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
 
 
 def _open(app: App, installed: Installed, package: CataloguePackage | None, name: str) -> RowSource:
-    """Return the source that a catalogue was built from, by its name; a provider is asked for as many as are known."""
+    """Return the source that a catalogue was built from, by its name; a provider is asked for as
+    many as are known.
+    """
     if _is_provider(app, name):
         with closing(Ledger(installed.folder / LEDGER_FILE)) as ledger:
             known = len(ledger.origins(name))
@@ -135,7 +170,9 @@ def _is_provider(app: App, name: str) -> bool:
 
 
 CATALOGUES = "catalogues"
-DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
+DERIVED = frozenset(
+    {INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE}
+)
 """Parts of a catalogue's folder that are made again from the rest."""
 TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
 AUDIT_DAYS, LOGS_DAYS, BACKUPS = 365, 180, 3
@@ -154,17 +191,22 @@ class MaintainedLibrary:
     def list_catalogues(self) -> list[str]:
         """Return the names of all catalogues, also of those whose marker is damaged."""
         library = self.app.library
-        return sorted({*(installed.name for installed in library.list_installed()), *library.check()})
+        return sorted(
+            {*(installed.name for installed in library.list_installed()), *library.check()}
+        )
 
 
-Work = Callable[[MaintainedLibrary, JobContext], None]  # what a job does; its docstring is what is shown of the job
+# what a job does; its docstring is what is shown of the job
+Work = Callable[[MaintainedLibrary, JobContext], None]
 
 
 def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
-    """Return the built-in jobs with their default schedules; those that need the network are off until enabled."""
+    """Return the built-in jobs with their default schedules; those that need the network are off
+    until enabled.
+    """
 
     def declare(name: str, work: Work, schedule: str, **more: bool) -> JobSpec:
-        about, body = work.__doc__ or "", partial(work, maintained)
+        about, body = " ".join((work.__doc__ or "").split()), partial(work, maintained)
         return JobSpec(name=name, description=about, schedule=schedule, body=body, **more)
 
     return [
@@ -182,17 +224,26 @@ def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
 
 
 def open_board(app: App, control: Control, parts: ServerParts) -> JobBoard:
-    """Return the jobs of a library: the built-in ones, those of packages, and one for each catalogue with sources."""
-    jobs = [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs]
+    """Return the jobs of a library: the built-in ones, those of packages, and one for each
+    catalogue with sources.
+    """
+    jobs = [
+        *list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)),
+        *parts.jobs,
+    ]
     return JobBoard(control.database, jobs, list_more=lambda: list_refresh_jobs(app))
 
 
 def list_refresh_jobs(app: App) -> list[JobSpec]:
-    """Return a job for each catalogue with sources, which runs by a schedule once it is given one."""
+    """Return a job for each catalogue with sources, which runs by a schedule once it is given
+    one.
+    """
     return [
         JobSpec(
             name=f"{REFRESH_PREFIX}{installed.name}",
-            description=f"Bring the catalogue '{installed.name}' up to the sources that it was built from.",
+            description=(
+                f"Bring the catalogue '{installed.name}' up to the sources that it was built from."
+            ),
             schedule=MANUAL,
             body=partial(_refresh_catalogue, app, installed.name),
             resumes=True,
@@ -225,9 +276,13 @@ def update_releases(maintained: MaintainedLibrary, context: JobContext) -> None:
         if report.version == report.former:
             return f"{report.version} is the newest release"
         conflicts = f"; {len(report.conflicts)} hand edits kept over it" if report.conflicts else ""
-        return f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
+        return (
+            f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
+        )
 
-    _each(context, "updating", [installed.name for installed in list_released(maintained.app)], update)
+    _each(
+        context, "updating", [installed.name for installed in list_released(maintained.app)], update
+    )
 
 
 def rebuild_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
@@ -244,7 +299,9 @@ def verify_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Check that the indexes of every catalogue have exactly its records."""
 
     def verify(name: str) -> str:
-        problems = list(maintained.app.open_catalogue(name).shelf.check(checkpoint=context.check_stopped))
+        problems = list(
+            maintained.app.open_catalogue(name).shelf.check(checkpoint=context.check_stopped)
+        )
         return _require_none(problems, "its indexes have exactly its records")
 
     _each(context, "verifying", maintained.list_catalogues(), verify)
@@ -256,10 +313,15 @@ def check_integrity(maintained: MaintainedLibrary, context: JobContext) -> None:
 
     def check_catalogue(name: str) -> str:
         done = app.open_catalogue(name).shelf.mend(checkpoint=context.check_stopped)
-        return "; ".join((_require_none(check_installed(app, name, context.check_stopped), "whole"), *done))
+        return "; ".join(
+            (_require_none(check_installed(app, name, context.check_stopped), "whole"), *done)
+        )
 
     checks: dict[str, Callable[[], str]] = {
-        **{f"catalogue {name}": partial(check_catalogue, name) for name in maintained.list_catalogues()},
+        **{
+            f"catalogue {name}": partial(check_catalogue, name)
+            for name in maintained.list_catalogues()
+        },
         "control database": lambda: _require_none(check_database(control.database), "whole"),
         "audit": lambda: _audit_state(control.audit.verify()),
     }
@@ -270,7 +332,9 @@ def back_up(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Copy records, accounts and audit to the place of the setting backup.to, with checksums."""
     plan = plan_backup(maintained.app, maintained.control, now=maintained.now)
     settings, keep = maintained.app.settings, maintained.backups
-    place, size_bytes = store_backup(plan, settings, at=maintained.now(), keep=keep, context=context)
+    place, size_bytes = store_backup(
+        plan, settings, at=maintained.now(), keep=keep, context=context
+    )
     for note in plan.notes:
         context.write(note)
     context.write(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {place}")
@@ -281,7 +345,9 @@ def prune_audit(maintained: MaintainedLibrary, context: JobContext) -> None:
     audit = maintained.control.audit
     before = maintained.now() - timedelta(days=AUDIT_DAYS)
     removed = audit.prune(before)
-    context.write(f"{removed} rows from before {before:%Y-%m-%d} removed; {_audit_state(audit.verify())}")
+    context.write(
+        f"{removed} rows from before {before:%Y-%m-%d} removed; {_audit_state(audit.verify())}"
+    )
 
 
 def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
@@ -296,9 +362,15 @@ def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
 
 
 def plan_backup(
-    app: App, control: Control | None, *, now: Callable[[], datetime] = utc_now, with_models: bool = False
+    app: App,
+    control: Control | None,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    with_models: bool = False,
 ) -> BackupPlan:
-    """Return what of a library is backed up, and notes on what is not; `control` is None where it has no accounts."""
+    """Return what of a library is backed up, and notes on what is not; `control` is None where it
+    has no accounts.
+    """
     library, home = app.library, app.settings.home
     notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
     items: list[BackupItem] = []
@@ -311,36 +383,54 @@ def plan_backup(
     database = find_file(control.database) if control else None
     if control and database is None:
         notes.append(
-            f"the control database is PostgreSQL ({control.database.name}) and not in it: use its own tools, such as "
-            "pg_dump"
+            f"the control database is PostgreSQL ({control.database.name}) and not in it: use its"
+            " own tools, such as pg_dump"
         )
     elif database is not None:
         copy = partial(_copy_control, database, now=now)
         items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
     local = home / LOCAL_FILE
     if local.is_file():
-        items.append(BackupItem(name=local.name, copy=partial(copy_database, local), size_bytes=local.stat().st_size))
+        items.append(
+            BackupItem(
+                name=local.name, copy=partial(copy_database, local), size_bytes=local.stat().st_size
+            )
+        )
     config = home / CONFIG_FILE
     if config.is_file():
         items.append(file_item(config.name, config))
     for folder in (home / TABLES, *([app.settings.models_folder] if with_models else [])):
-        files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(TEMPORARY)]
-        items += [file_item(f"{folder.name}/{path.relative_to(folder).as_posix()}", path) for path in files]
+        files = [
+            path
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and not path.name.endswith(TEMPORARY)
+        ]
+        items += [
+            file_item(f"{folder.name}/{path.relative_to(folder).as_posix()}", path)
+            for path in files
+        ]
     return BackupPlan(items=tuple(items), notes=tuple(notes))
 
 
-def _copy_control(source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]) -> None:
+def _copy_control(
+    source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]
+) -> None:
     copy_database(source, target, checkpoint)
     with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
         settle_copy(copied, at=now())
 
 
 def _followed_notes(app: App, installed: Installed) -> Iterator[str]:
-    """Bring the copy of a catalogue in a database up to it, and yield what is not in the back-up nevertheless."""
+    """Bring the copy of a catalogue in a database up to it, and yield what is not in the back-up
+    nevertheless.
+    """
     if (place := find_place(installed.folder)) is None:
         return
     if place.search:
-        yield f"the records of '{installed.name}' are in {place.shown} alone and not in it: back up the database"
+        yield (
+            f"the records of '{installed.name}' are in {place.shown} alone and not in it: back up"
+            " the database"
+        )
         return
     try:
         with closing(app.open_shelf(installed)) as shelf:
@@ -353,7 +443,9 @@ def _followed_notes(app: App, installed: Installed) -> Iterator[str]:
 
 
 def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
-    """Yield the parts of a catalogue, the ledger first: with an older one, rows are only read again."""
+    """Yield the parts of a catalogue, the ledger first: with an older one, rows are only read
+    again.
+    """
     folder, name = installed.folder, f"{CATALOGUES}/{installed.name}"
     apart = {*DERIVED, LEDGER_FILE, STORE_FILE, FORMER_FILE}
     files = [LEDGER_FILE]
@@ -375,7 +467,9 @@ def _refresh(app: App, is_wanted: Callable[[Source], bool], context: JobContext)
     by_name = {str(source): source for source in list_sources(app) if is_wanted(source)}
 
     def refresh(name: str) -> str:
-        report = refresh_from_source(app, by_name[name], lambda rows: context.progress(rows, None, f"reading {name}"))
+        report = refresh_from_source(
+            app, by_name[name], lambda rows: context.progress(rows, None, f"reading {name}")
+        )
         return _summary(report)
 
     _each(context, "reading", list(by_name), refresh)
@@ -389,7 +483,9 @@ def _summary(report: IngestReport) -> str:
     return "; ".join([", ".join(parts), *report.notes])
 
 
-def _each(context: JobContext, doing: str, names: Sequence[str], work: Callable[[str], str]) -> None:
+def _each(
+    context: JobContext, doing: str, names: Sequence[str], work: Callable[[str], str]
+) -> None:
     """Run `work` for each name, report each outcome, and fail at the end if any failed."""
     problems = []
     for number, name in enumerate(names):
@@ -415,7 +511,9 @@ def _require_none(problems: Sequence[Problem | str], otherwise: str) -> str:
 
 def _audit_state(report: AuditReport) -> str:
     if report.first_problem is not None:
-        raise StorageError(f"the audit is not whole: {report.first_problem}; see stackroom audit verify")
+        raise StorageError(
+            f"the audit is not whole: {report.first_problem}; see stackroom audit verify"
+        )
     pruned = f" (after {report.pruned} that were pruned)" if report.pruned else ""
     return f"the audit's {report.rows} rows{pruned} are as they were written"
 
@@ -424,30 +522,42 @@ logger = logging.getLogger(__name__)
 
 
 def build_server_parts(app: App, control: Control, events: EventLog) -> ServerParts:
-    """Build the parts of every installed package, with their tables; one that fails other than expected is left out."""
+    """Build the parts of every installed package, with their tables; one that fails other than
+    expected is left out.
+    """
     found = []
     for package in app.packages.iter_packages():
         try:
             if package.server:
-                parts: ServerParts = load_target(package.server)(build_context(app, control, events, package))
+                parts: ServerParts = load_target(package.server)(
+                    build_context(app, control, events, package)
+                )
                 if parts.tables is not None:
                     control.database.create_missing(parts.tables)
                 found.append(parts)
         except ExpectedError:
             raise
         except Exception:  # foreign code: whatever it raises, the other packages must go on
-            logger.exception("catalogue package '%s' failed; its parts of the server are left out", package.name)
+            logger.exception(
+                "catalogue package '%s' failed; its parts of the server are left out", package.name
+            )
     return join_parts(found)
 
 
 def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoint]:
-    """Return the HTTP endpoints of all packages; those of server parts replace others with the same address."""
-    declared = _by_address(endpoint for package in packages.iter_packages() for endpoint in package.endpoints())
+    """Return the HTTP endpoints of all packages; those of server parts replace others with the same
+    address.
+    """
+    declared = _by_address(
+        endpoint for package in packages.iter_packages() for endpoint in package.endpoints()
+    )
     return list((declared | _by_address(parts.endpoints)).values())
 
 
 def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint]:
-    """Return endpoints by method and path; refuse two of one address, since one would hide the other."""
+    """Return endpoints by method and path; refuse two of one address, since one would hide the
+    other.
+    """
     found: dict[tuple[str, str], Endpoint] = {}
     for endpoint in endpoints:
         if (other := found.setdefault((endpoint.method, endpoint.path), endpoint)) is not endpoint:
@@ -456,7 +566,9 @@ def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint
     return found
 
 
-def build_context(app: App, control: Control, events: EventLog, package: CataloguePackage) -> ServerContext:
+def build_context(
+    app: App, control: Control, events: EventLog, package: CataloguePackage
+) -> ServerContext:
     """Build what a package is given of this server."""
     return ServerContext(
         home=app.settings.home,
@@ -487,10 +599,14 @@ def _list_catalogues(app: App, package: CataloguePackage) -> list[PackageCatalog
     ]
 
 
-def _refresh_at(app: App, package: CataloguePackage, name: str, location: str, request: IngestRequest) -> IngestReport:
+def _refresh_at(
+    app: App, package: CataloguePackage, name: str, location: str, request: IngestRequest
+) -> IngestReport:
     """Bring a catalogue of a package up to a location; build it where it is not installed."""
     if any(catalogue.name == name for catalogue in _list_catalogues(app, package)):
         source = Source(catalogue=name, location=location, is_folder=True)
         return refresh_from_source(app, source, lambda _rows: None, request=request)
     rows, recipe = open_rows(package, location), package_recipe(package)
-    return add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, request=request)
+    return add_catalogue(
+        app, rows, recipe=recipe, name=name, progress=lambda _report: None, request=request
+    )

@@ -1,4 +1,6 @@
-"""What the machine allows a library: room on its disk, whether it can be written to, and how many files are open."""
+"""What the machine allows a library: room on its disk, whether it can be written to, and how many
+files are open.
+"""
 
 import errno
 import os
@@ -15,13 +17,17 @@ CANNOT_BE_WRITTEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 MOST_FILES = 65_536
 OPEN_FILES = Path("/proc/self/fd")
 SHARE_OF_CATALOGUES = 0.25
-"""The share of the files that catalogues may take when they are opened; other threads open them again, with more."""
+"""The share of the files that catalogues may take when they are opened; other threads open them
+again, with more.
+"""
 NEARLY_ALL = 0.9
 HOW = "raise it: ulimit -n, or LimitNOFILE in the systemd unit"
 
 
 def check_disk(folder: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> str | None:
-    """Return what is wrong with the disk of a folder; write a small file to it and remove it again."""
+    """Return what is wrong with the disk of a folder; write a small file to it and remove it
+    again.
+    """
     if not folder.is_dir():
         return "the library's folder is missing; put it back, or mount its disk"
     probe = folder / f".probe-{os.getpid()}"
@@ -32,7 +38,10 @@ def check_disk(folder: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> str
             os.fsync(file.fileno())
     except OSError as error:
         if error.errno not in CANNOT_BE_WRITTEN:
-            return f"writing fails: {error.strerror or type(error).__name__}; make room, or mend the disk"
+            return (
+                f"writing fails: {error.strerror or type(error).__name__}; make room, or mend the"
+                " disk"
+            )
         return None
     finally:
         with suppress(OSError):
@@ -49,7 +58,9 @@ except ImportError:  # there are no such limits on Windows
 
 
 def allow_many_files() -> int:
-    """Raise the soft limit of open files to the hard one, as far as is useful; return how many may be open."""
+    """Raise the soft limit of open files to the hard one, as far as is useful; return how many may
+    be open.
+    """
     if resource is None:
         return MOST_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -63,8 +74,8 @@ def require_files(name: str) -> None:
     """Refuse to open a catalogue where too few files would be left for everything else."""
     if (limit := _find_limit()) is not None and _count_open() > limit * SHARE_OF_CATALOGUES:
         raise StorageError(
-            f"catalogue '{name}' is not opened: this process may have {limit} files open, too few for so many "
-            f"catalogues; {HOW}"
+            f"catalogue '{name}' is not opened: this process may have {limit} files open, too few"
+            f" for so many catalogues; {HOW}"
         )
 
 
@@ -77,7 +88,9 @@ def check_files() -> str | None:
 
 
 def _find_limit() -> int | None:
-    """Return how many files the process may have open; None where that is not limited, or not known."""
+    """Return how many files the process may have open; None where that is not limited, or not
+    known.
+    """
     if resource is None:
         return None
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -85,7 +98,9 @@ def _find_limit() -> int | None:
 
 
 def _count_open() -> int:
-    """Return how many files are open; as many as there may be where that cannot be read for want of one."""
+    """Return how many files are open; as many as there may be where that cannot be read for want of
+    one.
+    """
     try:
         return len(os.listdir(OPEN_FILES))
     except FileNotFoundError:

@@ -1,4 +1,6 @@
-"""Maps of catalogues: made where they are missing, damaged or out of date; a build never fails for one."""
+"""Maps of catalogues: made where they are missing, damaged or out of date; a build never fails for
+one.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +33,16 @@ class MapReport:
             return NO_VECTORS
         if self.is_made:
             return f"{self.records:,} records laid out"
-        return f"up to date; {self.changed:,} of {self.records:,} records changed since it was laid out"
+        return (
+            f"up to date; {self.changed:,} of {self.records:,} records changed since it was"
+            " laid out"
+        )
 
 
 def refresh_map(folder: Path, shelf: Shelf, *, is_forced: bool = False) -> MapReport:
-    """Make the map of the catalogue in a folder, where that is due or forced; one process at a time lays it out."""
+    """Make the map of the catalogue in a folder, where that is due or forced; one process at a time
+    lays it out.
+    """
     if shelf.reader().model is None and not (folder / MAP_FILE).exists():
         return MapReport(records=0, is_made=False)
     if (known := _find_good(folder, shelf, is_forced=is_forced)) is None:
@@ -72,7 +79,9 @@ def is_due(folder: Path, reader: ShelfReader) -> bool:
 
 
 def keep_map(folder: Path, shelf: Shelf) -> str | None:
-    """Make the map of a catalogue that was built, if it is not too large for that; return why it could not be kept."""
+    """Make the map of a catalogue that was built, if it is not too large for that; return why it
+    could not be kept.
+    """
     try:
         reader = shelf.reader()
         if reader.model is not None and reader.count(WHOLE) <= MOST_LAID_OUT:

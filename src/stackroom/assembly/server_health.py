@@ -1,4 +1,6 @@
-"""The health of a server by its parts, soon and cheaply; reasons may have paths, which others are not to be shown."""
+"""The health of a server by its parts, soon and cheaply; reasons may have paths, which others are
+not to be shown.
+"""
 
 import shutil
 import time
@@ -36,14 +38,19 @@ from stackroom.tools.catalogue import OpenCatalogue
 
 LEEWAY = timedelta(hours=1)
 FORGOTTEN_AFTER = timedelta(days=32)
-"""A failure that no later run followed counts no longer: the job is gone, as that of a catalogue that was removed."""
-WAITED_TOO_LONG_S = 900.0  # vectors wait too long when nothing was written to their catalogue for so long
+"""A failure that no later run followed counts no longer: the job is gone, as that of a catalogue
+that was removed.
+"""
+# vectors wait too long when nothing was written to their catalogue for so long
+WAITED_TOO_LONG_S = 900.0
 ENDS_SOON = timedelta(days=14)
 DAY_S = 86_400.0
 SAMPLE_S = 60.0
 LEAST_SPAN_S, MOST_SPAN_S = 3_600.0, 21_600.0
 """How long the disk is watched before a rate is told, and over which time at most."""
-BACKUP = JobSpec(name=BACKUP_JOB, description="", schedule=BACKUP_SCHEDULE, body=lambda _context: None)
+BACKUP = JobSpec(
+    name=BACKUP_JOB, description="", schedule=BACKUP_SCHEDULE, body=lambda _context: None
+)
 
 
 class Reading(NamedTuple):
@@ -61,7 +68,9 @@ class DiskTrend:
         self._samples: deque[tuple[float, int]] = deque()
 
     def find_problem(self, free: int, at_s: float) -> str | None:
-        """Take a sample; return that the disk fills within a day at the lesser rate of all samples and later half."""
+        """Take a sample; return that the disk fills within a day at the lesser rate of all samples
+        and later half.
+        """
         if not self._samples or at_s - self._samples[-1][0] >= SAMPLE_S:
             self._samples.append((at_s, free))
         while at_s - self._samples[0][0] > MOST_SPAN_S:
@@ -70,7 +79,10 @@ class DiskTrend:
         rate = min((before - free) / max(at_s - began_s, SAMPLE_S) for began_s, before in began_at)
         if at_s - self._samples[0][0] < LEAST_SPAN_S or free >= rate * DAY_S:
             return None
-        return f"it fills within {free / rate / 3600:.0f} hours at the present rate; make room, or find what grows"
+        return (
+            f"it fills within {free / rate / 3600:.0f} hours at the present rate; make room, or"
+            " find what grows"
+        )
 
 
 def find_job_problems(database: ControlDatabase, now: datetime) -> dict[str, str]:
@@ -80,13 +92,22 @@ def find_job_problems(database: ControlDatabase, now: datetime) -> dict[str, str
     for job, runs in ended.items():
         if failed := _failures(runs, now):
             times = f" {len(failed)} times" if len(failed) > 1 else ""
-            problems[f"job {job}"] = f"failed{times} ({_said(_last_success(runs))}): {failed[0].error}"
-    timing, since = Timetable(database).timings([BACKUP])[BACKUP_JOB], _backup_since(database, ended)
+            problems[f"job {job}"] = (
+                f"failed{times} ({_said(_last_success(runs))}): {failed[0].error}"
+            )
+    timing, since = (
+        Timetable(database).timings([BACKUP])[BACKUP_JOB],
+        _backup_since(database, ended),
+    )
     due_at = timing.schedule.next_after(since) if timing.enabled and since is not None else None
-    missed_at = None if due_at is None else timing.schedule.next_after(due_at)  # the second one since the last
+    # the second one since the last
+    missed_at = None if due_at is None else timing.schedule.next_after(due_at)
     if missed_at is not None and now > missed_at + LEEWAY:
         last = _said(_last_success(ended.get(BACKUP_JOB, [])))
-        old = f"{last}, older than twice its schedule; is a server running? To run it: stackroom job run backup"
+        old = (
+            f"{last}, older than twice its schedule; is a server running? To run it: stackroom job"
+            " run backup"
+        )
         problems.setdefault(f"job {BACKUP_JOB}", old)
     return problems
 
@@ -96,7 +117,9 @@ def _said(last: datetime | None) -> str:
 
 
 def _failures(runs: Sequence[JobRun], now: datetime) -> list[JobRun]:
-    """Return the runs that failed since the last success, the newest first; `runs` are those of a job that ended."""
+    """Return the runs that failed since the last success, the newest first; `runs` are those of a
+    job that ended.
+    """
     failed = list(takewhile(lambda run: run.state is RunState.FAILED, runs))
     return failed if failed and now - failed[0].queued_at < FORGOTTEN_AFTER else []
 
@@ -105,36 +128,55 @@ def _last_success(runs: Sequence[JobRun]) -> datetime | None:
     return next((run.ended_at for run in runs if run.state is RunState.DONE), None)
 
 
-def _backup_since(database: ControlDatabase, ended: Mapping[str, Sequence[JobRun]]) -> datetime | None:
+def _backup_since(
+    database: ControlDatabase, ended: Mapping[str, Sequence[JobRun]]
+) -> datetime | None:
     """Return when the last backup was made; the time of the accounts where there is none."""
     users, _total = Accounts(database).list_users()
-    return _last_success(ended.get(BACKUP_JOB, [])) or min((user.created_at for user in users), default=None)
+    return _last_success(ended.get(BACKUP_JOB, [])) or min(
+        (user.created_at for user in users), default=None
+    )
 
 
-def list_ending_tokens(database: ControlDatabase, until: datetime | None = None) -> list[tuple[datetime, Credential]]:
+def list_ending_tokens(
+    database: ControlDatabase, until: datetime | None = None
+) -> list[tuple[datetime, Credential]]:
     """Return the valid tokens that end, or end before a time, each with its end, the next first."""
     tokens = [one for one in Credentials(database).list_all() if one.kind == "token"]
-    ends = [(one.expires_at, one) for one in tokens if one.expires_at and (until is None or one.expires_at < until)]
+    ends = [
+        (one.expires_at, one)
+        for one in tokens
+        if one.expires_at and (until is None or one.expires_at < until)
+    ]
     return sorted(ends, key=lambda end: (end[0], end[1].id))
 
 
 def find_stalled_vectors(catalogue: OpenCatalogue) -> str | None:
-    """Return that records wait for their vectors and none are written; None where they come, or it is not open."""
+    """Return that records wait for their vectors and none are written; None where they come, or it
+    is not open.
+    """
     reader = catalogue.shelf.find_reader()
     if reader is None or not reader.awaiting_vectors or catalogue.folder is None:
         return None
     try:
-        waited_s = time.time() - max(path.stat().st_mtime for path in catalogue.folder.glob(f"{STORE_FILE}*"))
+        waited_s = time.time() - max(
+            path.stat().st_mtime for path in catalogue.folder.glob(f"{STORE_FILE}*")
+        )
     except (OSError, ValueError):  # its files have just gone, which is told elsewhere
         return None
     if waited_s < WAITED_TOO_LONG_S:
         return None
     how = f"bring it up to its sources: stackroom job trigger refresh:{catalogue.name}"
-    return f"{reader.awaiting_vectors} records wait for their vectors since {waited_s / 60:.0f} minutes; {how}"
+    return (
+        f"{reader.awaiting_vectors} records wait for their vectors since {waited_s / 60:.0f}"
+        f" minutes; {how}"
+    )
 
 
 def iter_job_readings(database: ControlDatabase, now: datetime) -> Iterator[Reading]:
-    """Yield the last success and the failures of each job, the age of the backup, and the end of each token."""
+    """Yield the last success and the failures of each job, the age of the backup, and the end of
+    each token.
+    """
     ended = Runs(database).list_ended()
     for job, runs in ended.items():
         yield Reading("job_failures", len(_failures(runs, now)), {"job": job})
@@ -143,20 +185,28 @@ def iter_job_readings(database: ControlDatabase, now: datetime) -> Iterator[Read
     if (since := _backup_since(database, ended)) is not None:
         yield Reading("backup_age_seconds", (now - since).total_seconds())
     for ends_at, token in list_ending_tokens(database):
-        yield Reading("token_expiry_timestamp_seconds", ends_at.timestamp(), {"user": token.user, "token": token.name})
+        yield Reading(
+            "token_expiry_timestamp_seconds",
+            ends_at.timestamp(),
+            {"user": token.user, "token": token.name},
+        )
 
 
 def iter_server_readings(
     home: Path, tasks: Sequence[TaskStatus], embedders: Iterable[WatchedEmbedder]
 ) -> Iterator[Reading]:
-    """Yield the room on the disk, the tasks in the background, and the queries of models and the time they took."""
+    """Yield the room on the disk, the tasks in the background, and the queries of models and the
+    time they took.
+    """
     with suppress(OSError):  # the library's folder is gone, which is told elsewhere
         disk = shutil.disk_usage(home)
         yield from (Reading("disk_free_bytes", disk.free), Reading("disk_size_bytes", disk.total))
     for task in tasks:
         yield Reading("task_failures", task.failures, {"task": task.name})
         if (last := task.last_success_at) is not None:
-            yield Reading("task_last_success_timestamp_seconds", last.timestamp(), {"task": task.name})
+            yield Reading(
+                "task_last_success_timestamp_seconds", last.timestamp(), {"task": task.name}
+            )
     for embedder in embedders:
         labels = {"model": embedder.model.name}
         yield Reading("model_queries_total", embedder.queries, labels)
@@ -165,7 +215,9 @@ def iter_server_readings(
 
 
 def iter_catalogue_readings(catalogue: OpenCatalogue) -> Iterator[Reading]:
-    """Yield how many records of a catalogue wait for vectors, and how many rows were left out of it."""
+    """Yield how many records of a catalogue wait for vectors, and how many rows were left out of
+    it.
+    """
     labels = {"catalogue": catalogue.name}
     if (reader := catalogue.shelf.find_reader()) is not None:
         yield Reading("waiting_vectors", reader.awaiting_vectors, labels)
@@ -187,14 +239,22 @@ OK = "ok"
 PROBE_TEXT = "health"
 STILL_S = 120.0  # a round of the scheduler that has not ended for so long stands still
 
-FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, OPEN_FILES: 2.0, DISK: 5.0, EMBEDDING: 5.0, JOBS: 5.0}
+FRESH_S: Mapping[str, float] = {
+    CONTROL_DATABASE: 2.0,
+    OPEN_FILES: 2.0,
+    DISK: 5.0,
+    EMBEDDING: 5.0,
+    JOBS: 5.0,
+}
 """How long the result of a check is kept."""
 
 
 class ServerHealth:
     """Tells soon, whatever hangs, which parts of a server work, and why the others do not."""
 
-    def __init__(self, app: App, control: Control | None, *, fresh_s: Mapping[str, float] = FRESH_S) -> None:
+    def __init__(
+        self, app: App, control: Control | None, *, fresh_s: Mapping[str, float] = FRESH_S
+    ) -> None:
         self._app = app
         self._control = control
         self._trend = DiskTrend()
@@ -208,13 +268,18 @@ class ServerHealth:
         if control is not None:
             checks[CONTROL_DATABASE] = (CONTROL_DATABASE, partial(_check_control, control))
             checks[JOBS] = ("history of jobs", partial(self._check_jobs, control))
-        self._checks = {one: BoundedCheck(run, name=name, fresh_s=fresh_s[one]) for one, (name, run) in checks.items()}
+        self._checks = {
+            one: BoundedCheck(run, name=name, fresh_s=fresh_s[one])
+            for one, (name, run) in checks.items()
+        }
 
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work as they should, each with the reason."""
         found = {part: check.find_problem() for part, check in self._checks.items()}
         found |= {JOBS: self._find_jobs_problem() or found.get(JOBS), **self._job_problems}
-        found |= {f"{CATALOGUE} {one.name}": find_stalled_vectors(one) for one in self._app.list_served()}
+        found |= {
+            f"{CATALOGUE} {one.name}": find_stalled_vectors(one) for one in self._app.list_served()
+        }
         for name, problem in find_collection_problems(self._app.settings):
             found[f"{CATALOGUE} {name}" if name else COLLECTIONS] = problem
         found |= self._app.catalogue_problems()
@@ -228,67 +293,113 @@ class ServerHealth:
             states |= {AUDIT: OK, JOBS: OK, TOKENS: self._token_note}
         if find_place(self._app.settings) is not None:
             states[COLLECTIONS] = OK
-        states |= {f"{CATALOGUE} {one.name}": self._state_of(one) for one in self._app.list_served()}
+        states |= {
+            f"{CATALOGUE} {one.name}": self._state_of(one) for one in self._app.list_served()
+        }
         return states | self.problems()
 
     def _state_of(self, catalogue: OpenCatalogue) -> str:
-        """Return what a catalogue is busy with, as far as that is known without waiting, and a newer release of it."""
-        reader, newer = catalogue.shelf.find_reader(), self._app.release_status.find_newer(catalogue.name)
+        """Return what a catalogue is busy with, as far as that is known without waiting, and a
+        newer release of it.
+        """
+        reader, newer = (
+            catalogue.shelf.find_reader(),
+            self._app.release_status.find_newer(catalogue.name),
+        )
         notes = [] if reader is None else [reader.stale, about_awaited_vectors(reader)]
         return "; ".join([*filter(None, notes), *([str(newer)] if newer is not None else [])]) or OK
 
     def readings(self) -> list[Reading]:
-        """Return the measures of jobs, tokens, disk, tasks, models and catalogues, as far as they can be read."""
+        """Return the measures of jobs, tokens, disk, tasks, models and catalogues, as far as they
+        can be read.
+        """
         readings: list[Reading] = []
         with suppress(StorageError):  # the control database is a part of its own
-            readings += iter_job_readings(self._control.database, utc_now()) if self._control else ()
-        readings += iter_server_readings(self._app.settings.home, self.tasks(), self._app.list_used_embedders())
-        return readings + [reading for one in self._app.list_served() for reading in iter_catalogue_readings(one)]
+            readings += (
+                iter_job_readings(self._control.database, utc_now()) if self._control else ()
+            )
+        readings += iter_server_readings(
+            self._app.settings.home, self.tasks(), self._app.list_used_embedders()
+        )
+        return readings + [
+            reading for one in self._app.list_served() for reading in iter_catalogue_readings(one)
+        ]
 
     def task(self) -> Task:
-        """Return the task that looks at every part, so that faults are logged though nobody asks for the health."""
+        """Return the task that looks at every part, so that faults are logged though nobody asks
+        for the health.
+        """
 
         def run(_context: TaskContext) -> str:
             if problems := self.problems():
-                raise StorageError("; ".join(f"{part}: {problem}" for part, problem in sorted(problems.items())))
+                raise StorageError(
+                    "; ".join(f"{part}: {problem}" for part, problem in sorted(problems.items()))
+                )
             return "every part works"
 
         about = "Looks at every part that /health names."
-        return Task(name="watch parts", description=about, run=run, first_s=WATCH_S, period_s=WATCH_S, retry_s=WATCH_S)
+        return Task(
+            name="watch parts",
+            description=about,
+            run=run,
+            first_s=WATCH_S,
+            period_s=WATCH_S,
+            retry_s=WATCH_S,
+        )
 
     def tasks(self) -> list[TaskStatus]:
         """Return the tasks in the background of the server."""
         return self._app.background.list_tasks()
 
     def find_unready(self) -> str | None:
-        """Return why nobody can be served now; None where somebody can, if only callers who are known."""
+        """Return why nobody can be served now; None where somebody can, if only callers who are
+        known.
+        """
         may_do_without = self._control is None or self._control.identities.may_do_without
-        if not may_do_without and (problem := self._checks[CONTROL_DATABASE].find_problem()) is not None:
+        if (
+            not may_do_without
+            and (problem := self._checks[CONTROL_DATABASE].find_problem()) is not None
+        ):
             return f"{CONTROL_DATABASE}: {problem}"
         return None if self._app.can_answer() else "no catalogue can be read"
 
     def _find_jobs_problem(self) -> str | None:
         """Return why no job is begun."""
-        task = next((one for one in self._app.background.list_tasks() if one.name == JOBS_TASK), None)
+        task = next(
+            (one for one in self._app.background.list_tasks() if one.name == JOBS_TASK), None
+        )
         if task is None:
             return None
         idle_s = 0.0 if task.last_at is None else (utc_now() - task.last_at).total_seconds()
         is_still = task.state is TaskState.RUNNING and idle_s > STILL_S
-        return task.last_error or (f"the scheduler stands still for {idle_s:.0f} s" if is_still else None)
+        return task.last_error or (
+            f"the scheduler stands still for {idle_s:.0f} s" if is_still else None
+        )
 
     def _check_disk(self) -> str | None:
         home = self._app.settings.home
-        return check_disk(home) or self._trend.find_problem(shutil.disk_usage(home).free, time.monotonic())
+        return check_disk(home) or self._trend.find_problem(
+            shutil.disk_usage(home).free, time.monotonic()
+        )
 
     def _check_jobs(self, control: Control) -> None:
         """Read which jobs failed, and which tokens end soon."""
         self._job_problems = find_job_problems(control.database, utc_now())
-        ends = [ends_at for ends_at, _token in list_ending_tokens(control.database, utc_now() + ENDS_SOON)]
-        self._token_note = f"{len(ends)} end within {ENDS_SOON.days} days, the next on {ends[0]:%F}" if ends else OK
+        ends = [
+            ends_at
+            for ends_at, _token in list_ending_tokens(control.database, utc_now() + ENDS_SOON)
+        ]
+        self._token_note = (
+            f"{len(ends)} end within {ENDS_SOON.days} days, the next on {ends[0]:%F}"
+            if ends
+            else OK
+        )
 
     def _check_embedding(self) -> str | None:
         problems = [_check_embedder(embedder) for embedder in self._app.list_used_embedders()]
-        return "; ".join(dict.fromkeys(problem for problem in problems if problem is not None)) or None
+        return (
+            "; ".join(dict.fromkeys(problem for problem in problems if problem is not None)) or None
+        )
 
 
 def _check_control(control: Control) -> None:
@@ -297,7 +408,9 @@ def _check_control(control: Control) -> None:
 
 
 def _check_embedder(embedder: WatchedEmbedder) -> str | None:
-    """Return why an embedder does not work: one whose last query failed is asked again, through its breaker."""
+    """Return why an embedder does not work: one whose last query failed is asked again, through its
+    breaker.
+    """
     if embedder.problem is None:
         return embedder.check()
     try:

@@ -1,7 +1,9 @@
-"""The catalogues that one gate serves: those that the command line says, whatever else jobs have opened.
+"""The catalogues that one gate serves: those that the command line says, whatever else jobs have
+opened.
 
-The library is followed while a server runs. A catalogue whose folder is gone leaves the lists, and stays a condition of
-the server for a while: its disk may have gone. Where the whole library is gone, every catalogue fails until it is back.
+The library is followed while a server runs. A catalogue whose folder is gone leaves the lists, and
+stays a condition of the server for a while: its disk may have gone. Where the whole library is
+gone, every catalogue fails until it is back.
 """
 
 import logging
@@ -46,7 +48,9 @@ logger = logging.getLogger(__name__)
 
 
 class ToolChoice(StrEnum):
-    """Which tools are served: a catalogue's own, the generic ones, both, or what the catalogues call for."""
+    """Which tools are served: a catalogue's own, the generic ones, both, or what the catalogues
+    call for.
+    """
 
     AUTO = "auto"
     OWN = "own"
@@ -55,7 +59,9 @@ class ToolChoice(StrEnum):
 
 
 class Served(NamedTuple):
-    """A catalogue that is open, its shelf, and the package that it follows; None where it has a spec of its own."""
+    """A catalogue that is open, its shelf, and the package that it follows; None where it has a
+    spec of its own.
+    """
 
     opened: OpenCatalogue
     shelf: WatchedShelf
@@ -81,8 +87,16 @@ class ToolboxBuilder:
     server_tools: ServerTools
     note_problems: Callable[[str, Sequence[Problem]], None]
 
-    def build(self, shown: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()) -> Toolbox:
-        """Return the tools over these catalogues, and the server's; a call about an absent one fails with its name."""
+    def build(
+        self,
+        shown: Sequence[Served],
+        absent: Sequence[Served] = (),
+        *,
+        unserved: Sequence[str] = (),
+    ) -> Toolbox:
+        """Return the tools over these catalogues, and the server's; a call about an absent one
+        fails with its name.
+        """
         behind = self._build([*shown, *absent]) if absent else None
         toolbox = self._build(shown, behind=behind)
         toolbox.unserved = tuple(unserved)
@@ -94,40 +108,71 @@ class ToolboxBuilder:
             return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
         by_package: dict[str, list[OpenCatalogue]] = {}
         for one in served:
-            if one.package in self.packages.names:  # a catalogue that was just removed may seem to have no spec
+            # a catalogue that was just removed may seem to have no spec
+            if one.package in self.packages.names:
                 by_package.setdefault(one.package, []).append(one.opened)
-        parts = [part for name, some in by_package.items() for part in self._find_parts(self.packages.get(name), some)]
+        parts = [
+            part
+            for name, some in by_package.items()
+            for part in self._find_parts(self.packages.get(name), some)
+        ]
         own = [tool for part in parts for tool in part.tools]
         resources = [resource for part in parts for resource in part.resources]
         is_covered = len(opened) == 1 and any(part.package.replaces_generic_tools for part in parts)
         choice = self.choice
-        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (
+            choice is ToolChoice.AUTO and not is_covered
+        )
         shown = [] if choice is ToolChoice.GENERIC else own
         media = [*picture_media(opened), *(media for part in parts for media in part.media)]
         generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
-        tools = [*shown, *generic, *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds])]
+        tools = [
+            *shown,
+            *generic,
+            *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds]),
+        ]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
         return Toolbox(
             [*tools, *server_tools.tools],
-            [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
+            [
+                *resources,
+                *generic_resources(opened),
+                *edit_resources(opened),
+                *server_tools.resources,
+            ],
             catalogues=opened,
             media=media,
             behind=behind,
         )
 
-    def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:
-        """Return the parts of a package; none where its code fails: its catalogues then have the generic tools."""
+    def _find_parts(
+        self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]
+    ) -> list[_PackageParts]:
+        """Return the parts of a package; none where its code fails: its catalogues then have the
+        generic tools.
+        """
         try:
             return [_package_parts(package, catalogues)]
         except StorageError as error:
-            logger.warning("the tools of '%s' are without a catalogue that cannot be read: %s", package.name, error)
+            logger.warning(
+                "the tools of '%s' are without a catalogue that cannot be read: %s",
+                package.name,
+                error,
+            )
             readable = [one for one in catalogues if is_readable(one)]
             return [_package_parts(package, readable)] if readable else []
-        except Exception as error:  # foreign code: whatever it raises, the other packages must go on
-            logger.exception("catalogue package '%s' failed; its own tools are not served", package.name)
-            message = f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
-            problem = Problem(part="package", message=message, advice="update or uninstall the package")
+        # foreign code: whatever it raises, the other packages must go on
+        except Exception as error:
+            logger.exception(
+                "catalogue package '%s' failed; its own tools are not served", package.name
+            )
+            message = (
+                f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
+            )
+            problem = Problem(
+                part="package", message=message, advice="update or uninstall the package"
+            )
             for catalogue in catalogues:
                 self.note_problems(catalogue.name, [problem])
             return []
@@ -140,7 +185,9 @@ def is_open(catalogue: OpenCatalogue) -> bool:
 
 @contextmanager
 def as_little_open(catalogue: OpenCatalogue) -> Iterator[None]:
-    """Close a catalogue after the block, unless it had been read: the next read opens it, and hundreds take memory."""
+    """Close a catalogue after the block, unless it had been read: the next read opens it, and
+    hundreds take memory.
+    """
     is_read = catalogue.shelf.find_reader() is not None
     yield
     if not is_read:
@@ -164,7 +211,9 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
 
 
 class OpenedCatalogues:
-    """The catalogues of a library that are open, with the embedder and the reranker that they share."""
+    """The catalogues of a library that are open, with the embedder and the reranker that they
+    share.
+    """
 
     def __init__(
         self,
@@ -194,7 +243,9 @@ class OpenedCatalogues:
         return self._open[name].opened
 
     def serve(self, installed: Installed) -> OpenCatalogue:
-        """Return a catalogue to be served; one whose files cannot be read fails in its calls until they can."""
+        """Return a catalogue to be served; one whose files cannot be read fails in its calls until
+        they can.
+        """
         if installed.name not in self._open:
             prepared = self._prepare(installed)
             try:
@@ -219,7 +270,9 @@ class OpenedCatalogues:
         self._open.clear()
 
     def reopen(self, installed: Installed) -> str | None:
-        """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps the former one."""
+        """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps
+        the former one.
+        """
         try:
             prepared = self._prepare(installed)
         except ExpectedError as error:
@@ -240,7 +293,10 @@ class OpenedCatalogues:
         """Let go of the files of a catalogue, which are gone: reads fail until they are back."""
         if (served := self._open.get(name)) is not None and served.shelf.is_open:
             served.shelf.let_go()
-            missing = self._find_missing_folder(name) or f"{name}/{STORE_FILE} is missing; put it back from a back-up"
+            missing = (
+                self._find_missing_folder(name)
+                or f"{name}/{STORE_FILE} is missing; put it back from a back-up"
+            )
             self.conditions.note_failure(name, missing, is_gone=True)
 
     def forget(self, name: str) -> None:
@@ -249,21 +305,29 @@ class OpenedCatalogues:
         self.conditions.forget(name)
 
     def is_other(self, installed: Installed) -> bool:
-        """Tell whether a catalogue that is open follows another spec now, or its records are in another file."""
+        """Tell whether a catalogue that is open follows another spec now, or its records are in
+        another file.
+        """
         if (known := self._open.get(installed.name)) is None:
             return True
         try:
             spec = self._workshop.spec_of(installed).spec
         except ExpectedError:
             return False  # it goes on as it is
-        is_same = all(getattr(spec, name) == getattr(known.opened.spec, name) for name in ("digest", *OWN_WORDS))
+        is_same = all(
+            getattr(spec, name) == getattr(known.opened.spec, name)
+            for name in ("digest", *OWN_WORDS)
+        )
         return not is_same or self._files.get(installed.name) != self.find_store(installed.name)
 
     def find_store(self, name: str) -> Hashable:
-        """Return the identity of the file with a catalogue's records, or that names their database; None without."""
+        """Return the identity of the file with a catalogue's records, or that names their database;
+        None without.
+        """
         for file in (PLACE_FILE, STORE_FILE):
             with suppress(OSError):
-                known = os.stat(f"{self.library.folder}/{name}/{file}")  # of each catalogue, twice a second
+                # of each catalogue, twice a second
+                known = os.stat(f"{self.library.folder}/{name}/{file}")
                 return file, known.st_dev, known.st_ino
         return None
 
@@ -309,7 +373,10 @@ class OpenedCatalogues:
                 find_tuned=tuned.find,
             ),
             recommender=Recommender(
-                spec=shelf.spec, embedder=embedder, this_year=lambda: datetime.now(UTC).year, catalogue=installed.name
+                spec=shelf.spec,
+                embedder=embedder,
+                this_year=lambda: datetime.now(UTC).year,
+                catalogue=installed.name,
             ),
             folder=installed.folder,
             list_sources=lambda: (self.find_installed(installed.name) or installed).sources,
@@ -325,22 +392,38 @@ class OpenedCatalogues:
 
     def _list_unserved(self, package: str) -> list[str]:
         """Return the catalogues of a package that could not be opened."""
-        installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
-        return [name for name in self.unserved if name in installed and installed[name].spec_name == package]
+        installed = {
+            one.name: one for one in self.library.list_installed() if one.own_declaration is None
+        }
+        return [
+            name
+            for name in self.unserved
+            if name in installed and installed[name].spec_name == package
+        ]
 
 
-LOOKS_BETWEEN_TRIES = 10  # a catalogue that could not be opened is tried again after so many looks at the library
+# a catalogue that could not be opened is tried again after so many looks at the library
+LOOKS_BETWEEN_TRIES = 10
 GONE_S = 600.0  # a catalogue whose folder is gone for so long is taken for removed
-KEPT_OPEN = 50  # the most catalogues that stay open from the start; more are opened by the first call that reads them
+# the most catalogues that stay open from the start; more are opened by the first call that reads
+# them
+KEPT_OPEN = 50
 PROBE_WAIT_S = 2.0
 PROBED_S = 15.0  # how long a read of one record of each catalogue counts for its present state
 
 
 class ServedLibrary:
-    """The named catalogues, or all that are installed, kept up with the library, with the toolboxes over them."""
+    """The named catalogues, or all that are installed, kept up with the library, with the toolboxes
+    over them.
+    """
 
     def __init__(
-        self, catalogues: OpenedCatalogues, builder: ToolboxBuilder, names: Sequence[str], *, may_be_empty: bool = False
+        self,
+        catalogues: OpenedCatalogues,
+        builder: ToolboxBuilder,
+        names: Sequence[str],
+        *,
+        may_be_empty: bool = False,
     ) -> None:
         self._catalogues = catalogues
         self._may_be_empty = may_be_empty
@@ -354,20 +437,28 @@ class ServedLibrary:
         """Catalogue whose folder is gone → since when."""
         self._stamps = self._read_stamps()
         self._looks = 0
-        self._probe = BoundedCheck(self._probe_all, name="library", fresh_s=PROBED_S, wait_s=PROBE_WAIT_S)
+        self._probe = BoundedCheck(
+            self._probe_all, name="library", fresh_s=PROBED_S, wait_s=PROBE_WAIT_S
+        )
         self._probed = ""
         """The catalogue that is read by the probe that runs."""
         self._unread: set[str] = set()
         """The catalogues that could not be read when their tools were built."""
-        self.toolboxes = ToolboxesByVisibility(self._known_names(), self._make, find_names=self._find_names)
+        self.toolboxes = ToolboxesByVisibility(
+            self._known_names(), self._make, find_names=self._find_names
+        )
         self.toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
 
     def list_served(self) -> list[OpenCatalogue]:
-        """Return the catalogues that are served, also those that fail or whose folder is gone at present."""
+        """Return the catalogues that are served, also those that fail or whose folder is gone at
+        present.
+        """
         return [served.opened for served in self._find(self._names())]
 
     def problems(self) -> dict[str, str]:
-        """Return the catalogues that are not as they should be, each with the reason; one record of each is read."""
+        """Return the catalogues that are not as they should be, each with the reason; one record of
+        each is read.
+        """
         if self._catalogues.conditions.list_due():
             self._probe.forget()
         stuck = self._probe.find_problem()
@@ -381,7 +472,9 @@ class ServedLibrary:
         return found
 
     def suspect(self) -> None:
-        """Read a record of each catalogue when the next problems are asked for: storage failed in a call."""
+        """Read a record of each catalogue when the next problems are asked for: storage failed in a
+        call.
+        """
         self._probe.forget()
 
     def can_answer(self) -> bool:
@@ -393,7 +486,11 @@ class ServedLibrary:
         library, unserved = self._catalogues.library, self._catalogues.unserved
         unfinished = library.describe_unfinished()
         unserved.clear()
-        unserved.update({name: unfinished[name] for name in names if name in unfinished} if names else library.check())
+        unserved.update(
+            {name: unfinished[name] for name in names if name in unfinished}
+            if names
+            else library.check()
+        )
         able = []
         for one in list(self._iter_named(names)) if names else library.list_installed():
             try:
@@ -410,11 +507,17 @@ class ServedLibrary:
         return able
 
     def _iter_named(self, names: Sequence[str]) -> Iterator[Installed]:
-        """Yield the named catalogues; refuse one that is not installed, unless it is being built or may still come."""
+        """Yield the named catalogues; refuse one that is not installed, unless it is being built or
+        may still come.
+        """
         library = self._catalogues.library
         for name in (one for one in names if one not in self._catalogues.unserved):
             if self._may_be_empty and library.find_installed(name) is None:
-                logger.warning("catalogue '%s' is not in the library yet; it is served as soon as it is synced", name)
+                logger.warning(
+                    "catalogue '%s' is not in the library yet; it is served as soon as it is"
+                    " synced",
+                    name,
+                )
             else:
                 yield library.get_installed(name)
 
@@ -436,12 +539,16 @@ class ServedLibrary:
     def _find_names(self) -> Sequence[str] | None:
         """Follow the library; return the names where they, or the tools over them, changed."""
         is_changed = self._look()
-        able = {one.name for one in self.list_served() if one.name in self._unread and is_readable(one)}
+        able = {
+            one.name for one in self.list_served() if one.name in self._unread and is_readable(one)
+        }
         self._unread -= able
         return self._known_names() if able or is_changed else None
 
     def _look(self) -> bool:
-        """Follow the library; tell whether other catalogues are served now, or one of them is another."""
+        """Follow the library; tell whether other catalogues are served now, or one of them is
+        another.
+        """
         before, self._stamps = self._stamps, self._read_stamps()
         if not self._stamps:  # the library is gone, or empty
             for name in self._served:
@@ -478,7 +585,8 @@ class ServedLibrary:
         try:
             problem = self._catalogues.reopen(installed)
         except BusyError:
-            self._stamps = {other: stamp for other, stamp in self._stamps.items() if other != name}  # look again
+            # look again
+            self._stamps = {other: stamp for other, stamp in self._stamps.items() if other != name}
             return False
         if problem is None:
             self._catalogues.unserved.pop(name, None)
@@ -497,9 +605,13 @@ class ServedLibrary:
         gone = [
             name
             for name, since in self._absent.items()
-            if library.was_removed(name, since=lately) or (name not in self._only and now - since >= GONE_S)
+            if library.was_removed(name, since=lately)
+            or (name not in self._only and now - since >= GONE_S)
         ]
-        return [*gone, *(name for name in self._catalogues.unserved if not (library.folder / name).is_dir())]
+        return [
+            *gone,
+            *(name for name in self._catalogues.unserved if not (library.folder / name).is_dir()),
+        ]
 
     def _read_stamps(self) -> Mapping[str, Hashable]:
         return {

@@ -1,4 +1,6 @@
-"""The tasks beside every server: they mend damage, ask for newer releases, and lay out maps of quiet catalogues."""
+"""The tasks beside every server: they mend damage, ask for newer releases, and lay out maps of
+quiet catalogues.
+"""
 
 import logging
 import os
@@ -32,16 +34,20 @@ logger = logging.getLogger(__name__)
 FIRST_S = 5.0
 AGAIN_S = 30.0
 SHARE = 0.003  # the share of one core that it takes
-RELEASE_CHECKER = "stackroom.packs.places:ReleaseChecker"  # slow to import; loaded when the task runs
+# slow to import; loaded when the task runs
+RELEASE_CHECKER = "stackroom.packs.places:ReleaseChecker"
 FIRST_CHECK_S = 10.0
-PAUSE_S = 600.0  # the pause before it sees again whether a check is due; catalogues may have come meanwhile
+# the pause before it sees again whether a check is due; catalogues may have come meanwhile
+PAUSE_S = 600.0
 FIRST_MAP_S = 10.0
 MAP_LOOK_S = 5.0
 QUIET_LOOKS = 2  # a catalogue is quiet when so many looks found the same state
 LOOKS_FOR_VECTORS = 12  # and when so many did, where records await their vectors
 LONGEST_MAP_S = 3_600.0
 GRACE = timedelta(minutes=10)
-"""How old the note of a call has to be: a younger one may be of a call that another server is still running."""
+"""How old the note of a call has to be: a younger one may be of a call that another server is still
+running.
+"""
 State = list[tuple[int, int]]
 RunMap = Callable[[str, Checkpoint], str]
 
@@ -59,7 +65,10 @@ class DamageTask:
         """Return the task."""
         return Task(
             name="check catalogues",
-            description="Compares the files of each catalogue with their checksums, and mends what can be derived.",
+            description=(
+                "Compares the files of each catalogue with their checksums, and mends what can be"
+                " derived."
+            ),
             run=self.run,
             first_s=first_s,
             period_s=again_s,
@@ -74,7 +83,11 @@ class DamageTask:
                     self._whole[catalogue.name] = catalogue
             context.rest(self._share)
         doubtful = sorted(one.name for one in catalogues if self._whole.get(one.name) is not one)
-        return f"not whole: {', '.join(doubtful)}" if doubtful else f"{len(catalogues)} catalogues are whole"
+        return (
+            f"not whole: {', '.join(doubtful)}"
+            if doubtful
+            else f"{len(catalogues)} catalogues are whole"
+        )
 
     def _is_whole(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
         """Mend one catalogue, note what is still wrong with it, and tell whether nothing is."""
@@ -86,7 +99,9 @@ class DamageTask:
         return not problems
 
     def _find_problems(self, catalogue: OpenCatalogue, rest: Checkpoint) -> list[Problem] | None:
-        """Mend one catalogue, and return what is still wrong with it; None where it cannot be checked now."""
+        """Mend one catalogue, and return what is still wrong with it; None where it cannot be
+        checked now.
+        """
         if check_files() is not None:
             return None
         try:
@@ -113,7 +128,9 @@ def release_task(app: App) -> Task:
 
     return Task(
         name="releases",
-        description="Ask the places of catalogues that were installed from releases for newer ones.",
+        description=(
+            "Ask the places of catalogues that were installed from releases for newer ones."
+        ),
         run=run,
         first_s=FIRST_CHECK_S,
         period_s=PAUSE_S,
@@ -135,7 +152,9 @@ def _audit_task(database: ControlDatabase) -> Task:
 
     return Task(
         name="complete the audit",
-        description="Adds the audit rows of calls whose process was killed while they changed something.",
+        description=(
+            "Adds the audit rows of calls whose process was killed while they changed something."
+        ),
         run=run,
         period_s=GRACE.total_seconds(),
     )
@@ -154,7 +173,9 @@ class MapTask:
         """Return the task."""
         return Task(
             name="lay out maps",
-            description="Makes the maps of catalogues that are missing, or of which many records are new.",
+            description=(
+                "Makes the maps of catalogues that are missing, or of which many records are new."
+            ),
             run=self.run,
             first_s=FIRST_MAP_S,
             period_s=MAP_LOOK_S,
@@ -162,7 +183,11 @@ class MapTask:
 
     def run(self, context: TaskContext) -> str:
         """Have the maps of the served catalogues made that are due, and say which."""
-        made = [catalogue.name for catalogue in self._app.list_served() if self._look_at(catalogue, context)]
+        made = [
+            catalogue.name
+            for catalogue in self._app.list_served()
+            if self._look_at(catalogue, context)
+        ]
         return f"made: {', '.join(made)}" if made else "none is due"
 
     def _look_at(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
@@ -185,22 +210,31 @@ class MapTask:
     def _is_quiet(self, catalogue: OpenCatalogue) -> bool:
         """Tell whether this look is the one that finds a catalogue quiet."""
         files = [f"{catalogue.folder}/{STORE_FILE}{end}" for end in ("", "-wal")]
-        state = [(one.st_mtime_ns, one.st_size) for one in map(os.stat, filter(os.path.exists, files))]
-        if not state and (reader := catalogue.shelf.find_reader()) is not None:  # its records are in no file
+        state = [
+            (one.st_mtime_ns, one.st_size) for one in map(os.stat, filter(os.path.exists, files))
+        ]
+        # its records are in no file
+        if not state and (reader := catalogue.shelf.find_reader()) is not None:
             state = [(reader.change_no, reader.vector_no)]
         known, looks = self._quiet.get(catalogue.name, (None, 0))
         looks = looks + 1 if known == state else 1
         self._quiet[catalogue.name] = (state, looks)
         if looks not in (QUIET_LOOKS, LOOKS_FOR_VECTORS):
             return False
-        return looks == (LOOKS_FOR_VECTORS if catalogue.shelf.reader().awaiting_vectors else QUIET_LOOKS)
+        return looks == (
+            LOOKS_FOR_VECTORS if catalogue.shelf.reader().awaiting_vectors else QUIET_LOOKS
+        )
 
 
 def run_map_process(home: Path, name: str, checkpoint: Checkpoint) -> str:
-    """Run `stackroom map` with low priority, and return its report; an error of the checkpoint ends it."""
+    """Run `stackroom map` with low priority, and return its report; an error of the checkpoint ends
+    it.
+    """
     process = LibraryCommand(f"the process that lays out the map of '{name}'", home, "map", name)
     try:
         made = process.read_report(longest_s=LONGEST_MAP_S, checkpoint=checkpoint)[name]
     except UnavailableError as error:
-        raise UnavailableError(f"{error.message}; to see more, run: stackroom map {name}") from error
+        raise UnavailableError(
+            f"{error.message}; to see more, run: stackroom map {name}"
+        ) from error
     return str(MapReport(records=made["records"], is_made=made["made"], changed=made["changed"]))

@@ -1,9 +1,12 @@
-"""The tables that people add on the page: received in pieces, and built by `stackroom add` in a process.
+"""The tables that people add on the page: received in pieces, and built by `stackroom add` in a
+process.
 
-HOME/tables/ID/FILE    the file, private as the library is; it stays as long as a catalogue has it for a source
+HOME/tables/ID/FILE    the file, private as the library is; it stays as long as a catalogue has it
+for a source
 
-A table is its sender's alone. A file that no catalogue was built of is deleted after a day, and at the server's end.
-A catalogue has a page for its owner, too: what there is to know of it, and commands, one at a time in a process.
+A table is its sender's alone. A file that no catalogue was built of is deleted after a day, and at
+the server's end. A catalogue has a page for its owner, too: what there is to know of it, and
+commands, one at a time in a process.
 """
 
 import logging
@@ -46,23 +49,34 @@ from stackroom.packs.installed import InstalledPack
 from stackroom.sources.compressed import COMPRESSED
 from stackroom.sources.location import SourceLocation, stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
-from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, QueryParams, WholeNumber
+from stackroom.tools.endpoint import (
+    BodyParams,
+    Endpoint,
+    EndpointRequest,
+    EndpointResult,
+    QueryParams,
+    WholeNumber,
+)
 
 
 class BeginBody(BodyParams):
     """A table that is going to be sent."""
 
-    file: str = Field(min_length=1, max_length=255, description="the name of the file, with its suffix")
+    file: str = Field(
+        min_length=1, max_length=255, description="the name of the file, with its suffix"
+    )
     size_bytes: int = Field(ge=0, description="the size of the file")
-    catalogue: str = Field(default="", max_length=80, description="the catalogue that it is to update; else a new one")
+    catalogue: str = Field(
+        default="", max_length=80, description="the catalogue that it is to update; else a new one"
+    )
 
 
 class BuildBody(BodyParams):
     """Another attempt to build a table, read in another way."""
 
-    options: dict[Literal["skip", "header-rows", "encoding", "sheet", "records", "accept-losses"], str] = Field(
-        max_length=6, description="options of stackroom add, each with its value"
-    )
+    options: dict[
+        Literal["skip", "header-rows", "encoding", "sheet", "records", "accept-losses"], str
+    ] = Field(max_length=6, description="options of stackroom add, each with its value")
 
 
 class PieceParams(QueryParams):
@@ -113,12 +127,14 @@ class TablesResult(EndpointResult):
 logger = logging.getLogger(__name__)
 
 FOLDER = "tables"
-PIECE_BYTES = 2 * 2**20  # the size of a piece that is suggested; the largest body of the server is twice that
+# the size of a piece that is suggested; the largest body of the server is twice that
+PIECE_BYTES = 2 * 2**20
 MOST_TABLES = 8
 MOST_PROCESSES = 2
 LOOK_S, DAY_S = 30.0, 86_400.0
 END_S = 10.0
-ROOM = 3  # how many times the size of a file has to be free: for the file, the catalogue and its indexes
+# how many times the size of a file has to be free: for the file, the catalogue and its indexes
+ROOM = 3
 LEAST_FREE_BYTES = 200 * 2**20  # the bytes that stay free beside that
 UNSAFE = re.compile(r"[^\w.-]+")
 LONGEST_NAME_BYTES = 200
@@ -177,15 +193,33 @@ class Uploads:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints of a server's uploaded tables."""
         declare = partial(Endpoint, tag="tables", action=Action.SERVER_ADMIN)
-        one = partial(declare, path_parameters={"id": "of the table, as `POST /v1/tables` answers it"}, target="id")
+        one = partial(
+            declare,
+            path_parameters={"id": "of the table, as `POST /v1/tables` answers it"},
+            target="id",
+        )
         follow = partial(one, is_limited=False, is_audited=False, result=TableResult)
         begin = partial(declare, body=BeginBody, result=TableResult, status=201, cost=Cost.WRITE)
         return [
-            declare("GET", PATH, self.list_tables, result=TablesResult, is_limited=False, is_audited=False),
+            declare(
+                "GET",
+                PATH,
+                self.list_tables,
+                result=TablesResult,
+                is_limited=False,
+                is_audited=False,
+            ),
             begin("POST", PATH, self.begin_table, target="file"),
             follow("PUT", f"{ONE}/content", self.send_piece, takes_bytes=True, query=PieceParams),
             follow("GET", ONE, self.show_table),
-            one("POST", f"{ONE}/build", self.build_table, body=BuildBody, result=TableResult, cost=Cost.WRITE),
+            one(
+                "POST",
+                f"{ONE}/build",
+                self.build_table,
+                body=BuildBody,
+                result=TableResult,
+                cost=Cost.WRITE,
+            ),
             one("DELETE", ONE, self.discard_table, status=204, cost=Cost.WRITE),
         ]
 
@@ -201,7 +235,10 @@ class Uploads:
     def list_tables(self, request: EndpointRequest[Any, Any]) -> TablesResult:
         """Tell what can be uploaded, and list the caller's tables."""
         owner = _owner(request)
-        mine = sorted((table for table in self._list() if table.owner == owner), key=lambda table: -table.created_at)
+        mine = sorted(
+            (table for table in self._list() if table.owner == owner),
+            key=lambda table: -table.created_at,
+        )
         return TablesResult(
             max_bytes=self._max_bytes,
             piece_bytes=PIECE_BYTES,
@@ -213,18 +250,27 @@ class Uploads:
         """Announce a table; it is then sent in pieces."""
         owner, file, size_bytes = _owner(request), request.body.file, request.body.size_bytes
         if not self._max_bytes:
-            raise ForbiddenError("tables cannot be added on the page: the setting 'server.max_upload_mb' is 0")
+            raise ForbiddenError(
+                "tables cannot be added on the page: the setting 'server.max_upload_mb' is 0"
+            )
         if not size_bytes:
-            raise InputError("'size_bytes': the file is empty, or a folder; choose a file with a table")
+            raise InputError(
+                "'size_bytes': the file is empty, or a folder; choose a file with a table"
+            )
         if size_bytes > self._max_bytes:
             raise TooLargeError(
-                f"'size_bytes': {size_bytes:,} is more than {self._max_bytes:,}, the most that is taken (setting "
-                f"'server.max_upload_mb'); on the server itself: stackroom add FILE"
+                f"'size_bytes': {size_bytes:,} is more than {self._max_bytes:,}, the most that is"
+                " taken (setting 'server.max_upload_mb'); on the server itself: stackroom add FILE"
             )
         safe = require_table(file)
         with self._lock:
-            if sum(table.state is not TableState.BUILT for table in self._tables.values()) >= MOST_TABLES:
-                raise ConflictError(f"{MOST_TABLES} tables wait to be built already; wait, or discard one of them")
+            if (
+                sum(table.state is not TableState.BUILT for table in self._tables.values())
+                >= MOST_TABLES
+            ):
+                raise ConflictError(
+                    f"{MOST_TABLES} tables wait to be built already; wait, or discard one of them"
+                )
             table_id = secrets.token_hex(8)
             table = _Table(
                 id=table_id,
@@ -247,13 +293,15 @@ class Uploads:
             (folder / name).touch(mode=0o600)
             free = shutil.disk_usage(folder).free
         except OSError as error:
-            raise StorageError(f"the library cannot be written: {error.strerror}; check its permissions") from error
+            raise StorageError(
+                f"the library cannot be written: {error.strerror}; check its permissions"
+            ) from error
         if free < ROOM * size_bytes + LEAST_FREE_BYTES:
             shutil.rmtree(folder, ignore_errors=True)
             raise StorageError(
-                f"'size_bytes': there is too little room on the server's disk for {size_bytes / 2**20:,.1f} MiB: "
-                f"{free / 2**20:,.0f} MiB are free, and {ROOM} times the file and "
-                f"{LEAST_FREE_BYTES >> 20} MiB are needed"
+                "'size_bytes': there is too little room on the server's disk for"
+                f" {size_bytes / 2**20:,.1f} MiB: {free / 2**20:,.0f} MiB are free, and {ROOM}"
+                f" times the file and {LEAST_FREE_BYTES >> 20} MiB are needed"
             )
         return folder / name
 
@@ -262,18 +310,29 @@ class Uploads:
         table, piece, offset = self._get(request), request.body, request.query.offset
         with table.lock:
             if table.state is not TableState.RECEIVING:
-                raise ConflictError("the whole file was received already; begin another table to send another")
+                raise ConflictError(
+                    "the whole file was received already; begin another table to send another"
+                )
             if offset != table.received:
-                raise ConflictError(f"'offset': {offset} is not where the next piece begins, which is {table.received}")
+                raise ConflictError(
+                    f"'offset': {offset} is not where the next piece begins, which is"
+                    f" {table.received}"
+                )
             if table.received + len(piece) > table.size_bytes:
-                message = f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it; send less"
+                message = (
+                    f"the file has {table.size_bytes} bytes, as was said, and this piece ends after"
+                    " it; send less"
+                )
                 raise TooLargeError(message)
             try:
                 with table.path.open("ab") as file:
                     file.truncate(offset)
                     file.write(piece)
             except OSError as error:
-                message = f"the file cannot be written: {error.strerror}; make room, and send the piece again"
+                message = (
+                    f"the file cannot be written: {error.strerror}; make room, and send the piece"
+                    " again"
+                )
                 raise StorageError(message) from error
             table.received += len(piece)
             if table.received == table.size_bytes and table.is_update:
@@ -287,9 +346,14 @@ class Uploads:
         table = self._get(request)
         with table.lock:
             if table.state is not TableState.FAILED:
-                raise ConflictError("only a table that could not be built is built again; wait, or send another file")
+                raise ConflictError(
+                    "only a table that could not be built is built again; wait, or send another"
+                    " file"
+                )
             given = request.body.options.items()
-            table.options = tuple(f"--{key}" if key == "accept-losses" else f"--{key}={text}" for key, text in given)
+            table.options = tuple(
+                f"--{key}" if key == "accept-losses" else f"--{key}={text}" for key, text in given
+            )
             self._start(table)
         return TableResult.model_validate(table)
 
@@ -305,26 +369,39 @@ class Uploads:
         """Return the received file of a table that is to update a catalogue."""
         table = self._get(replace(request, path={"id": table_id}))
         if table.state is not TableState.RECEIVED or table.catalogue != request.path["name"]:
-            raise ConflictError("the file was sent for another catalogue, or has not arrived; send it again")
+            raise ConflictError(
+                "the file was sent for another catalogue, or has not arrived; send it again"
+            )
         return table.path
 
     def discard_table(self, request: EndpointRequest[Any, Any]) -> None:
-        """Discard a table: stop its build; a catalogue that can be searched already stays until it is removed."""
+        """Discard a table: stop its build; a catalogue that can be searched already stays until it
+        is removed.
+        """
         self._release(self._get(request))
 
     def _get(self, request: EndpointRequest[Any, Any]) -> _Table:
         owner, table_id = _owner(request), request.path["id"]
         if (table := self._tables.get(table_id)) is None or table.owner != owner:
-            raise NotFoundError(f"no table '{table_id[:40]}' of yours; it may have been discarded: send the file again")
+            raise NotFoundError(
+                f"no table '{table_id[:40]}' of yours; it may have been discarded: send the file"
+                " again"
+            )
         return table
 
     def _free_name(self, wanted: str) -> str:
         taken = {table.catalogue for table in self._list() if table.state is not TableState.FAILED}
         names = (wanted if number == 1 else f"{wanted}-{number}" for number in count(1))
-        return next(name for name in names if name not in taken and not (self._app.library.folder / name).exists())
+        return next(
+            name
+            for name in names
+            if name not in taken and not (self._app.library.folder / name).exists()
+        )
 
     def _build(self, table: _Table) -> None:
-        """Build the catalogue of a table: first for words, then for meaning where there is a model."""
+        """Build the catalogue of a table: first for words, then for meaning where there is a
+        model.
+        """
 
         def build() -> None:
             report = self._run(table, "--no-embed")
@@ -347,9 +424,19 @@ class Uploads:
 
     def _run(self, table: _Table, *options: str) -> dict[str, Any]:
         """Run `stackroom add` beside calls, and return its report."""
-        command = ("add", str(table.path), "--name", table.catalogue, "--yes", *table.options, *options)
+        command = (
+            "add",
+            str(table.path),
+            "--name",
+            table.catalogue,
+            "--yes",
+            *table.options,
+            *options,
+        )
         with self._places:
-            process = LibraryCommand(f"the process that builds '{table.catalogue}'", self._app.settings.home, *command)
+            process = LibraryCommand(
+                f"the process that builds '{table.catalogue}'", self._app.settings.home, *command
+            )
             with self._lock:
                 table.child = process
             if table.is_discarded:
@@ -359,10 +446,14 @@ class Uploads:
     def _plain(self, table: _Table, text: str) -> str:
         """Return a message without places of this server."""
         folder = table.path.parent
-        return self._app.hide_places(text.replace(f"{folder}/", "").replace(f"{folder.resolve()}/", ""))
+        return self._app.hide_places(
+            text.replace(f"{folder}/", "").replace(f"{folder.resolve()}/", "")
+        )
 
     def _release(self, table: _Table) -> None:
-        """Let go of a table: end its process, and delete its file unless a catalogue was built of it."""
+        """Let go of a table: end its process, and delete its file unless a catalogue was built of
+        it.
+        """
         with self._lock:
             table.is_discarded = True
             self._tables.pop(table.id, None)
@@ -379,21 +470,29 @@ class Uploads:
         shutil.rmtree(table.path.parent, ignore_errors=True)
 
     def look(self, _context: TaskContext | None = None) -> None:
-        """Forget tables a day old, and delete files of no catalogue, unless one is damaged: its sources are unknown."""
+        """Forget tables a day old, and delete files of no catalogue, unless one is damaged: its
+        sources are unknown.
+        """
         for table in self._list():
-            if self._monotonic() - table.created_at >= DAY_S and table.state is not TableState.BUILDING:
+            if (
+                self._monotonic() - table.created_at >= DAY_S
+                and table.state is not TableState.BUILDING
+            ):
                 self._release(table)
         if not self._folder.is_dir() or self._app.library.check():
             return
         self._app.library.purge(now=time.time())
         used = self._list_used()
         for folder in self._folder.iterdir():
-            is_known = folder.name in self._tables or folder.name in used  # also where the library was moved since
+            # also where the library was moved since
+            is_known = folder.name in self._tables or folder.name in used
             if not is_known and time.time() - folder.stat().st_mtime >= DAY_S:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _list_used(self) -> str:
-        """Return the sources of all catalogues in one text, also of those that were removed and can be put back."""
+        """Return the sources of all catalogues in one text, also of those that were removed and can
+        be put back.
+        """
         library = self._app.library
         kept = [*library.list_installed(), *library.list_removed()]
         return " ".join(source for installed in kept for source in installed.sources)
@@ -414,7 +513,9 @@ def find_problem(work: Callable[[], None]) -> str | None:
 def _owner(request: EndpointRequest[Any, Any]) -> str:
     """Return whose tables a request is about; a credential for some catalogues makes no others."""
     if request.principal.visibility.only is not None:
-        raise ForbiddenError("a token that is confined to catalogues cannot add tables: use one for all catalogues")
+        raise ForbiddenError(
+            "a token that is confined to catalogues cannot add tables: use one for all catalogues"
+        )
     return request.principal.name
 
 
@@ -424,8 +525,8 @@ def require_table(file: str) -> str:
     safe = UNSAFE.sub("_", bare).encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore").strip("._-")
     if not is_table_file(Path(safe)):
         raise InputError(
-            f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)}, each also compressed "
-            f"({', '.join(COMPRESSED)})"
+            f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)},"
+            f" each also compressed ({', '.join(COMPRESSED)})"
         )
     return safe
 
@@ -437,24 +538,44 @@ def _sentences(report: dict[str, Any]) -> list[str]:
         "{:,} rows were left out, which make no record": report["rejected"],
         "{:,} rows were left out, which repeat another": report["duplicates"],
     }
-    first = [f"the first one left out: {': '.join(report['rejects'][0])}"] if report["rejects"] else []
-    return [*(words.format(count) for words, count in counts.items() if count), *first, *report["notes"]]
+    first = (
+        [f"the first one left out: {': '.join(report['rejects'][0])}"] if report["rejects"] else []
+    )
+    return [
+        *(words.format(count) for words, count in counts.items() if count),
+        *first,
+        *report["notes"],
+    ]
 
 
 CATALOGUE_PATH = "/v1/catalogues/{name}"
 
-What = Literal["columns", "rebuild", "plan", "replace", "refresh", "rejects", "grade", "update", "rollback"]
+What = Literal[
+    "columns", "rebuild", "plan", "replace", "refresh", "rejects", "grade", "update", "rollback"
+]
 
 
 class WorkBody(BodyParams):
     """A command to be run on a catalogue."""
 
     what: What = Field(description="the command")
-    table: str = Field(default="", max_length=40, description="plan, replace: the id of the uploaded file")
-    title: str = Field(default="", max_length=200, description="rebuild: the column that names a record")
-    roles: dict[str, str] = Field(default_factory=dict, max_length=500, description="rebuild: column → role, or none")
-    drop: list[str] = Field(default_factory=list, max_length=500, description="rebuild: columns to leave out")
-    model: str = Field(default="", max_length=200, description="refresh: the model to embed all texts with from now on")
+    table: str = Field(
+        default="", max_length=40, description="plan, replace: the id of the uploaded file"
+    )
+    title: str = Field(
+        default="", max_length=200, description="rebuild: the column that names a record"
+    )
+    roles: dict[str, str] = Field(
+        default_factory=dict, max_length=500, description="rebuild: column → role, or none"
+    )
+    drop: list[str] = Field(
+        default_factory=list, max_length=500, description="rebuild: columns to leave out"
+    )
+    model: str = Field(
+        default="",
+        max_length=200,
+        description="refresh: the model to embed all texts with from now on",
+    )
 
 
 class WorkResult(EndpointResult):
@@ -505,7 +626,9 @@ class _Work:
 class OwnerPages:
     """The owners' pages of one server."""
 
-    def __init__(self, app: App, *, find_file: Callable[[EndpointRequest[Any, Any], str], Path]) -> None:
+    def __init__(
+        self, app: App, *, find_file: Callable[[EndpointRequest[Any, Any], str], Path]
+    ) -> None:
         """`find_file` returns an uploaded file of the caller by the id of its table."""
         self._app = app
         self._find_file = find_file
@@ -515,11 +638,23 @@ class OwnerPages:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints of the owners' pages."""
         one = partial(
-            Endpoint, tag="tables", action=Action.SERVER_ADMIN, path_parameters={"name": "the catalogue's name"}
+            Endpoint,
+            tag="tables",
+            action=Action.SERVER_ADMIN,
+            path_parameters={"name": "the catalogue's name"},
         )
-        work = partial(one, body=WorkBody, result=WorkResult, status=202, cost=Cost.WRITE, target="name")
+        work = partial(
+            one, body=WorkBody, result=WorkResult, status=202, cost=Cost.WRITE, target="name"
+        )
         return [
-            one("GET", CATALOGUE_PATH, self.show_owned, result=OwnedResult, is_limited=False, is_audited=False),
+            one(
+                "GET",
+                CATALOGUE_PATH,
+                self.show_owned,
+                result=OwnedResult,
+                is_limited=False,
+                is_audited=False,
+            ),
             work("POST", f"{CATALOGUE_PATH}/work", self.start_work, notes_parameters=True),
         ]
 
@@ -532,11 +667,17 @@ class OwnerPages:
     def show_owned(self, request: EndpointRequest[Any, Any]) -> OwnedResult:
         """Tell everything that the owner of a catalogue wants to know of it."""
         installed = self._get(request)
-        with closing(self._app.open_shelf(installed)) as shelf:  # its own: servers may not have followed a change yet
+        # its own: servers may not have followed a change yet
+        with closing(self._app.open_shelf(installed)) as shelf:
             spec, reader = shelf.spec, shelf.reader()
             records, model, awaiting = reader.count(WHOLE), reader.model, reader.awaiting_vectors
-        grade, pack = find_grade(installed.folder / GRADE_FILE), InstalledPack(installed.folder / PACK_FOLDER)
-        release, former = (one.version if one else None for one in (pack.find_manifest(), pack.find_former()))
+        grade, pack = (
+            find_grade(installed.folder / GRADE_FILE),
+            InstalledPack(installed.folder / PACK_FOLDER),
+        )
+        release, former = (
+            one.version if one else None for one in (pack.find_manifest(), pack.find_former())
+        )
         work = self._works.get(installed.name)
         return OwnedResult(
             name=installed.name,
@@ -544,7 +685,9 @@ class OwnerPages:
             summary=spec.summary,
             editable=spec.editable,
             package=None if installed.own_declaration else installed.spec_name,
-            sources=[Path(source).name if "://" not in source else source for source in installed.sources],
+            sources=[
+                Path(source).name if "://" not in source else source for source in installed.sources
+            ],
             records=records,
             model=str(model) if model else None,
             models=list(LOCAL_MODELS),
@@ -565,26 +708,42 @@ class OwnerPages:
         command = self._command_of(installed, request)
         with self._lock:
             if (known := self._works.get(installed.name)) is not None and known.is_running:
-                raise ConflictError(f"'{known.what}' runs on '{installed.name}' already; wait until it has ended")
+                raise ConflictError(
+                    f"'{known.what}' runs on '{installed.name}' already; wait until it has ended"
+                )
             work = self._works[installed.name] = _Work(what=request.body.what)
-        start_thread(f"{work.what} {installed.name}", lambda: self._run(work, installed.name, command))
+        start_thread(
+            f"{work.what} {installed.name}", lambda: self._run(work, installed.name, command)
+        )
         return WorkResult.model_validate(work)
 
-    def _command_of(self, installed: Installed, request: EndpointRequest[Any, WorkBody]) -> Sequence[str]:
+    def _command_of(
+        self, installed: Installed, request: EndpointRequest[Any, WorkBody]
+    ) -> Sequence[str]:
         """Return the command of a request."""
         body, name = request.body, installed.name
         if body.what in ("rejects", "grade", "update", "rollback"):
             return "eval" if body.what == "grade" else body.what, name
-        added = ("--name", name, "--yes", *(() if installed.own_declaration else ("--as", installed.spec_name)))
+        added = (
+            "--name",
+            name,
+            "--yes",
+            *(() if installed.own_declaration else ("--as", installed.spec_name)),
+        )
         if body.what in ("plan", "replace"):
             file = str(self._find_file(request, body.table))
             return "add", file, *added, "--replace", *(["--plan"] if body.what == "plan" else [])
         if len(installed.sources) != 1:
-            raise InputError(f"'{name}' has {len(installed.sources)} sources, and this is for one; use: stackroom add")
+            raise InputError(
+                f"'{name}' has {len(installed.sources)} sources, and this is for one; use:"
+                " stackroom add"
+            )
         location = SourceLocation.parse(installed.sources[0]).location
         if body.what == "columns":
             return "spec", "infer", location, "--name", name
-        chosen = [part for column, role in body.roles.items() for part in ("--role", f"{column}={role}")]
+        chosen = [
+            part for column, role in body.roles.items() for part in ("--role", f"{column}={role}")
+        ]
         chosen += [part for column in body.drop for part in ("--drop", column)]
         chosen += ["--title", body.title] if body.title else []
         chosen += ["--model", body.model] if body.model else []
@@ -592,7 +751,9 @@ class OwnerPages:
 
     def _run(self, work: _Work, name: str, command: Sequence[str]) -> None:
         def run() -> None:
-            work.child = LibraryCommand(f"'{work.what}' of '{name}'", self._app.settings.home, *command)
+            work.child = LibraryCommand(
+                f"'{work.what}' of '{name}'", self._app.settings.home, *command
+            )
             work.report = work.child.read_report(longest_s=DAY_S)
 
         problem = find_problem(run)
@@ -601,5 +762,7 @@ class OwnerPages:
     def _get(self, request: EndpointRequest[Any, Any]) -> Installed:
         name = request.path["name"]
         if not request.principal.visibility.sees_catalogue(name):
-            raise NotFoundError(f"no catalogue '{name[:80]}'; list the catalogues for those you see")
+            raise NotFoundError(
+                f"no catalogue '{name[:80]}'; list the catalogues for those you see"
+            )
         return self._app.library.get_installed(name)

@@ -1,4 +1,6 @@
-"""The part of a library that building a catalogue needs: settings, packages, specs and embedders."""
+"""The part of a library that building a catalogue needs: settings, packages, specs and
+embedders.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -13,7 +15,14 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.adapters import build_embedder, find_local, missing_embedder
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, OWN_WORDS, PACK_FOLDER, Installed, Library
+from stackroom.library import (
+    DECLARATION_FILE,
+    NEXT_SPEC_FILE,
+    OWN_WORDS,
+    PACK_FOLDER,
+    Installed,
+    Library,
+)
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.settings import Settings
@@ -24,7 +33,9 @@ from stackroom.shelf.store_place import STORE_FILE, has_records_file, open_store
 
 
 class Workshop:
-    """A library with its settings and the catalogue packages it may use, as far as building needs it."""
+    """A library with its settings and the catalogue packages it may use, as far as building needs
+    it.
+    """
 
     def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
         self.settings = settings
@@ -41,10 +52,16 @@ class Workshop:
     def embedder_of(self, model: ModelId | None) -> Embedder:
         """Return the embedder of a model; the one that the settings name where there is none."""
         default = self.embedder
-        return default if model is None or model == default.model else self.find_local(model.name) or default
+        return (
+            default
+            if model is None or model == default.model
+            else self.find_local(model.name) or default
+        )
 
     def embedder_named(self, name: str) -> Embedder:
-        """Return the embedder of this name; one that fails with the reason where it is not installed."""
+        """Return the embedder of this name; one that fails with the reason where it is not
+        installed.
+        """
         if name == self.embedder.model.name:
             return self.embedder
         return self.find_local(name) or missing_embedder(name)
@@ -52,13 +69,19 @@ class Workshop:
     def find_local(self, name: str) -> Embedder | None:
         """Return a local model by its name, made once; None for one that is not known."""
         if name not in self._local:
-            self._local[name] = find_local(self.settings.models_folder, name, self.settings.embedding)
+            self._local[name] = find_local(
+                self.settings.models_folder, name, self.settings.embedding
+            )
         return self._local[name]
 
     def spec_of(self, installed: Installed) -> LoadedSpec:
         """Return the spec that a catalogue follows: its own, or that of its package."""
-        own = installed.own_declaration and (_find_pending_spec(installed.folder) or installed.own_declaration)
-        return with_own_words(load_spec(own) if own else self.package_of(installed).loaded, installed)
+        own = installed.own_declaration and (
+            _find_pending_spec(installed.folder) or installed.own_declaration
+        )
+        return with_own_words(
+            load_spec(own) if own else self.package_of(installed).loaded, installed
+        )
 
     def find_package(self, name: str) -> CataloguePackage | None:
         """Return a package by its name."""
@@ -70,12 +93,15 @@ class Workshop:
             return package
         name = installed.name
         raise StorageError(
-            f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed; install it with "
-            f"pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing in the library; put it "
-            f"back from a back-up, or give it again: stackroom add FILE --spec {DECLARATION_FILE} --name {name}"
+            f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed;"
+            f" install it with pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing"
+            " in the library; put it back from a back-up, or give it again: stackroom add FILE"
+            f" --spec {DECLARATION_FILE} --name {name}"
         )
 
-    def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
+    def create_shelf(
+        self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None
+    ) -> BuildableShelf:
         """Open the shelf of a catalogue for writing, and create it if it is new."""
         return EmbeddedShelf.create(place.folder, spec, model=model)
 
@@ -90,20 +116,28 @@ class Workshop:
 
 
 def with_own_words(loaded: LoadedSpec, installed: Installed) -> LoadedSpec:
-    """Return a spec with what the owner of a catalogue chose in place of its title, summary and editability."""
-    chosen = {name: value for name in OWN_WORDS if (value := getattr(installed, name)) not in ("", None)}
+    """Return a spec with what the owner of a catalogue chose in place of its title, summary and
+    editability.
+    """
+    chosen = {
+        name: value for name in OWN_WORDS if (value := getattr(installed, name)) not in ("", None)
+    }
     return replace(loaded, spec=replace(loaded.spec, **chosen)) if chosen else loaded
 
 
 def _find_pending_spec(folder: Path) -> Path | None:
-    """Return the spec of a release that waits to take the former one's place, where the store has its mark."""
+    """Return the spec of a release that waits to take the former one's place, where the store has
+    its mark.
+    """
     path = folder / PACK_FOLDER / NEXT_SPEC_FILE
     if not path.is_file():
         return None
     try:
         spec = load_spec(path).spec
         if has_records_file(folder):
-            with closing(apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            with closing(
+                apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
+            ) as db:
                 mark = db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get
         else:
             with closing(open_store(folder, spec)) as store:
@@ -114,11 +148,15 @@ def _find_pending_spec(folder: Path) -> Path | None:
 
 
 GetEmbedder = Callable[[ModelId | None], Embedder]
-"""Returns the embedder of a model, or the default one where there is no such or no model is given."""
+"""Returns the embedder of a model, or the default one where there is no such or no model is
+given.
+"""
 
 
 class CatalogueEmbedder:
-    """Implements `Embedder` for a shelf. The model may change while the shelf is served: the next query follows."""
+    """Implements `Embedder` for a shelf. The model may change while the shelf is served: the next
+    query follows.
+    """
 
     def __init__(self, shelf: Shelf, get_embedder: GetEmbedder) -> None:
         self._shelf = shelf

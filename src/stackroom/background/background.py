@@ -1,7 +1,8 @@
 """The background of one process: its tasks, when each runs next, and how its runs went.
 
-One thread waits for the next task that is due. Each run has a thread of its own, which ends with it: a task that hangs
-holds up no other, and none answers from connections that were opened before a file was replaced.
+One thread waits for the next task that is due. Each run has a thread of its own, which ends with
+it: a task that hangs holds up no other, and none answers from connections that were opened before a
+file was replaced.
 """
 
 import logging
@@ -53,7 +54,9 @@ class Background:
         with self._changed:
             for task in tasks:
                 if task.name in self._entries:
-                    raise ValueError(f"there are two background tasks '{task.name}'; give each a name of its own")
+                    raise ValueError(
+                        f"there are two background tasks '{task.name}'; give each a name of its own"
+                    )
                 self._entries[task.name] = _Entry(task=task)
                 if self._is_started:
                     self._plan(self._entries[task.name], task.first_s)
@@ -77,7 +80,9 @@ class Background:
             for context in [entry.context for entry in running if entry.context is not None]:
                 context.stop()
             self._changed.notify_all()
-            self._changed.wait_for(lambda: all(entry.context is None for entry in running), within_s)
+            self._changed.wait_for(
+                lambda: all(entry.context is None for entry in running), within_s
+            )
         late = [entry.task.name for entry in running if entry.context is not None]
         if late:
             logger.warning("background tasks that did not end in time: %s", ", ".join(late))
@@ -104,7 +109,9 @@ class Background:
             return self._changed.wait_for(lambda: entry.runs >= runs, timeout_s)
 
     def run_due(self) -> float | None:
-        """Start the tasks that are due, and return in how many seconds the next one is; None: none is planned."""
+        """Start the tasks that are due, and return in how many seconds the next one is; None: none
+        is planned.
+        """
         with self._changed:
             if self._is_stopped:
                 return None
@@ -123,7 +130,9 @@ class Background:
 
     def _get(self, name: str) -> "_Entry":
         if name not in self._entries:
-            raise NotFoundError(f"no background task '{name}'; tasks: {', '.join(sorted(self._entries)) or 'none'}")
+            raise NotFoundError(
+                f"no background task '{name}'; tasks: {', '.join(sorted(self._entries)) or 'none'}"
+            )
         return self._entries[name]
 
     def _plan(self, entry: "_Entry", after_s: float | None) -> None:
@@ -172,7 +181,9 @@ class Background:
     def _note_failure(self, entry: "_Entry", reason: str, *, is_bug: bool) -> float:
         """Note why a run failed, and return how long to wait before the next."""
         if reason != entry.last_error:  # said once, however often it is tried
-            logger.warning("background task '%s' failed: %s", entry.task.name, reason, exc_info=is_bug)
+            logger.warning(
+                "background task '%s' failed: %s", entry.task.name, reason, exc_info=is_bug
+            )
         entry.failures += 1
         entry.last_error = reason
         doubled = entry.task.retry_s * 2 ** min(entry.failures - 1, MOST_DOUBLED)
@@ -188,7 +199,9 @@ class Background:
             description=entry.task.description,
             state=self._state_of(entry),
             period_s=entry.task.period_s,
-            next_at=None if planned_s is None else self._now() + timedelta(seconds=max(planned_s, 0.0)),
+            next_at=None
+            if planned_s is None
+            else self._now() + timedelta(seconds=max(planned_s, 0.0)),
             last_at=entry.last_at,
             last_s=entry.last_s,
             last_success_at=entry.last_success_at,
@@ -210,7 +223,9 @@ class Background:
 
 @dataclass(kw_only=True)
 class _Entry:
-    """One task, and how its runs went. Changed by the thread of a run, and otherwise under the background's lock."""
+    """One task, and how its runs went. Changed by the thread of a run, and otherwise under the
+    background's lock.
+    """
 
     task: Task
     context: TaskContext | None = None  # of the run that is under way

@@ -1,8 +1,10 @@
-"""Child processes, which this module alone starts; the identity of this process, and whether another one has ended.
+"""Child processes, which this module alone starts; the identity of this process, and whether
+another one has ended.
 
-A child runs with low priority where that is said, has the pipes that are asked for, and is ended by whoever started it.
-An identity is from Linux's `/proc`: boot id, namespace of process ids, and process id. On other platforms, for those of
-other machines or containers, and where the id was given to another process, nothing is certain.
+A child runs with low priority where that is said, has the pipes that are asked for, and is ended by
+whoever started it. An identity is from Linux's `/proc`: boot id, namespace of process ids, and
+process id. On other platforms, for those of other machines or containers, and where the id was
+given to another process, nothing is certain.
 """
 
 import os
@@ -31,7 +33,9 @@ _CHILDREN: "WeakSet[ChildProcess]" = WeakSet()
 
 
 def python_module(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module with this Python; nothing is imported from the current folder."""
+    """Return the command that runs a module with this Python; nothing is imported from the current
+    folder.
+    """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
@@ -53,9 +57,9 @@ class ChildProcess:
     ) -> None:
         """Start it; OSError where that fails.
 
-        `reads` and `writes` ask for pipes to its input and from its output; without, these are empty and thrown away,
-        unless it `shows_output` where this process shows its own. Its errors are `DISCARDED`, `PIPED`, `SHOWN` where
-        this process shows its own, or written to a file.
+        `reads` and `writes` ask for pipes to its input and from its output; without, these are
+        empty and thrown away, unless it `shows_output` where this process shows its own. Its errors
+        are `DISCARDED`, `PIPED`, `SHOWN` where this process shows its own, or written to a file.
         `niceness`: 19 is the lowest priority.
         """
         self.name = name
@@ -68,7 +72,8 @@ class ChildProcess:
             cwd=folder,
         )
         if niceness:
-            with suppress(OSError, AttributeError):  # it has ended, or this system has no priorities
+            # it has ended, or this system has no priorities
+            with suppress(OSError, AttributeError):
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
         _CHILDREN.add(self)
 
@@ -106,11 +111,17 @@ class ChildProcess:
         return self._process.poll()
 
     def finish(
-        self, *, longest_s: float, given: bytes | None = None, checkpoint: Callable[[], None] = lambda: None
+        self,
+        *,
+        longest_s: float,
+        given: bytes | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> tuple[bytes, bytes]:
-        """Return what it wrote to its pipes until it ended; UnavailableError where that takes too long.
+        """Return what it wrote to its pipes until it ended; UnavailableError where that takes too
+        long.
 
-        The checkpoint is called a few times a second; after an error of it, or too long a time, the process is ended.
+        The checkpoint is called a few times a second; after an error of it, or too long a time, the
+        process is ended.
         """
         until = time.monotonic() + longest_s
         try:
@@ -121,7 +132,8 @@ class ChildProcess:
                     raise UnavailableError(f"{self.name} did not end within {longest_s:,.0f} s")
                 with suppress(subprocess.TimeoutExpired):
                     sent, given = given, None
-                    # A second call would not write the rest of the input, so the first has all of the time.
+                    # A second call would not write the rest of the input, so the first has all of
+                    # the time.
                     look_s = left_s if sent else min(LOOK_S, left_s)
                     output, errors = self._process.communicate(sent, timeout=look_s)
                     return output or b"", errors or b""
@@ -164,11 +176,17 @@ class LibraryCommand(ChildProcess):
             niceness=BESIDE_CALLS,
         )
 
-    def read_report(self, *, longest_s: float, checkpoint: Callable[[], None] = lambda: None) -> Any:
-        """Return its report when it has ended; UnavailableError with its last words where it failed."""
+    def read_report(
+        self, *, longest_s: float, checkpoint: Callable[[], None] = lambda: None
+    ) -> Any:
+        """Return its report when it has ended; UnavailableError with its last words where it
+        failed.
+        """
         output, errors = self.finish(longest_s=longest_s, checkpoint=checkpoint)
         if self.exit_code:
-            said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {self.exit_code}"]
+            said = errors.decode(errors="replace").strip().splitlines() or [
+                f"exit code {self.exit_code}"
+            ]
             raise UnavailableError(said[-1].removeprefix("stackroom: "))
         return orjson.loads(output)
 

@@ -1,4 +1,6 @@
-"""The tasks of each server of a library, in a file that its server writes now and then, for other processes to list."""
+"""The tasks of each server of a library, in a file that its server writes now and then, for other
+processes to list.
+"""
 
 import os
 import time
@@ -10,7 +12,11 @@ import orjson
 from pydantic import TypeAdapter
 
 from stackroom.background.background import Background
-from stackroom.background.processes import identity_of_this_process, is_certainly_gone, place_of_this_process
+from stackroom.background.processes import (
+    identity_of_this_process,
+    is_certainly_gone,
+    place_of_this_process,
+)
 from stackroom.background.task import Task, TaskContext, TaskStatus
 
 FOLDER = "background"
@@ -33,7 +39,9 @@ def status_task(background: Background, home: Path) -> Task:
     place, process = place_of_this_process(), identity_of_this_process()
 
     def write(_context: TaskContext) -> str:
-        content = orjson.dumps(ServerTasks(place=place, process=process, tasks=background.list_tasks()))
+        content = orjson.dumps(
+            ServerTasks(place=place, process=process, tasks=background.list_tasks())
+        )
         new = path.with_suffix(".new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +51,9 @@ def status_task(background: Background, home: Path) -> Task:
             return f"{path} cannot be written: {error.strerror}"
         return ""
 
-    description = "Writes what the tasks of this server do into the library, for stackroom doctor to list."
+    description = (
+        "Writes what the tasks of this server do into the library, for stackroom doctor to list."
+    )
     return Task(name="note what tasks do", description=description, run=write, period_s=PERIOD_S)
 
 

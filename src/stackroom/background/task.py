@@ -1,4 +1,6 @@
-"""The declaration of a background task, its context while it runs, its status, and a lease on it by a file lock."""
+"""The declaration of a background task, its context while it runs, its status, and a lease on it by
+a file lock.
+"""
 
 import threading
 import time
@@ -38,7 +40,9 @@ class FileLease:
 
     @contextmanager
     def held(self, *, wait_s: float, busy: str, failed: str) -> Iterator[None]:
-        """Hold it for a block; `busy` and `failed` tell that another process has it, or that the disk fails."""
+        """Hold it for a block; `busy` and `failed` tell that another process has it, or that the
+        disk fails.
+        """
         with _telling(failed):
             if not self._is_acquired(wait_s=wait_s):
                 raise BusyError(busy)
@@ -82,7 +86,9 @@ class TaskContext:
         self._stopping.set()
 
     def check_stopped(self) -> None:
-        """Raise `TaskStopped` where the run is to end; call it wherever the work can be interrupted."""
+        """Raise `TaskStopped` where the run is to end; call it wherever the work can be
+        interrupted.
+        """
         if self._stopping.is_set():
             raise TaskStopped
 
@@ -92,7 +98,9 @@ class TaskContext:
             raise TaskStopped
 
     def rest(self, share: float) -> None:
-        """Wait so long that the work since the last rest took this share of one core; also a checkpoint."""
+        """Wait so long that the work since the last rest took this share of one core; also a
+        checkpoint.
+        """
         worked_s = time.thread_time() - self._worked_since
         self.wait(min(worked_s * (1 / share - 1), LONGEST_REST_S))
         self._worked_since = time.thread_time()
@@ -104,14 +112,20 @@ class Task:
 
     name: str
     description: str  # what it does, in one sentence
-    run: Callable[[TaskContext], str | None]  # does the work, and may return a sentence about it; fails by raising
-    period_s: float | None = None  # the pause between two runs; None: after the first run it waits to be woken
-    first_s: float | None = 0.0  # how long after the start the first run begins; None: when it is woken
+    # does the work, and may return a sentence about it; fails by raising
+    run: Callable[[TaskContext], str | None]
+    # the pause between two runs; None: after the first run it waits to be woken
+    period_s: float | None = None
+    # how long after the start the first run begins; None: when it is woken
+    first_s: float | None = 0.0
     jitter: float = 0.1
-    """By which share of itself a pause may be longer, so that many servers do not work at the same moment."""
+    """By which share of itself a pause may be longer, so that many servers do not work at the same
+    moment.
+    """
     retry_s: float = 5.0  # the pause after the first failure; it doubles with each further one
     longest_retry_s: float = 300.0
-    lease: FileLease | None = None  # held during a run; while another process has it, the task does not run here
+    # held during a run; while another process has it, the task does not run here
+    lease: FileLease | None = None
 
 
 class TaskState(StrEnum):
@@ -146,5 +160,9 @@ class TaskStatus:
         if self.last_error:
             last = f", last {self.last_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_at else ""
             return f"{self.state}, {self.failures} times so far{last}: {self.last_error}"
-        last = f"; last done {self.last_success_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_success_at else ""
+        last = (
+            f"; last done {self.last_success_at:%Y-%m-%d %H:%M:%S} UTC"
+            if self.last_success_at
+            else ""
+        )
         return f"{self.state}{last}{f': {self.note}' if self.note else ''}"

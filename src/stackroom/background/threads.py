@@ -1,4 +1,5 @@
-"""Threads, timers and pools of threads: the only module that starts one; and a check that may hang, in a thread.
+"""Threads, timers and pools of threads: the only module that starts one; and a check that may hang,
+in a thread.
 
 All are daemons or end with their pool: none keeps the process from ending.
 """
@@ -40,20 +41,26 @@ def new_pool(name: str, size: int) -> ThreadPoolExecutor:
 
 
 def lower_priority() -> None:
-    """Run this thread where other work leaves a core idle; only on Linux, where a thread has a priority of its own."""
+    """Run this thread where other work leaves a core idle; only on Linux, where a thread has a
+    priority of its own.
+    """
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, 0, min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19))
 
 
 @contextmanager
 def hearing_ctrl_c(say: Callable[[], None]) -> Iterator[None]:
-    """Call a function at once on Ctrl-C: Python heeds it after the call that runs, as of a model for some texts."""
+    """Call a function at once on Ctrl-C: Python heeds it after the call that runs, as of a model
+    for some texts.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     heard, noted = socket.socketpair()
     noted.setblocking(False)
-    listener = start_thread("Ctrl-C", lambda: say() if heard.recv(1) == bytes([signal.SIGINT]) else None)
+    listener = start_thread(
+        "Ctrl-C", lambda: say() if heard.recv(1) == bytes([signal.SIGINT]) else None
+    )
     before = signal.set_wakeup_fd(noted.fileno())
     try:
         yield
@@ -72,7 +79,9 @@ def list_threads() -> list[str]:
 class BoundedCheck:
     """Runs a check that returns a problem, or None where all is well."""
 
-    def __init__(self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = 1) -> None:
+    def __init__(
+        self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = 1
+    ) -> None:
         self._check = check
         self._name = name
         self._fresh_s = fresh_s
@@ -86,13 +95,18 @@ class BoundedCheck:
     def find_problem(self) -> str | None:
         """Return the problem that the last check found; run another where that is some time ago."""
         with self._guard:
-            is_fresh = self._ended_at is not None and time.monotonic() - self._ended_at < self._fresh_s
+            is_fresh = (
+                self._ended_at is not None and time.monotonic() - self._ended_at < self._fresh_s
+            )
             running = self._running if is_fresh else self._begin()
         if is_fresh or running is None:
             return self._problem
         running.join(self._wait_s)
         if running.is_alive():
-            return f"the {self._name} has not answered for {max(1, round(time.monotonic() - self._began_at))} s"
+            return (
+                f"the {self._name} has not answered for"
+                f" {max(1, round(time.monotonic() - self._began_at))} s"
+            )
         return self._problem
 
     def forget(self) -> None:

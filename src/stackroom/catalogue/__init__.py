@@ -1,1 +1,3 @@
-"""Catalogue specs: a declaration, read from `catalogue.toml`, compiled to a frozen `CatalogueSpec`."""
+"""Catalogue specs: a declaration, read from `catalogue.toml`, compiled to a frozen
+`CatalogueSpec`.
+"""

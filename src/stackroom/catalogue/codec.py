@@ -1,4 +1,6 @@
-"""Records as JSON, for shelves and packs: `encode_record` and back; and the digest of the text that is embedded."""
+"""Records as JSON, for shelves and packs: `encode_record` and back; and the digest of the text that
+is embedded.
+"""
 
 import hashlib
 from functools import partial
@@ -16,7 +18,9 @@ def encode_record(record: Record) -> bytes:
     """Return the record as JSON; the same record always gives the same bytes."""
     document: dict[str, Any] = {"fields": dict(record.fields)}
     if None in record.fields.values():
-        document["fields"] = {name: value for name, value in record.fields.items() if value is not None}
+        document["fields"] = {
+            name: value for name, value in record.fields.items() if value is not None
+        }
     if record.kind != DEFAULT_KIND:
         document["kind"] = record.kind
     if record.audiences:
@@ -29,11 +33,15 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        message = f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}; run: stackroom doctor"
+        message = (
+            f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}; run: stackroom"
+            " doctor"
+        )
         raise StorageError(message) from error
     fields = document["fields"]
     for name, value in fields.items():
-        if isinstance(value, list):  # most are not, and every record that is fetched comes through here
+        # most are not, and every record that is fetched comes through here
+        if isinstance(value, list):
             fields[name] = _typed(value, spec.fields.get(name))
     return Record(
         id=record_id,
@@ -50,16 +58,25 @@ def _typed(value: list[Any], field: FieldSpec | None) -> Value:
 
 
 _new_tag = partial(tuple.__new__, Tag)
-"""Makes a tag of a pair, in half the time of a call of its class: every record that is fetched has some."""
+"""Makes a tag of a pair, in half the time of a call of its class: every record that is fetched has
+some.
+"""
 _pair_of = itemgetter("category", "value")
 
 
 def _tags(items: list[Any]) -> tuple[Tag, ...]:
-    """Return the tags; a plain text, stored before the spec made the field `tag[]`, has no category."""
+    """Return the tags; a plain text, stored before the spec made the field `tag[]`, has no
+    category.
+    """
     try:
         return tuple(map(_new_tag, map(_pair_of, items)))
     except TypeError:
-        return tuple([_new_tag(_pair_of(item)) if isinstance(item, dict) else Tag("", str(item)) for item in items])
+        return tuple(
+            [
+                _new_tag(_pair_of(item)) if isinstance(item, dict) else Tag("", str(item))
+                for item in items
+            ]
+        )
 
 
 def _plain(value: Any) -> Any:

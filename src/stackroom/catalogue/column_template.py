@@ -13,14 +13,17 @@ CLOSING = re.compile(r"[)\]»”’]*")
 class ColumnPart:
     """A column in a template, and the text around it."""
 
-    joint: str  # the text between it and a column before it; omitted where no column before it has a value
+    # the text between it and a column before it; omitted where no column before it has a value
+    joint: str
     opening: str
     column: str
     closing: str
 
 
 def parse_column_template(template: str) -> tuple[ColumnPart, ...]:
-    """Split `"{title} ({year})"` into its columns, each with the text and brackets around it; empty if malformed."""
+    """Split `"{title} ({year})"` into its columns, each with the text and brackets around it; empty
+    if malformed.
+    """
     columns, texts = COLUMN.findall(template), COLUMN.split(template)[::2]
     if not columns or any("{" in text or "}" in text for text in texts):
         return ()
@@ -33,7 +36,9 @@ def parse_column_template(template: str) -> tuple[ColumnPart, ...]:
 
 
 def _cut(text: str) -> tuple[str, str, str]:
-    """Split the text between two columns into the closing of the first, the joint, and the opening of the second."""
+    """Split the text between two columns into the closing of the first, the joint, and the opening
+    of the second.
+    """
     closing = CLOSING.match(text)
     rest = text[closing.end() :] if closing else text
     opening = OPENING.search(rest)
@@ -42,7 +47,9 @@ def _cut(text: str) -> tuple[str, str, str]:
 
 
 def compose(parts: Iterable[ColumnPart], text_at: Callable[[str], str]) -> str:
-    """Return the text composed of columns; a column whose text is empty is omitted with the text around it."""
+    """Return the text composed of columns; a column whose text is empty is omitted with the text
+    around it.
+    """
     text = ""
     for part in parts:
         if words := text_at(part.column):

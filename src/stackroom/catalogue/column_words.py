@@ -1,4 +1,6 @@
-"""The words of column names by their topics (`column_words.toml`), and labels of fields and values for people."""
+"""The words of column names by their topics (`column_words.toml`), and labels of fields and values
+for people.
+"""
 
 import re
 from collections.abc import Iterable
@@ -40,20 +42,39 @@ def _topics() -> dict[str, str]:
     return load_packaged("stackroom.catalogue", "column_words.toml")
 
 
-YEARS = re.compile(r"(publish(ed)?|publication|release(d)?) year|year (of )?(publish(ed)?|publication|release(d)?)")
+YEARS = re.compile(
+    r"(publish(ed)?|publication|release(d)?) year|year (of )?(publish(ed)?|publication|release(d)?)"
+)
 TIME_UNITS = {"s": 1, "min": 60}
-SHOUTED = re.compile(r"[A-Z][A-Z0-9]*[AEIOUY][A-Z0-9]*")  # a word in capitals that can be said: `MOVIE` and not `USSR`
-UNSAID = frozenset({"unknown", "undefined", "unspecified", "none", "null", "n/a", "na", "not specified", "not known"})
+# a word in capitals that can be said: `MOVIE` and not `USSR`
+SHOUTED = re.compile(r"[A-Z][A-Z0-9]*[AEIOUY][A-Z0-9]*")
+UNSAID = frozenset(
+    {
+        "unknown",
+        "undefined",
+        "unspecified",
+        "none",
+        "null",
+        "n/a",
+        "na",
+        "not specified",
+        "not known",
+    }
+)
 """Values of an enumeration that say nothing."""
 
 
 def plain_label(name: str) -> str:
-    """Return the words of a field's name: `Release date` for `release_date`, `Weight class` for `WeightClass`."""
+    """Return the words of a field's name: `Release date` for `release_date`, `Weight class` for
+    `WeightClass`.
+    """
     return _begun(" ".join(map(_word, CAMEL_JOINT.sub(" ", name).replace("_", " ").split())))
 
 
 def label_of(name: str) -> str:
-    """Return a field's name as people write it: `Authors` for `author_names`, `Height (cm)` for `height_cm`."""
+    """Return a field's name as people write it: `Authors` for `author_names`, `Height (cm)` for
+    `height_cm`.
+    """
     label = plain_label(name)
     *before, last = words = label.lower().split() or [""]
     if YEARS.fullmatch(" ".join(words)):
@@ -69,7 +90,9 @@ def label_of(name: str) -> str:
 
 
 def time_unit_of(name: str) -> str:
-    """Return the unit of time that a field's name ends with; empty if it ends with none that is sure."""
+    """Return the unit of time that a field's name ends with; empty if it ends with none that is
+    sure.
+    """
     *before, last = plain_label(name).lower().split() or [""]
     unit = canonical_unit(last)
     is_sure = last != "min" or is_about(before[-1:], "label_lengths")
@@ -88,7 +111,9 @@ def value_in_words(value: str) -> str:
     """Return a value of an enumeration: `Not yet aired` for `NOT_YET_AIRED`; `TV` stays."""
     words = value.replace("_", " ").split() if "_" in value else [value]
     is_shouted = any(len(word) > 3 and SHOUTED.fullmatch(word) for word in words)
-    return _begun(" ".join(word.lower() for word in words)) if is_shouted else _begun(" ".join(words))
+    return (
+        _begun(" ".join(word.lower() for word in words)) if is_shouted else _begun(" ".join(words))
+    )
 
 
 def _word(word: str) -> str:

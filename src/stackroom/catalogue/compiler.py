@@ -1,4 +1,6 @@
-"""Compilation of a declaration to a `CatalogueSpec`: semantic checks, and defaults that depend on several keys."""
+"""Compilation of a declaration to a `CatalogueSpec`: semantic checks, and defaults that depend on
+several keys.
+"""
 
 import hashlib
 import re
@@ -8,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.catalogue.column_template import parse_column_template
-from stackroom.catalogue.declaration import Declaration, DeclaredField, DeclaredSearch, parse_declaration
+from stackroom.catalogue.declaration import (
+    Declaration,
+    DeclaredField,
+    DeclaredSearch,
+    parse_declaration,
+)
 from stackroom.catalogue.spec import (
     LIST_TYPES,
     NUMERIC_TYPES,
@@ -51,11 +58,15 @@ def load_spec(path: Path) -> LoadedSpec:
 
 
 def compile_text(text: str, *, origin: str) -> CatalogueSpec:
-    """Return the spec compiled from a declaration, or refuse with every problem found; `origin` names it in errors."""
+    """Return the spec compiled from a declaration, or refuse with every problem found; `origin`
+    names it in errors.
+    """
     declaration = parse_declaration(text, origin=origin)
     problems: list[str] = []
     kinds = tuple(declaration.kinds) or (DEFAULT_KIND,)
-    fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
+    fields = {
+        name: _field(name, declared, problems) for name, declared in declaration.fields.items()
+    }
     problems += _role_problems(fields.values())
     problems += _kind_problems(fields.values(), kinds, declaration)
     problems += _relation_problems(declaration, fields)
@@ -68,9 +79,13 @@ def compile_text(text: str, *, origin: str) -> CatalogueSpec:
         **{name: getattr(declaration, name) for name in AS_DECLARED},
         fields=fields,
         kinds=kinds,
-        kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
+        kinds_hidden_from_search=tuple(
+            name for name, kind in declaration.kinds.items() if not kind.found
+        ),
         kind_path=declaration.kind,
-        kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
+        kind_sources={
+            name: kind.sources for name, kind in declaration.kinds.items() if kind.sources
+        },
         relations=tuple(declaration.relations.values()),
         telling=tuple(dict.fromkeys(declaration.telling)),
         samples=tuple(dict.fromkeys(declaration.samples)),
@@ -140,10 +155,13 @@ def _digest(declaration: Declaration) -> str:
         fields[name] = declared.model_copy(update={"role": None}) if is_shown else declared
         left_out[name] = dict.fromkeys(NOT_INDEXED, True)
         if isinstance(declared.search, DeclaredSearch) and not declared.search.as_name:
-            left_out[name]["search"] = {"as_name"}  # a later key: left out unless set, so that old indexes stay valid
+            # a later key: left out unless set, so that old indexes stay valid
+            left_out[name]["search"] = {"as_name"}
     not_indexed: dict[str, Any] = {"fields": left_out, "kinds": {"__all__": {"found", "sources"}}}
     included = {"fields", "kinds", *({"known"} if declaration.known else ())}
-    indexed = declaration.model_copy(update={"fields": fields}).model_dump_json(include=included, exclude=not_indexed)
+    indexed = declaration.model_copy(update={"fields": fields}).model_dump_json(
+        include=included, exclude=not_indexed
+    )
     return hashlib.sha256(indexed.encode()).hexdigest()
 
 
@@ -174,17 +192,29 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
     named = "a field name starts with a lower-case letter and has letters, digits and '_' only"
     checks = (
         (not FIELD_NAME.fullmatch(field.name), named),
-        ((field.searched or field.as_name) and not is_term, f"a field of type {kind} cannot be searched as text"),
+        (
+            (field.searched or field.as_name) and not is_term,
+            f"a field of type {kind} cannot be searched as text",
+        ),
         (is_range and is_term, "only int, float and date fields can be filtered by range"),
-        (field.filter and not is_range and field.is_numeric, f"a field of type {kind} can be filtered by range only"),
+        (
+            field.filter and not is_range and field.is_numeric,
+            f"a field of type {kind} can be filtered by range only",
+        ),
         (field.filter and kind is FieldType.JSON, "a field of type json cannot be filtered"),
         (field.facet and not is_term, f"a field of type {kind} has no facets"),
         (field.split and kind not in LIST_TYPES, "'split' is for text[] and tag[]"),
         (kind is FieldType.ENUM and not field.values, "an enum lists its 'values'"),
-        (field.bounds and kind not in BOUNDED_TYPES, "'at_least' and 'at_most' are for int and float"),
+        (
+            field.bounds and kind not in BOUNDED_TYPES,
+            "'at_least' and 'at_most' are for int and float",
+        ),
         (is_crossed, f"'at_least' is more than 'at_most': {field.bounds}"),
         (field.names_file and kind is not FieldType.TEXT, "'names_file' is for text"),
-        (kind not in role_types, f"role '{field.role}' needs type {' or '.join(sorted(role_types))}, not {kind}"),
+        (
+            kind not in role_types,
+            f"role '{field.role}' needs type {' or '.join(sorted(role_types))}, not {kind}",
+        ),
     )
     yield from (f"'fields.{field.name}': {problem}" for is_wrong, problem in checks if is_wrong)
 
@@ -199,14 +229,20 @@ def _role_problems(fields: Collection[FieldSpec]) -> Iterable[str]:
             yield f"role '{role}' is on more than one field: {names}"
 
 
-def _kind_problems(fields: Collection[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
+def _kind_problems(
+    fields: Collection[FieldSpec], kinds: tuple[str, ...], declaration: Declaration
+) -> Iterable[str]:
     if declaration.kind and not declaration.kinds:
         yield "'kind': no kinds are declared; declare each as [kinds.NAME]"
     if declaration.kind and "kind" in declaration.fields:
         yield "'fields.kind': 'kind' is reserved for the record's kind; rename the field"
     named = [(f"fields.{field.name}.kinds", kind) for field in fields for kind in field.kinds]
     relations = declaration.relations.items()
-    named += [(f"relations.{name}", kind) for name, relation in relations for kind in (relation.kind, relation.to)]
+    named += [
+        (f"relations.{name}", kind)
+        for name, relation in relations
+        for kind in (relation.kind, relation.to)
+    ]
     for place, kind in named:
         if kind not in kinds:
             yield f"'{place}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
@@ -215,23 +251,43 @@ def _kind_problems(fields: Collection[FieldSpec], kinds: tuple[str, ...], declar
 def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
     """Yield relations whose integrity edits could not preserve."""
     for name, relation in declaration.relations.items():
-        place, naming, copying = f"'relations.{name}", fields.get(relation.field), fields.get(relation.copies)
+        place, naming, copying = (
+            f"'relations.{name}",
+            fields.get(relation.field),
+            fields.get(relation.copies),
+        )
         if naming is not None and naming.type not in TEXT_TYPES:
             yield f"{place}.field': ids are text or text[], not {naming.type}"
         if naming is not None and declaration.editable and naming.filter is None:
-            yield f"{place}.field': '{naming.name}' needs a filter, by which edits find the records that name another"
-        if copying is not None and (copying.type not in TEXT_TYPES or copying.role is FieldRole.TITLE):
-            yield f"{place}.copies': titles are copied to a field of type text or text[] that is not itself the title"
+            yield (
+                f"{place}.field': '{naming.name}' needs a filter, by which edits find the records"
+                " that name another"
+            )
+        if copying is not None and (
+            copying.type not in TEXT_TYPES or copying.role is FieldRole.TITLE
+        ):
+            yield (
+                f"{place}.copies': titles are copied to a field of type text or text[] that is not"
+                " itself the title"
+            )
         if relation.order in fields and fields[relation.order].type is not FieldType.INT:
             yield f"{place}.order': places are of type int, not {fields[relation.order].type}"
 
 
 def _reading_problems(declaration: Declaration) -> Iterable[str]:
-    """Yield what is wrong with the text to embed, the id, and the keys that say how cells are read."""
+    """Yield what is wrong with the text to embed, the id, and the keys that say how cells are
+    read.
+    """
     if declaration.embed and not declaration.embed.parts:
-        yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched brace"
+        yield (
+            "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched"
+            " brace"
+        )
     if declaration.group and declaration.id not in ("", declaration.group):
-        yield f"'group': the value of '{declaration.group}' is the record's id; remove 'id', or name the same column"
+        yield (
+            f"'group': the value of '{declaration.group}' is the record's id; remove 'id', or name"
+            " the same column"
+        )
     for name, field in declaration.fields.items():
         yield from (f"'fields.{name}': {problem}" for problem in _cell_problems(field))
 
@@ -240,7 +296,9 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
     for key, types in READ_TYPES.items():
         if getattr(field, key) and field.type not in types:
             yield f"'{key}' is for {' and '.join(types)}, not {field.type}"
-    if field.unit and (field.unit != field.unit.strip() or any(char.isdigit() for char in field.unit)):
+    if field.unit and (
+        field.unit != field.unit.strip() or any(char.isdigit() for char in field.unit)
+    ):
         yield f"'unit' is {field.unit!r}; expected the unit alone, as in \"min\""
     if field.marked and (field.type is not FieldType.TAGS or field.path or field.template):
         yield "'marked' is for tag[] without 'path' and 'template'"
@@ -249,7 +307,10 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
     if not field.template:
         return
     if not parse_column_template(field.template):
-        yield "'template' names no column, as in \"{departure} – {arrival}\", or has an unmatched brace"
+        yield (
+            "'template' names no column, as in \"{departure} – {arrival}\", or has an unmatched"
+            " brace"
+        )
     if field.type not in COMPOSED_TYPES:
         yield f"'template' is for text, url, text[] and tag[], not {field.type}"
     if field.path:
@@ -257,16 +318,28 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
 
 
 def _reference_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
-    """Yield names of fields and values that there are not, and fields that lack the column that their use needs."""
+    """Yield names of fields and values that there are not, and fields that lack the column that
+    their use needs.
+    """
     for place, name in _field_references(declaration):
         if name not in fields:
             yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
     yield from _choice_problems("preferences.choices", declaration.preferences.choices, fields)
     yield from _choice_problems("preferences.seasons", declaration.preferences.seasons, fields)
-    enums = {name: words for name, words in declaration.values.items() if name in fields and fields[name].values}
+    enums = {
+        name: words
+        for name, words in declaration.values.items()
+        if name in fields and fields[name].values
+    }
     yield from _choice_problems("values", enums, fields)
-    for place, name in _recommend_references(declaration.recommend) if declaration.recommend else ():
-        if name in fields and not place.startswith("recommend.related") and not fields[name].needs_column:
+    for place, name in (
+        _recommend_references(declaration.recommend) if declaration.recommend else ()
+    ):
+        if (
+            name in fields
+            and not place.startswith("recommend.related")
+            and not fields[name].needs_column
+        ):
             yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
     for place in ("values", "adult"):
         for name in getattr(declaration, place):
@@ -286,7 +359,9 @@ def _choice_problems(
 
 
 def _other_words(declaration: Declaration) -> dict[str, Mapping[str, tuple[str, ...]]]:
-    """Return the other words for the values of each field: `[values]`, and those of `[preferences]`."""
+    """Return the other words for the values of each field: `[values]`, and those of
+    `[preferences]`.
+    """
     words: dict[str, dict[str, tuple[str, ...]]] = {}
     for name, values in (*declaration.values.items(), *declaration.preferences.choices.items()):
         merged = words.setdefault(name, {})
@@ -306,21 +381,33 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     yield from ((f"known.{name}", name) for name in declaration.known)
     yield from (("telling", name) for name in declaration.telling)
     yield from (("search.named", name) for name in declaration.search.named)
-    yield from ((place, name) for place in ("values", "adult") for name in getattr(declaration, place))
+    yield from (
+        (place, name) for place in ("values", "adult") for name in getattr(declaration, place)
+    )
     for key in ("units", "multiples", "choices", "seasons", "lengths"):
         yield from ((f"preferences.{key}", name) for name in getattr(preferences, key))
     if preferences.length:
         yield "preferences.length.field", preferences.length.field
     if total := preferences.total:
-        yield from (("preferences.total.count", total.count), ("preferences.total.each", total.each))
+        yield from (
+            ("preferences.total.count", total.count),
+            ("preferences.total.each", total.each),
+        )
     if declaration.recommend:
         yield from _recommend_references(declaration.recommend)
 
 
 def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]:
     for signal in ("taxonomy", "format"):
-        yield from ((f"recommend.{signal}.fields", name) for name in getattr(recommend, signal).fields)
-    for signal, key in (("temporal", "field"), ("popularity", "field"), ("related", "field"), ("related", "pages")):
+        yield from (
+            (f"recommend.{signal}.fields", name) for name in getattr(recommend, signal).fields
+        )
+    for signal, key in (
+        ("temporal", "field"),
+        ("popularity", "field"),
+        ("related", "field"),
+        ("related", "pages"),
+    ):
         if name := getattr(getattr(recommend, signal), key):
             yield f"recommend.{signal}.{key}", name
 

@@ -1,4 +1,6 @@
-"""The form of `catalogue.toml`: pydantic models that refuse unknown keys; `compiler` validates the meaning."""
+"""The form of `catalogue.toml`: pydantic models that refuse unknown keys; `compiler` validates the
+meaning.
+"""
 
 from typing import Any, get_origin
 
@@ -21,7 +23,9 @@ class DeclaredSearch(specs.Declared):
     fuzzy: bool = False
     """Whether similar spellings match."""
     as_name: bool = False
-    """Whether it is matched as a name only: its words are no part of the text that descriptions are searched in."""
+    """Whether it is matched as a name only: its words are no part of the text that descriptions are
+    searched in.
+    """
 
 
 class DeclaredField(specs.Declared):
@@ -40,25 +44,35 @@ class DeclaredField(specs.Declared):
     required: bool = False
     """Whether a record without it is rejected."""
     path: str = ""
-    """The path of the value in a row, as in `stats.power`, `authors[].name`, `currencies.*.name` (of every key) or
-    `firstname surname` (both, joined by a space); empty: the field's name."""
+    """The path of the value in a row, as in `stats.power`, `authors[].name`, `currencies.*.name`
+    (of every key) or `firstname surname` (both, joined by a space); empty: the field's name.
+    """
     split: str = ""
     """The separator of the values of a list that a row has as one text, as in `"; "`."""
     template: str = ""
-    """A text composed of columns, in place of `path`, as in `"{departure} – {arrival}, {month}"`; a column without a
-    value is omitted with the text before it."""
+    """A text composed of columns, in place of `path`, as in `"{departure} – {arrival}, {month}"`; a
+    column without a value is omitted with the text before it.
+    """
     marked: dict[str, str] = Field(default_factory=dict)
-    """Columns that say yes or no → the tag of a record that has yes there, in place of `path`, as in
-    `{ is_vegan = "vegan" }`."""
+    """Columns that say yes or no → the tag of a record that has yes there, in place of `path`, as
+    in `{ is_vegan = "vegan" }`.
+    """
     take: specs.Take | None = None
-    """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first year in a text."""
+    """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first
+    year in a text.
+    """
     unit: str = ""
-    """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
+    """The unit of a number, as in `"min"`: removed where cells have it, and shown after the
+    number.
+    """
     decimal_comma: bool = False
-    """Whether numbers have a comma before decimals and dots between thousands: `2.644` is 2644, `0,125` is 0.125."""
+    """Whether numbers have a comma before decimals and dots between thousands: `2.644` is 2644,
+    `0,125` is 0.125.
+    """
     brackets: bool = False
-    """Whether the values of a text are ranges of numbers, as in `18–24`, `under 18` or `$150,000+`: kept as they are
-    written, sorted and filtered by their bounds, and never averaged."""
+    """Whether the values of a text are ranges of numbers, as in `18–24`, `under 18` or `$150,000+`:
+    kept as they are written, sorted and filtered by their bounds, and never averaged.
+    """
     date_order: specs.DateOrder | None = None
     """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
     values: tuple[str, ...] = ()
@@ -83,9 +97,13 @@ class DeclaredKind(specs.Declared):
     title: str = ""
     """The name of the kind for people."""
     found: bool = True
-    """Whether a search without a filter by kind finds it; false for records that only group others."""
+    """Whether a search without a filter by kind finds it; false for records that only group
+    others.
+    """
     sources: tuple[str, ...] = ()
-    """Names or patterns of files whose rows are all of this kind, as in `designers.csv` or `designers-*.jsonl`."""
+    """Names or patterns of files whose rows are all of this kind, as in `designers.csv` or
+    `designers-*.jsonl`.
+    """
 
 
 class Declaration(specs.Declared):
@@ -98,22 +116,31 @@ class Declaration(specs.Declared):
     summary: str = Field(min_length=1)
     """A sentence on its contents."""
     id: str = ""
-    """The path of the record's id in a row; or a template of columns, as in `"{film} ({year})"`, where a row whose
-    columns say the same as another's has a digest of its values after them."""
+    """The path of the record's id in a row; or a template of columns, as in `"{film} ({year})"`,
+    where a row whose columns say the same as another's has a digest of its values after them.
+    """
     telling: tuple[str, ...] = Field(default=(), max_length=8)
-    """The fields that answers show of each record, in this order; empty: those that seem to tell most."""
+    """The fields that answers show of each record, in this order; empty: those that seem to tell
+    most.
+    """
     samples: tuple[str, ...] = Field(default=(), max_length=8)
-    """Queries to begin with, which the page offers; empty: what many records are tagged with, and names."""
+    """Queries to begin with, which the page offers; empty: what many records are tagged with, and
+    names.
+    """
     group: str = ""
-    """The path of the value by which rows are one record, with that value as its id: fields of type `text[]` and
-    `tag[]` collect the values of all its rows, other fields have the first value."""
+    """The path of the value by which rows are one record, with that value as its id: fields of type
+    `text[]` and `tag[]` collect the values of all its rows, other fields have the first value.
+    """
     kind: str = ""
-    """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another value is rejected."""
+    """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another
+    value is rejected.
+    """
     editable: bool = False
     """Whether records may be edited by hand."""
     fetch_pictures: bool = False
-    """Whether a build fetches the pictures at web addresses that a field with the role `picture` has, to keep small
-    copies of them; the page never asks other servers for them."""
+    """Whether a build fetches the pictures at web addresses that a field with the role `picture`
+    has, to keep small copies of them; the page never asks other servers for them.
+    """
     fields: dict[str, DeclaredField]
     """The fields of a record; one has the role `title`."""
     kinds: dict[str, DeclaredKind] = Field(default={})
@@ -129,11 +156,17 @@ class Declaration(specs.Declared):
     preferences: specs.PreferencesSpec = specs.PreferencesSpec()
     """The domain's words in sentences of preferences."""
     known: dict[str, specs.KnownSpec] = Field(default={})
-    """The fields that show how much is known of a record: a prior in rankings, and in ties between names."""
+    """The fields that show how much is known of a record: a prior in rankings, and in ties between
+    names.
+    """
     values: dict[str, dict[str, tuple[str, ...]]] = Field(default={})
-    """Field → its values → other words for each, by which filters, preferences and searches may name them."""
+    """Field → its values → other words for each, by which filters, preferences and searches may
+    name them.
+    """
     adult: dict[str, tuple[str, ...]] = Field(default={})
-    """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
+    """Field → the values that mark a record as for adults only; a search finds such records where
+    it asks for them.
+    """
     synonyms: dict[str, tuple[str, ...]] = Field(default={})
     """Word or phrase → synonyms that are searched with it, in both directions."""
 
@@ -145,11 +178,17 @@ def parse_declaration(text: str, *, origin: str) -> Declaration:
     except TomlError as error:
         raise SpecError(f"{origin}: not valid TOML: {error}") from error
     except ValidationError as error:
-        raise SpecError(f"{origin}: {'; '.join(_problem(details) for details in error.errors())}") from error
+        raise SpecError(
+            f"{origin}: {'; '.join(_problem(details) for details in error.errors())}"
+        ) from error
 
 
 def _problem(details: Any) -> str:
-    path = [str(step) for depth, step in enumerate(details["loc"]) if depth < 3 or step not in UNION_ARMS]
+    path = [
+        str(step)
+        for depth, step in enumerate(details["loc"])
+        if depth < 3 or step not in UNION_ARMS
+    ]
     place = ".".join(path)
     if details["type"] != "extra_forbidden":
         return f"'{place}': {plain_words(details)}{shown_value(details['input'])}"

@@ -1,4 +1,6 @@
-"""Profiles of a table's columns: the forms of their cells, how many are filled and differ, and which row has which."""
+"""Profiles of a table's columns: the forms of their cells, how many are filled and differ, and
+which row has which.
+"""
 
 import hashlib
 import math
@@ -35,12 +37,16 @@ CODE = re.compile(r"0\d+")
 YEAR = re.compile(r"[12]\d{3}(\.0)?")
 DECIMALS = re.compile(r"[.,]\d\d\D*$")
 DATE_LIKE = re.compile(r"[\w .,:/+'’~-]{4,40}")
-STRUCTURE = ("[", "{", "array(")  # the beginnings of lists and objects, as JSON, Python and numpy write them
+# the beginnings of lists and objects, as JSON, Python and numpy write them
+STRUCTURE = ("[", "{", "array(")
 WRITTEN_STRUCTURE = re.compile(r"(array\(|\[|\{)\s*(array\(|\[|\{)?\s*['\"]")
 PREFIXED = re.compile(r"([A-Z][A-Za-z]{1,2}\.?)\s(\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?)")
-"""A number after a short word, as prices in a currency have it: `SR 1,385`; a text, unless the column has prices."""
+"""A number after a short word, as prices in a currency have it: `SR 1,385`; a text, unless the
+column has prices.
+"""
 DATES_LOOKED_FOR = 300
-LONGEST_READ = 20_000  # the longest written structure that is read; of a longer one, the beginning tells the form
+# the longest written structure that is read; of a longer one, the beginning tells the form
+LONGEST_READ = 20_000
 
 
 class Form(StrEnum):
@@ -51,7 +57,8 @@ class Form(StrEnum):
     YEAR = "year"
     NUMBER = "number"
     QUANTITY = "number with a unit"
-    BRACKET = "range of numbers"  # a text that stands for several numbers, as `18–24`, `under 18` or `150+`
+    # a text that stands for several numbers, as `18–24`, `under 18` or `150+`
+    BRACKET = "range of numbers"
     CODE = "code"  # digits that start with 0, which a number would lose
     DATE = "date"
     URL = "link"
@@ -62,7 +69,9 @@ class Form(StrEnum):
 
 
 class Cell(NamedTuple):
-    """The form of a cell, with its number and unit, or the order of day and month of a date such as `3/4/2019`."""
+    """The form of a cell, with its number and unit, or the order of day and month of a date such as
+    `3/4/2019`.
+    """
 
     form: Form
     number: float | None = None
@@ -71,7 +80,9 @@ class Cell(NamedTuple):
 
 
 def as_named(cell: Cell, *, is_money: bool) -> Cell:
-    """Return a cell of a column of money, where a number after a word is an amount, or of another: `IS 695` is text."""
+    """Return a cell of a column of money, where a number after a word is an amount, or of another:
+    `IS 695` is text.
+    """
     if cell.form is not Form.TEXT or not cell.unit:
         return cell
     return cell._replace(form=Form.QUANTITY) if is_money else TEXT_CELL
@@ -90,20 +101,27 @@ def read_cell(raw: Any) -> Cell:
 
 
 def read_text_cells(texts: Sequence[str]) -> list[Cell]:
-    """Return the cells of a column of text, as `read_text_cell` does of each; quicker where all are plain numbers."""
+    """Return the cells of a column of text, as `read_text_cell` does of each; quicker where all are
+    plain numbers.
+    """
     lines = "\n".join(texts)
     if not PLAIN_NUMBER_LINES.fullmatch(lines) or lines.count("\n") != len(texts) - 1:
-        some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]  # a few dates beyond these make no column of dates
+        # a few dates beyond these make no column of dates
+        some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]
         has_dates = any(read_text_cell(text).form is Form.DATE for text in some)
         return [
-            DATE_CELL if has_dates and ISO_DAY.fullmatch(text) else read_text_cell(text, has_dates=has_dates)
+            DATE_CELL
+            if has_dates and ISO_DAY.fullmatch(text)
+            else read_text_cell(text, has_dates=has_dates)
             for text in texts
         ]
     return [_read_plain_number(text) for text in texts]
 
 
 def read_text_cell(text: str, *, has_dates: bool = True) -> Cell:
-    """Return the form of a cell of text that is not empty and has no space around it, with its number."""
+    """Return the form of a cell of text that is not empty and has no space around it, with its
+    number.
+    """
     if PLAIN_NUMBER.fullmatch(text):
         return _read_plain_number(text)
     if text.startswith(STRUCTURE):
@@ -121,7 +139,8 @@ def _read_plain_number(text: str) -> Cell:
     number = float(text)
     if text[0] in "12" and YEAR.fullmatch(text):
         return Cell(Form.YEAR, number)
-    is_whole = number == int(number) and (len(text) < 4 or text[-3] != ".")  # $25.00 is no whole number
+    # $25.00 is no whole number
+    is_whole = number == int(number) and (len(text) < 4 or text[-3] != ".")
     return Cell(Form.WHOLE if is_whole else Form.NUMBER, number)
 
 
@@ -133,7 +152,11 @@ def _read_figures(text: str, *, has_dates: bool) -> Cell:
     is_bracket = quantity is not None and quantity.is_bracket
     if quantity is not None and not is_bracket and (not quantity.unit or quantity.is_money):
         is_year = YEAR.fullmatch(text)
-        form = Form.YEAR if is_year else _form_of_number(quantity.number, is_exact=bool(DECIMALS.search(text)))
+        form = (
+            Form.YEAR
+            if is_year
+            else _form_of_number(quantity.number, is_exact=bool(DECIMALS.search(text)))
+        )
         return Cell(form, quantity.number, quantity.unit)
     if has_dates and DATE_LIKE.fullmatch(text) and DATE_MARK.search(text):
         order = date_order_of(text) or ""
@@ -141,8 +164,14 @@ def _read_figures(text: str, *, has_dates: bool) -> Cell:
             return Cell(Form.DATE, None, "", order)
     if quantity is None:
         prefixed = PREFIXED.fullmatch(text)
-        return Cell(Form.TEXT, values.read_number(prefixed[2]), prefixed[1]) if prefixed else TEXT_CELL
-    return Cell(Form.BRACKET if is_bracket else Form.QUANTITY, None if is_bracket else quantity.number, quantity.unit)
+        return (
+            Cell(Form.TEXT, values.read_number(prefixed[2]), prefixed[1]) if prefixed else TEXT_CELL
+        )
+    return Cell(
+        Form.BRACKET if is_bracket else Form.QUANTITY,
+        None if is_bracket else quantity.number,
+        quantity.unit,
+    )
 
 
 def _form_of_structure(text: str) -> Form:
@@ -159,7 +188,10 @@ def _form_of_structure(text: str) -> Form:
 
 def _read_number(number: float) -> Cell:
     is_year = 1000 <= number <= 2999 and float(number).is_integer()
-    return Cell(Form.YEAR if is_year else _form_of_number(float(number), is_exact=False), values.read_number(number))
+    return Cell(
+        Form.YEAR if is_year else _form_of_number(float(number), is_exact=False),
+        values.read_number(number),
+    )
 
 
 def _form_of_number(number: float, *, is_exact: bool) -> Form:
@@ -172,7 +204,10 @@ def _form_of_number(number: float, *, is_exact: bool) -> Form:
 
 def _form_of_list(items: Sequence[Any]) -> Form:
     """Return LIST for a list of texts or named objects, else OBJECT."""
-    plain = all(values.has_name(item) if isinstance(item, dict) else not isinstance(item, list) for item in items)
+    plain = all(
+        values.has_name(item) if isinstance(item, dict) else not isinstance(item, list)
+        for item in items
+    )
     return Form.LIST if plain else Form.OBJECT
 
 
@@ -184,15 +219,20 @@ CELL_READERS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
     (Mapping, lambda _raw: Cell(Form.OBJECT)),
     (bytes | bytearray | memoryview, lambda _raw: Cell(Form.BYTES)),
 )
-"""Type of a cell that is no text → function that reads it; the first match applies, since True is also an int."""
+"""Type of a cell that is no text → function that reads it; the first match applies, since True is
+also an int.
+"""
 
 
 FEW_VALUES = 40
 NONE = -1  # the code of an empty cell
-MOSTLY = 0.95  # the share of cells that make a column one of numbers, dates or links, whatever the others are
-WORDS_FOR_NONE = 2  # a column of numbers may have so many different texts, however often: `on request`, `sold out`
+# the share of cells that make a column one of numbers, dates or links, whatever the others are
+MOSTLY = 0.95
+# a column of numbers may have so many different texts, however often: `on request`, `sold out`
+WORDS_FOR_NONE = 2
 SPACE = re.compile(r"\s")
-SEPARATOR_TEXTS = 3000  # the number of different texts of a column among which a separator is looked for
+# the number of different texts of a column among which a separator is looked for
+SEPARATOR_TEXTS = 3000
 Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.float64]
 
@@ -230,9 +270,12 @@ class ColumnProfile:
     distinct: int
     forms: Mapping[Form, int]
     distinct_of: Mapping[Form, int]
-    units: Mapping[str, int]  # the units of numbers, the most frequent first, with the number of cells that have each
+    # the units of numbers, the most frequent first, with the number of cells that have each
+    units: Mapping[str, int]
     date_orders: Mapping[str, int]
-    """The orders of day and month that its dates can have (`dmy`, `mdy`, `either`), with the number of cells."""
+    """The orders of day and month that its dates can have (`dmy`, `mdy`, `either`), with the number
+    of cells.
+    """
     least: float | None
     most: float | None
     mean_length: float
@@ -246,9 +289,12 @@ class ColumnProfile:
     has_number_items: bool
     fingerprint: str  # a digest that is equal for columns with equal cells in every row
     codes: Codes = field(repr=False, compare=False)
-    """For each row the number of its text among `texts`, in the order of first occurrence; -1 if it has none."""
+    """For each row the number of its text among `texts`, in the order of first occurrence; -1 if it
+    has none.
+    """
     texts: Sequence[str] = field(repr=False, compare=False)
-    numbers: Numbers = field(repr=False, compare=False)  # the number that each of `texts` is, if it is one
+    # the number that each of `texts` is, if it is one
+    numbers: Numbers = field(repr=False, compare=False)
     is_sample: bool = False
     decimal_marks: values.DecimalMarks = values.PLAIN_MARKS
 
@@ -282,7 +328,9 @@ class ColumnProfile:
         different = sum(self.distinct_of.get(form, 0) for form in fitting)
         odd_different = self.distinct - different
         is_few = odd <= (1 - MOSTLY) * self.filled and different > odd_different
-        return is_few or (odd_different <= WORDS_FOR_NONE and different >= 5 * odd_different and different >= 5)
+        return is_few or (
+            odd_different <= WORDS_FOR_NONE and different >= 5 * odd_different and different >= 5
+        )
 
     @property
     def filled_share(self) -> float:
@@ -335,7 +383,9 @@ class ColumnProfile:
 
 
 def distinct_together(columns: Sequence[ColumnProfile]) -> int:
-    """Return how many different combinations of values the columns have, rows without any left aside."""
+    """Return how many different combinations of values the columns have, rows without any left
+    aside.
+    """
     if not columns:
         return 0
     together = columns[0].codes.astype(np.int64)
@@ -345,32 +395,47 @@ def distinct_together(columns: Sequence[ColumnProfile]) -> int:
     return len(np.unique(together[np.any([column.codes != NONE for column in columns], axis=0)]))
 
 
-def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = False) -> list[ColumnProfile]:
-    """Return the profile of every column, in the order in which they first appear; rows may lack some of them."""
+def profile_columns(
+    rows: Iterable[Mapping[str, Any]], *, is_sample: bool = False
+) -> list[ColumnProfile]:
+    """Return the profile of every column, in the order in which they first appear; rows may lack
+    some of them.
+    """
     kept = rows if isinstance(rows, Sequence) else list(rows)
     names = dict.fromkeys(chain.from_iterable(kept))
     columns = {name: _Cells([row.get(name) for row in kept], name_words(name)) for name in names}
-    marks = values.find_decimal_marks({name: column.texts for name, column in columns.items() if column.may_have_comma})
+    marks = values.find_decimal_marks(
+        {name: column.texts for name, column in columns.items() if column.may_have_comma}
+    )
     return [
         _profile(name, column, marks=marks.get(name, values.PLAIN_MARKS), is_sample=is_sample)
         for name, column in columns.items()
     ]
 
 
-def _profile(name: str, column: "_Cells", *, marks: values.DecimalMarks, is_sample: bool) -> ColumnProfile:
+def _profile(
+    name: str, column: "_Cells", *, marks: values.DecimalMarks, is_sample: bool
+) -> ColumnProfile:
     if marks.has_comma:
         column.read = column.named(read_text_cells(list(map(values.with_point, column.texts))))
     read = column.read
     counts = column.counts
     units, orders, forms_of = Counter[str](), Counter[str](), [cell.form for cell in read]
-    distinct_of, forms = Counter(forms_of), Counter(chain.from_iterable(map(repeat, forms_of, counts)))
+    distinct_of, forms = (
+        Counter(forms_of),
+        Counter(chain.from_iterable(map(repeat, forms_of, counts))),
+    )
     for cell, count in zip(read, counts, strict=True):
         if cell.unit:
             units[cell.unit] += count
         elif cell.date_order:
             orders[cell.date_order] += count
     texts = [text for text, form in zip(column.texts, forms_of, strict=True) if form is Form.TEXT]
-    separator = find_separator(texts[:: max(1, len(texts) // SEPARATOR_TEXTS)], name_words(name)) if texts else ""
+    separator = (
+        find_separator(texts[:: max(1, len(texts) // SEPARATOR_TEXTS)], name_words(name))
+        if texts
+        else ""
+    )
     items = column.count_items() if Form.LIST in forms else Counter[str]()
     if separator and not items:
         for text, count in zip(column.texts, counts, strict=True):
@@ -378,7 +443,9 @@ def _profile(name: str, column: "_Cells", *, marks: values.DecimalMarks, is_samp
                 items[part] += count
     lengths = [len(text) for text in column.texts]
     filled = sum(counts)
-    numbers = np.array([np.nan if cell.number is None else cell.number for cell in read], dtype=np.float64)
+    numbers = np.array(
+        [np.nan if cell.number is None else cell.number for cell in read], dtype=np.float64
+    )
     digest = hashlib.blake2b(column.codes.tobytes(), digest_size=16)
     digest.update("\0".join(column.texts).encode(errors="replace"))
     known = numbers[~np.isnan(numbers)]
@@ -399,7 +466,8 @@ def _profile(name: str, column: "_Cells", *, marks: values.DecimalMarks, is_samp
         common_share=sum(sorted(counts, reverse=True)[:FEW_VALUES]) / filled if filled else 0.0,
         separator=separator,
         distinct_items=len(items),
-        mean_item_length=sum(len(item) * count for item, count in items.items()) / max(items.total(), 1),
+        mean_item_length=sum(len(item) * count for item, count in items.items())
+        / max(items.total(), 1),
         has_url_items=any(URL.fullmatch(item) for item in items),
         has_number_items=bool(items) and all(map(PLAIN_NUMBER.fullmatch, items)),
         fingerprint=digest.hexdigest(),
@@ -422,11 +490,17 @@ class _Cells:
         self._raws = [raws[text] for text in self.texts]
         codes: dict[str | None, int] = {text: code for code, text in enumerate(self.texts)}
         codes[None] = NONE
-        self.codes: Codes = np.fromiter(map(codes.__getitem__, found), dtype=np.int32, count=len(found))[places]
-        self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(self.texts)).tolist()
+        self.codes: Codes = np.fromiter(
+            map(codes.__getitem__, found), dtype=np.int32, count=len(found)
+        )[places]
+        self.counts: list[int] = np.bincount(
+            self.codes[self.codes != NONE], minlength=len(self.texts)
+        ).tolist()
         self._is_money = is_about(words, "money")
         is_text = all(isinstance(raw, str) for raw in self._raws)
-        self.read = self.named(read_text_cells(self.texts) if is_text else map(read_cell, self._raws))
+        self.read = self.named(
+            read_text_cells(self.texts) if is_text else map(read_cell, self._raws)
+        )
         has_numbers = is_text and any(cell.number is not None for cell in self.read)
         self.may_have_comma = has_numbers and not is_about(words, "telling_pointer")
         """Whether it has numbers as texts, which are no coordinates."""
@@ -448,10 +522,14 @@ class _Cells:
 
 
 def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Return for each cell its place among the different cells, and those in the order of first occurrence."""
+    """Return for each cell its place among the different cells, and those in the order of first
+    occurrence.
+    """
     plain = (str, type(None))
     is_plain = set(map(type, cells)) <= {*plain}
-    keyed = (cell if isinstance(cell, plain) else (type(cell), values.text_of(cell)) for cell in cells)
+    keyed = (
+        cell if isinstance(cell, plain) else (type(cell), values.text_of(cell)) for cell in cells
+    )
     keys = cells if is_plain else list(keyed)
     firsts = dict(zip(reversed(keys), reversed(cells), strict=True)) if keys is not cells else {}
     places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
@@ -468,7 +546,9 @@ def _find_text(raw: Any) -> str | None:
 
 
 def _merged_units(units: Counter[str]) -> dict[str, int]:
-    """Return the units with other spellings of each counted as the most frequent one, the most frequent first."""
+    """Return the units with other spellings of each counted as the most frequent one, the most
+    frequent first.
+    """
     merged: Counter[str] = Counter()
     for unit, count in units.most_common():
         others = merged if len(merged) <= FEW_VALUES else ()
@@ -484,7 +564,9 @@ class Separator:
     mark: str
     between: str
     repeated: float  # the share of parts that must occur in more than one text
-    moving: float  # the share of those that must occur both first and later: in `Paris, France` positions are fixed
+    # the share of those that must occur both first and later: in `Paris, France` positions are
+    # fixed
+    moving: float
 
 
 SEPARATORS = (
@@ -496,7 +578,9 @@ SEPARATORS = (
 
 
 def find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
-    """Return the separator of lists in the texts of a column named by these words; empty if they are not lists."""
+    """Return the separator of lists in the texts of a column named by these words; empty if they
+    are not lists.
+    """
     if is_about(words, "people") and (mark := _find_mark_of_people(texts)):
         return mark
     is_hinted = is_about(words, "lists") or is_about(words, "other_names")
@@ -504,7 +588,11 @@ def find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
         is_comma = separator.mark == ","
         if is_comma and is_about(words, "places"):
             continue
-        if _separates(separator, texts, is_hinted=is_hinted and not (is_comma and is_about(words, "single_values"))):
+        if _separates(
+            separator,
+            texts,
+            is_hinted=is_hinted and not (is_comma and is_about(words, "single_values")),
+        ):
             return separator.mark
     return ""
 
@@ -515,7 +603,9 @@ def parts_of(text: str, mark: str) -> list[str]:
 
 
 def _find_mark_of_people(texts: Sequence[str]) -> str:
-    """Return the separator of people's names: parts of two words or more, so that `King, Stephen` stays whole."""
+    """Return the separator of people's names: parts of two words or more, so that `King, Stephen`
+    stays whole.
+    """
     for mark in PEOPLE_MARKS:
         rows = [parts_of(text, mark) for text in texts]
         several = [row for row in rows if len(row) > 1]
@@ -525,13 +615,16 @@ def _find_mark_of_people(texts: Sequence[str]) -> str:
         full = sum(len(part) <= LONGEST_ITEM and (" " in part or "." in part) for part in parts)
         least = 0.75 if mark in ",;|" else 0.97  # a band may be called AC/DC
         counts = Counter(part for row in rows for part in set(row))
-        if full >= least * len(parts) and any(counts[part] > 1 for part in parts):  # some are in other texts too
+        # some are in other texts too
+        if full >= least * len(parts) and any(counts[part] > 1 for part in parts):
             return mark
     return ""
 
 
 def _separates(separator: Separator, texts: Sequence[str], *, is_hinted: bool) -> bool:
-    """Tell whether the parts of the texts are short and recur in other texts, as values of lists do."""
+    """Tell whether the parts of the texts are short and recur in other texts, as values of lists
+    do.
+    """
     parted = sum(separator.between in text for text in texts)
     if parted < (1 if is_hinted else max(2, 0.05 * len(texts))):
         return False

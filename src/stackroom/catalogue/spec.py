@@ -1,4 +1,6 @@
-"""The compiled declaration of a catalogue, as frozen values; shelf, search, recommend and tools work from it alone."""
+"""The compiled declaration of a catalogue, as frozen values; shelf, search, recommend and tools
+work from it alone.
+"""
 
 import math
 from collections import Counter
@@ -10,7 +12,13 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field
 
 from stackroom.catalogue.column_template import ColumnPart, compose, parse_column_template
-from stackroom.catalogue.column_words import UNSAID, label_of, plain_label, time_unit_of, value_in_words
+from stackroom.catalogue.column_words import (
+    UNSAID,
+    label_of,
+    plain_label,
+    time_unit_of,
+    value_in_words,
+)
 from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
 from stackroom.text.tokens import plain_text
@@ -81,7 +89,9 @@ ROLES_OF_ANSWERS = frozenset({FieldRole.PEOPLE, FieldRole.PLACE, FieldRole.PICTU
 """Roles that affect how a record is shown, and nothing that is indexed."""
 NUMERIC_TYPES = frozenset({FieldType.INT, FieldType.FLOAT, FieldType.DATE})
 LIST_TYPES = frozenset({FieldType.TEXTS, FieldType.TAGS})
-TERM_TYPES = frozenset({FieldType.TEXT, FieldType.TEXTS, FieldType.ENUM, FieldType.TAGS, FieldType.URL})
+TERM_TYPES = frozenset(
+    {FieldType.TEXT, FieldType.TEXTS, FieldType.ENUM, FieldType.TAGS, FieldType.URL}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +136,10 @@ class FieldSpec:
     @property
     def source_paths(self) -> tuple[str, ...]:
         """The paths in a row that the field is read from."""
-        composed = (*(part.column for part in self.template), *(column for column, _tag in self.marked))
+        composed = (
+            *(part.column for part in self.template),
+            *(column for column, _tag in self.marked),
+        )
         return composed or (self.source_path,)
 
     @property
@@ -136,8 +149,14 @@ class FieldSpec:
 
     @property
     def time_unit(self) -> str:
-        """The unit by the declaration or the name, which may be one of time; empty if it has none."""
-        return (canonical_unit(self.unit) if self.unit else time_unit_of(self.name)) if self.is_numeric else ""
+        """The unit by the declaration or the name, which may be one of time; empty if it has
+        none.
+        """
+        return (
+            (canonical_unit(self.unit) if self.unit else time_unit_of(self.name))
+            if self.is_numeric
+            else ""
+        )
 
     def in_words(self, value: str) -> str:
         """Return a value as people write it: `Not yet aired` for `NOT_YET_AIRED`."""
@@ -145,7 +164,9 @@ class FieldSpec:
 
     def says(self, value: str) -> bool:
         """Tell whether a value says anything; `UNKNOWN` of an enumeration does not."""
-        return bool(value.strip()) and not (self.type is FieldType.ENUM and value.casefold() in UNSAID)
+        return bool(value.strip()) and not (
+            self.type is FieldType.ENUM and value.casefold() in UNSAID
+        )
 
     def is_of(self, kind: str) -> bool:
         """Tell whether records of this kind have the field."""
@@ -159,7 +180,9 @@ class FieldSpec:
     @property
     def bounds(self) -> str:
         """The field's bounds in words, as in `1000 to 2999`; empty if it has none."""
-        least, most = (None if bound is None else f"{bound:.15g}" for bound in (self.at_least, self.at_most))
+        least, most = (
+            None if bound is None else f"{bound:.15g}" for bound in (self.at_least, self.at_most)
+        )
         if least and most:
             return f"{least} to {most}"
         return f"{least} or more" if least else f"{most} or less" if most else ""
@@ -167,7 +190,11 @@ class FieldSpec:
     @property
     def needs_column(self) -> bool:
         """Tell whether shelves store this field as a column, for filters, facets and signals."""
-        return self.filter is not None or self.facet or self.role in (FieldRole.TIME, FieldRole.POPULARITY)
+        return (
+            self.filter is not None
+            or self.facet
+            or self.role in (FieldRole.TIME, FieldRole.POPULARITY)
+        )
 
 
 class Declared(BaseModel):
@@ -180,11 +207,17 @@ class EmbedSpec(Declared):
     """`[embed]`."""
 
     template: str
-    """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
+    """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text
+    before it.
+    """
     model: str = ""
-    """The local model to embed it with, as `stackroom model list` names it; empty: the one that the settings name."""
+    """The local model to embed it with, as `stackroom model list` names it; empty: the one that the
+    settings name.
+    """
     markdown: bool = False
-    """Whether the fields are Markdown, of which the words are embedded: no addresses, HTML tags and signs of markup."""
+    """Whether the fields are Markdown, of which the words are embedded: no addresses, HTML tags and
+    signs of markup.
+    """
 
     @cached_property
     def parts(self) -> tuple[ColumnPart, ...]:
@@ -196,7 +229,9 @@ class FusionSpec(Declared):
     """`[search]`."""
 
     fusion: Fusion = Fusion.BLEND
-    """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
+    """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf`
+    (reciprocal rank fusion).
+    """
     rrf_k: int = Field(default=60, ge=1)
     """The constant of reciprocal rank fusion."""
     depth: int = Field(default=100, ge=10, le=1000)
@@ -204,15 +239,21 @@ class FusionSpec(Declared):
     vector_weight: float = Field(default=0.6, ge=0, le=1)
     """The weight of the vector score in a blend; the text score has the rest."""
     by_coverage: bool = False
-    """Whether the text score counts less in a blend where no record has most of the query's words."""
+    """Whether the text score counts less in a blend where no record has most of the query's
+    words.
+    """
     feedback_weight: float = Field(default=0.5, ge=0, le=1)
-    """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
+    """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it
+    is.
+    """
     smoothing_weight: float = Field(default=0.2, ge=0, le=1)
     """The share of a hit's score in a blend that comes from the hits most like it."""
     known_weight: float = Field(default=0.5, ge=0, le=2)
     """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
     little_known_discount: float = Field(default=0.0, ge=0, le=1)
-    """Share taken off the cosine of a record of which nothing is known: any query is near to a text of few words."""
+    """Share taken off the cosine of a record of which nothing is known: any query is near to a text
+    of few words.
+    """
     named_weight: float = Field(default=0.15, ge=0, le=2)
     """The weight of having the values that the query names, compared with a score of 1."""
     named: tuple[str, ...] = ()
@@ -220,7 +261,9 @@ class FusionSpec(Declared):
 
 
 class SearchSpec(FusionSpec):
-    """The declared parameters of a search, and others. `docs/reference/quality.md` explains the defaults."""
+    """The declared parameters of a search, and others. `docs/reference/quality.md` explains the
+    defaults.
+    """
 
     feedback_records: int = 3
     smoothing_neighbours: int = 5
@@ -241,7 +284,9 @@ class RelationSpec(Declared):
     copies: str = ""
     """The field that repeats their titles, in the order of the ids; edits keep it up to date."""
     order: str = ""
-    """The field that has the place of a record among those that name the same one, as the number of a chapter."""
+    """The field that has the place of a record among those that name the same one, as the number of
+    a chapter.
+    """
 
 
 class OverlapSpec(Declared):
@@ -274,7 +319,9 @@ class PopularitySpec(Declared):
 
 
 class RelatedSpec(Declared):
-    """`related` of `[recommend]`: `field` names other records by the value of their `pages` field."""
+    """`related` of `[recommend]`: `field` names other records by the value of their `pages`
+    field.
+    """
 
     field: str
     """The field that names other records."""
@@ -306,13 +353,21 @@ class RecommendSpec(Declared):
     neighbours: int = Field(default=50, ge=10, le=500)
     """The number of nearest neighbours of each title that are considered."""
     known: float = Field(default=0.0, ge=0, le=1)
-    """The weight of how much is known of a record (`[known]`) in the choice of records; no part of their score."""
+    """The weight of how much is known of a record (`[known]`) in the choice of records; no part of
+    their score.
+    """
     wish: float = Field(default=0.5, ge=0, le=1)
-    """The weight of what a preference asks for in the choice of records; a second one takes its share of the rest."""
+    """The weight of what a preference asks for in the choice of records; a second one takes its
+    share of the rest.
+    """
     per_franchise: int = Field(default=1, ge=1)
-    """The limit on records of one series; or one in five of the requested number, if that is more."""
+    """The limit on records of one series; or one in five of the requested number, if that is
+    more.
+    """
     series_markers: tuple[str, ...] = ("season", "part", "series")
-    """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
+    """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season
+    two".
+    """
 
 
 class KnownSpec(Declared):
@@ -321,7 +376,9 @@ class KnownSpec(Declared):
     weight: float = Field(gt=0, le=1)
     """Its share; the shares of all fields are scaled to add up to 1."""
     full: float = Field(gt=0)
-    """The amount that counts in full: characters of a text, number of items in a list, or a number itself."""
+    """The amount that counts in full: characters of a text, number of items in a list, or a number
+    itself.
+    """
 
 
 class LengthSpec(Declared):
@@ -390,7 +447,9 @@ class PreferencesSpec(Declared):
     lengths: dict[str, PartLengthSpec] = {}
     """Field → the parts whose length it has, and the meaning of "short" and "long" for them."""
     seasons: dict[str, dict[str, tuple[str, ...]]] = {}
-    """Field → its values → the words for each, read only beside a year or a word for the release: "spring 2016"."""
+    """Field → its values → the words for each, read only beside a year or a word for the release:
+    "spring 2016".
+    """
     moods: dict[str, MoodSpec] = {}
     """Word for a mood, setting or audience → the tags that show it: "darker", "for kids"."""
     unchecked: tuple[str, ...] = ()
@@ -399,7 +458,9 @@ class PreferencesSpec(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogueSpec:
-    """A catalogue's compiled declaration. `digest` changes with what is indexed, not with how it is searched."""
+    """A catalogue's compiled declaration. `digest` changes with what is indexed, not with how it is
+    searched.
+    """
 
     name: str
     title: str
@@ -415,13 +476,17 @@ class CatalogueSpec:
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
     id_template: tuple[ColumnPart, ...] = ()
-    """The columns that ids are composed of; rows with the same ones are told apart by their other values."""
+    """The columns that ids are composed of; rows with the same ones are told apart by their other
+    values.
+    """
     telling: tuple[str, ...] = ()
     """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
     samples: tuple[str, ...] = ()
     """Queries to begin with; empty where they are chosen from the records."""
     group_path: str = ""
-    """The path in a row whose value is the id of the record that the row is a part of; empty: each row is a record."""
+    """The path in a row whose value is the id of the record that the row is a part of; empty: each
+    row is a record.
+    """
     editable: bool = False
     fetch_pictures: bool = False
     """Whether a build makes thumbnails of pictures at web addresses."""
@@ -432,9 +497,13 @@ class CatalogueSpec:
     preferences: PreferencesSpec
     known: Mapping[str, KnownSpec] = field(default_factory=dict)
     other_words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    """Field → its values → other words for each, by which filters, preferences and searches may name them."""
+    """Field → its values → other words for each, by which filters, preferences and searches may
+    name them.
+    """
     adult: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
+    """Field → the values that mark a record as for adults only; a search finds such records where
+    it asks for them.
+    """
     digest: str
 
     def field_with_role(self, role: FieldRole) -> FieldSpec | None:
@@ -448,17 +517,32 @@ class CatalogueSpec:
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """Field → its name as people write it; the plain words of it where two fields would be called the same."""
+        """Field → its name as people write it; the plain words of it where two fields would be
+        called the same.
+        """
         labels = {name: label_of(name) for name in self.fields}
         counts = Counter(labels.values())
-        return {name: label if counts[label] == 1 else plain_label(name) for name, label in labels.items()}
+        return {
+            name: label if counts[label] == 1 else plain_label(name)
+            for name, label in labels.items()
+        }
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
-        """The fields that may have a record's own page: links first, other addresses, then its pages at the sources."""
-        shown = [field for field in self.fields.values() if field.shown and field.role is not FieldRole.PICTURE]
+        """The fields that may have a record's own page: links first, other addresses, then its
+        pages at the sources.
+        """
+        shown = [
+            field
+            for field in self.fields.values()
+            if field.shown and field.role is not FieldRole.PICTURE
+        ]
         named = [field.name for field in shown if field.role is FieldRole.LINK]
-        named += [field.name for field in shown if field.type is FieldType.URL and field.role is not FieldRole.LINK]
+        named += [
+            field.name
+            for field in shown
+            if field.type is FieldType.URL and field.role is not FieldRole.LINK
+        ]
         pages = self.recommend.related.pages if self.recommend else ""
         return (*named, *([pages] if pages else ()))
 
@@ -486,10 +570,14 @@ class CatalogueSpec:
 
     @cached_property
     def name_fields(self) -> tuple[FieldSpec, ...]:
-        """The fields matched by similar spelling: the title, the alternatives, and those declared fuzzy."""
+        """The fields matched by similar spelling: the title, the alternatives, and those declared
+        fuzzy.
+        """
         by_role = [self.title_field, self.field_with_role(FieldRole.ALTERNATIVES)]
         fuzzy = [field for field in self.fields.values() if field.fuzzy]
-        return tuple({field.name: field for field in (*by_role, *fuzzy) if field is not None}.values())
+        return tuple(
+            {field.name: field for field in (*by_role, *fuzzy) if field is not None}.values()
+        )
 
     @cached_property
     def column_fields(self) -> tuple[FieldSpec, ...]:
@@ -502,7 +590,9 @@ class CatalogueSpec:
 
     def names_of(self, record: Record) -> list[str]:
         """Return all names of a record, its title first."""
-        return [name for field in self.name_fields for name in texts_of(record.get(field.name)) if name]
+        return [
+            name for field in self.name_fields for name in texts_of(record.get(field.name)) if name
+        ]
 
 
 def texts_of(value: Value) -> list[str]:
@@ -518,7 +608,9 @@ def texts_of(value: Value) -> list[str]:
 
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
-    """Return the text of a record to embed; fields without a value are omitted with the text around them."""
+    """Return the text of a record to embed; fields without a value are omitted with the text around
+    them.
+    """
 
     def words_of(name: str) -> str:
         words = " ".join(", ".join(texts_of(record.get(name))).split())
@@ -531,20 +623,34 @@ ANY_FIELD = KnownSpec(weight=1, full=1)
 
 
 def known_of(spec: CatalogueSpec, record: Record) -> float:
-    """Return how much is known of a record by the fields that the spec names, or else how complete the record is."""
-    fields = spec.known or {name: ANY_FIELD for name, field in spec.fields.items() if field.is_of(record.kind)}
-    known = sum(one.weight * _share(record.fields.get(name), one.full) for name, one in fields.items())
+    """Return how much is known of a record by the fields that the spec names, or else how complete
+    the record is.
+    """
+    fields = spec.known or {
+        name: ANY_FIELD for name, field in spec.fields.items() if field.is_of(record.kind)
+    }
+    known = sum(
+        one.weight * _share(record.fields.get(name), one.full) for name, one in fields.items()
+    )
     return known / sum(one.weight for one in fields.values())
 
 
 def _share(value: Value, full: float) -> float:
-    """Return a value's amount as a share of the full amount: texts by length, lists and numbers by magnitude."""
+    """Return a value's amount as a share of the full amount: texts by length, lists and numbers by
+    magnitude.
+    """
     if value is None or value == "":
         return 0.0
     if isinstance(value, str):
         return min(1.0, len(value) / full)
-    return min(1.0, math.log1p(len(value) if isinstance(value, tuple | list) else _number(value)) / math.log1p(full))
+    return min(
+        1.0,
+        math.log1p(len(value) if isinstance(value, tuple | list) else _number(value))
+        / math.log1p(full),
+    )
 
 
 def _number(value: Value) -> float:
-    return max(0.0, float(value)) if isinstance(value, int | float) and math.isfinite(value) else 0.0
+    return (
+        max(0.0, float(value)) if isinstance(value, int | float) and math.isfinite(value) else 0.0
+    )

@@ -1,4 +1,6 @@
-"""The few fields of a catalogue that tell most about a record, chosen by role, type and name from its spec alone."""
+"""The few fields of a catalogue that tell most about a record, chosen by role, type and name from
+its spec alone.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +16,9 @@ MOST = 6
 
 
 class _Group(StrEnum):
-    """The groups of fields by what they tell about a record, in the order in which fields are shown."""
+    """The groups of fields by what they tell about a record, in the order in which fields are
+    shown.
+    """
 
     PEOPLE = auto()
     TIME = auto()
@@ -30,17 +34,24 @@ class _Group(StrEnum):
 
 
 SHOWN_FIRST = list(_Group).index
-BY_WEIGHT = tuple(map(_Group, ("people", "time", "rating", "price", "kind", "place", "tags", "measure", "popularity")))
+BY_WEIGHT = tuple(
+    map(
+        _Group,
+        ("people", "time", "rating", "price", "kind", "place", "tags", "measure", "popularity"),
+    )
+)
 """The groups, that of which a field is missed most first."""
 SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE)
 """The groups of which a second field tells something new."""
 
-COUNTED = (_Group.RATING, _Group.POPULARITY)  # the groups of which tables tend to have one number several times
+# the groups of which tables tend to have one number several times
+COUNTED = (_Group.RATING, _Group.POPULARITY)
 
 NAMING_ROLES = (FieldRole.TITLE, FieldRole.ALTERNATIVES, FieldRole.BODY)
 POINTING_ROLES = (FieldRole.PICTURE, FieldRole.LINK)
 GROUP_OF_ROLE = {
-    role: _Group(role.value) for role in (FieldRole.PEOPLE, FieldRole.TIME, FieldRole.PLACE, FieldRole.POPULARITY)
+    role: _Group(role.value)
+    for role in (FieldRole.PEOPLE, FieldRole.TIME, FieldRole.PLACE, FieldRole.POPULARITY)
 }
 NUMBERS = (FieldType.INT, FieldType.FLOAT)
 LISTS = (FieldType.TAGS, FieldType.TEXTS)
@@ -51,12 +62,16 @@ TERM_GROUPS = (_Group.PEOPLE, _Group.PLACE, _Group.KIND, _Group.TAGS, _Group.TIM
 
 
 def telling_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]:
-    """Return the four to six most telling fields of a catalogue, or of a kind; in its order where a spec names them."""
+    """Return the four to six most telling fields of a catalogue, or of a kind; in its order where a
+    spec names them.
+    """
     return _of_kind(spec.telling, spec, kind) or _ranked(tuple(_candidates(spec, kind)))[0]
 
 
 def rank_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]:
-    """Return the telling fields, and after them those that a record without values for these may be told by."""
+    """Return the telling fields, and after them those that a record without values for these may be
+    told by.
+    """
     telling, rest = _ranked(tuple(_candidates(spec, kind)))
     stated = _of_kind(spec.telling, spec, kind)
     return (*stated, *(field for field in (*telling, *rest) if field.name not in spec.telling))
@@ -67,25 +82,42 @@ def _of_kind(names: Iterable[str], spec: CatalogueSpec, kind: str) -> tuple[Fiel
 
 
 def _candidates(spec: CatalogueSpec, kind: str) -> Iterator[FieldSpec]:
-    """Yield the fields that are shown as values: no names or body text, links, files, or ids of other records."""
+    """Yield the fields that are shown as values: no names or body text, links, files, or ids of
+    other records.
+    """
     ids = {relation.field for relation in spec.relations}
     in_title = {part.column for part in spec.title_field.template}
     for field in spec.fields.values():
-        is_value = field.type not in (FieldType.URL, FieldType.JSON) and not field.names_file and field.name not in ids
+        is_value = (
+            field.type not in (FieldType.URL, FieldType.JSON)
+            and not field.names_file
+            and field.name not in ids
+        )
         is_value = is_value and field.source_path not in in_title
-        if field.shown and is_value and field.role not in NAMING_ROLES and (not kind or field.is_of(kind)):
+        if (
+            field.shown
+            and is_value
+            and field.role not in NAMING_ROLES
+            and (not kind or field.is_of(kind))
+        ):
             yield field
 
 
 @lru_cache(maxsize=256)
 def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple[FieldSpec, ...]]:
-    """Return the telling ones of some fields as they are shown, and the others, the more telling first."""
+    """Return the telling ones of some fields as they are shown, and the others, the more telling
+    first.
+    """
     grouped = [(_group_of(field), field) for field in fields]
     by_use = sorted(grouped, key=lambda one: (SHOWN_FIRST(one[0]), -_use(one[1])))
     firsts = [next((one for one in by_use if one[0] is group), None) for group in BY_WEIGHT]
     chosen = [first for first in firsts if first is not None][:MOST]
     for group in SEVERAL:
-        more = [one for one in by_use if one[0] is group and one not in chosen and _is_new(one[1], chosen)]
+        more = [
+            one
+            for one in by_use
+            if one[0] is group and one not in chosen and _is_new(one[1], chosen)
+        ]
         chosen += more[: min(1, MOST - len(chosen))]
     for one in by_use:
         is_few = len(chosen) < FEWEST and one not in chosen
@@ -97,7 +129,8 @@ def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple
         for group, field in by_use
         if (group, field) not in chosen
         and group is not _Group.NOTHING
-        and (group not in COUNTED or _is_new(field, chosen))  # a second count of ratings tells nothing more
+        # a second count of ratings tells nothing more
+        and (group not in COUNTED or _is_new(field, chosen))
     ]
     return tuple(field for _, field in ordered), tuple(rest)
 
@@ -108,7 +141,9 @@ Grouped = tuple[_Group, FieldSpec]
 def _is_new(field: FieldSpec, chosen: Sequence[Grouped]) -> bool:
     """Tell whether a field's name is no variant of another's, as `region_2` is of `region_1`."""
     stem = _stem(field.name)
-    return not any(stem <= other or other <= stem for other in (_stem(one.name) for _, one in chosen))
+    return not any(
+        stem <= other or other <= stem for other in (_stem(one.name) for _, one in chosen)
+    )
 
 
 def _stem(name: str) -> frozenset[str]:
@@ -121,13 +156,17 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _use(field: FieldSpec) -> int:
-    """Return how much a field is used: by its role, then by what its name says, to filter, to count and to search."""
+    """Return how much a field is used: by its role, then by what its name says, to filter, to count
+    and to search.
+    """
     words, group = _words(field.name), _group_of(field)
     is_constant = field.type is FieldType.TEXT and field.filter is not None and not field.facet
     is_slight = _is_about(words, "slight")
     is_named = group in BY_WEIGHT and _is_about((_last_word(words),), group)
     used = 2 * (field.filter is not None) + 2 * field.facet + field.searched - is_slight
-    return 16 * (field.role is not None) + 8 * (is_named and not is_constant and not is_slight) + used
+    return (
+        16 * (field.role is not None) + 8 * (is_named and not is_constant and not is_slight) + used
+    )
 
 
 def _group_of(field: FieldSpec) -> _Group:
@@ -142,7 +181,9 @@ def _group_of(field: FieldSpec) -> _Group:
 
 
 def _is_noise(field: FieldSpec, words: tuple[str, ...]) -> bool:
-    """Tell whether a field is an id, a code, a link, a picture or prose, or one bar of a histogram."""
+    """Tell whether a field is an id, a code, a link, a picture or prose, or one bar of a
+    histogram.
+    """
     letters = [word for word in words if not word.isdigit()]
     if not letters or _is_about(letters[-1:], "code") or _is_about(words, "pointer"):
         return True
@@ -161,7 +202,9 @@ def _number_group(words: tuple[str, ...]) -> _Group:
 
 
 def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
-    """Return the group of the last word, else of any word, else of the type: `author_gender` names no author."""
+    """Return the group of the last word, else of any word, else of the type: `author_gender` names
+    no author.
+    """
     for some, groups in (((_last_word(words),), TERM_GROUPS), (words, TERM_GROUPS[1:])):
         found = next((group for group in groups if _is_about(some, group)), None)
         if found is _Group.KIND and field.type is FieldType.TAGS:
@@ -179,7 +222,9 @@ def _last_word(words: tuple[str, ...]) -> str:
     """Return the word that a name turns on: `club` in `club_name`, `place` in `place_of_birth`."""
     details = words_about("telling_before_details")
     before = words[:1] + tuple(takewhile(lambda word: word not in details, words[1:]))
-    return next((word for word in reversed(before) if word not in words_about("telling_empty")), words[-1])
+    return next(
+        (word for word in reversed(before) if word not in words_about("telling_empty")), words[-1]
+    )
 
 
 def _is_about(words: Iterable[str], topic: str) -> bool:

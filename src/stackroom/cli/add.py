@@ -1,4 +1,6 @@
-"""`add`: build a catalogue from a table, or update it; the inferred spec is shown before anything is built."""
+"""`add`: build a catalogue from a table, or update it; the inferred spec is shown before anything
+is built.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,13 @@ from stackroom.cli.output import HELP, json_option, print_json, print_table, sho
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.cli.workshop import open_workshop, require_model
-from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    InterruptedByUser,
+    ModelError,
+    UnavailableError,
+)
 from stackroom.generic.record_text import field_line, snippet_of, told_fields
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.model.scope import WHOLE
@@ -34,28 +42,36 @@ from stackroom.text.safe import safe_line
 LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 80
 LARGE_BYTES = 2_000_000
-"""The size of a file from which the process that indexes its records is started while its spec is inferred."""
+"""The size of a file from which the process that indexes its records is started while its spec is
+inferred.
+"""
 PLAN = "stackroom.assembly.update_plan:plan_update"
 """Loaded for --plan: it makes a copy of the catalogue, as backups do."""
 FIELD_HEADINGS = ("field", "type", "for", "because")
 
 
 def print_proposal(proposal: Proposal) -> None:
-    """Print an inferred spec: id, title, fields, the columns left out and why, and the first records."""
+    """Print an inferred spec: id, title, fields, the columns left out and why, and the first
+    records.
+    """
     inferred = proposal.inferred
     id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
     if inferred.group:
         id_line = f"'{inferred.group}': all rows with the same value are one record"
     click.echo(safe_line(f"id:    {id_line}"))
     click.echo(safe_line(f"title: '{inferred.fields[0].column}'"))
-    print_table(FIELD_HEADINGS, [(one.name, one.type, one.uses, one.reason) for one in inferred.fields])
+    print_table(
+        FIELD_HEADINGS, [(one.name, one.type, one.uses, one.reason) for one in inferred.fields]
+    )
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
     click.echo("first records, as an assistant sees them:")
     spec, has_ids = proposal.loaded.spec, inferred.id_column or inferred.group
     for number, record in enumerate(proposal.records, start=1):
         shown_id = f" [{record.id}]" if has_ids else ""
-        told = f"{field_line(record, told_fields(record, spec))}\n{snippet_of(record, spec)}".strip()
+        told = (
+            f"{field_line(record, told_fields(record, spec))}\n{snippet_of(record, spec)}".strip()
+        )
         line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
         click.echo(safe_line(shortened(line, LINE_LENGTH)))
     if inferred.verdict:
@@ -63,7 +79,9 @@ def print_proposal(proposal: Proposal) -> None:
 
 
 def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each reason with the columns that have no field for it, up to a limit of names."""
+    """Yield a line for each reason with the columns that have no field for it, up to a limit of
+    names.
+    """
     by_reason: dict[str, list[str]] = {}
     for column, reason in columns:
         by_reason.setdefault(reason, []).append(f"'{column}'")
@@ -74,19 +92,51 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 @click.command("add", help=HELP["add"])
 @click.argument("locations", metavar="LOCATION", nargs=-1, required=True)
-@click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
-@click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
-@click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
+@click.option(
+    "--as",
+    "spec_name",
+    help="The catalogue package whose layout the rows have; folders have a default one.",
+)
+@click.option(
+    "--spec",
+    "spec_file",
+    type=click.Path(path_type=Path),
+    help="A catalogue.toml that declares the fields.",
+)
+@click.option(
+    "--name", help="The catalogue's name; by default that of the package or spec, or of the file."
+)
 @read_options
 @click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
-@click.option("--accept-losses", is_flag=True, help="Build although rows or letters cannot be read, also with --yes.")
-@click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
-@click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
-@click.option("--replace", is_flag=True, help="The table takes the place of the only one that the catalogue has.")
-@click.option("--plan", is_flag=True, help="Say what an update would change, with examples, and change nothing.")
-@click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
 @click.option(
-    "--to", "target", help="Keep the records of a new catalogue in a database: postgresql://USER@HOST/DATABASE."
+    "--accept-losses",
+    is_flag=True,
+    help="Build although rows or letters cannot be read, also with --yes.",
+)
+@click.option(
+    "--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none."
+)
+@click.option(
+    "--model",
+    help="The model to embed it with, from now on; by default that of the spec or the settings.",
+)
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="The table takes the place of the only one that the catalogue has.",
+)
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Say what an update would change, with examples, and change nothing.",
+)
+@click.option(
+    "--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before."
+)
+@click.option(
+    "--to",
+    "target",
+    help="Keep the records of a new catalogue in a database: postgresql://USER@HOST/DATABASE.",
 )
 @place_options
 @choice_options
@@ -112,30 +162,42 @@ def add_command(
 ) -> None:
     """Build a catalogue from LOCATION, or update it."""
     workshop = open_workshop()
-    order = read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    order = read_order(
+        workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options
+    )
     store = place_at(target, order.name, schema, search_there=search_there)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
     if recipe is None:
         click.echo(
-            "nothing was built; --title, --type and the like change the spec, or write it to a file: "
-            f"stackroom spec infer {shown_address(order.location)} --output catalogue.toml"
+            "nothing was built; --title, --type and the like change the spec, or write it to a"
+            f" file: stackroom spec infer {shown_address(order.location)} --output catalogue.toml"
         )
         return
     losses = None if accept_losses else order.source.measure_losses()
-    if losses and losses.are_grave and (yes or not _agrees(f"{losses}. Build it without them?", default=False)):
+    if (
+        losses
+        and losses.are_grave
+        and (yes or not _agrees(f"{losses}. Build it without them?", default=False))
+    ):
         raise InputError(
-            f"{shown_address(order.location)}: {losses}; nothing was built. Mend the file, or say how it is read "
-            "(--skip, --encoding); to build it without them: --accept-losses"
+            f"{shown_address(order.location)}: {losses}; nothing was built. Mend the file, or say"
+            " how it is read (--skip, --encoding); to build it without them: --accept-losses"
         )
     if plan:
-        made = load_target(PLAN)(workshop, order.source, recipe=recipe, name=order.name, replaces=replace)
+        made = load_target(PLAN)(
+            workshop, order.source, recipe=recipe, name=order.name, replaces=replace
+        )
         _print_plan(made, as_json=as_json)
         return
     spec, is_own = recipe.loaded.spec, recipe.is_own
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
     if not no_embed:
         installed = workshop.library.find_installed(order.name)
-        require_model(workshop, want_model(workshop, spec, installed, asked=model, is_own=is_own), quiet=as_json)
+        require_model(
+            workshop,
+            want_model(workshop, spec, installed, asked=model, is_own=is_own),
+            quiet=as_json,
+        )
     with _reporting(workshop, order, hidden=as_json) as report_progress:
         report = add_catalogue(
             workshop,
@@ -153,23 +215,33 @@ def add_command(
     _print_report(order.name, report, as_json=as_json)
 
 
-def _settle(workshop: Workshop, order: Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
-    """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
+def _settle(
+    workshop: Workshop, order: Order, choices: Choices, *, show: bool, ask: bool
+) -> Recipe | None:
+    """Return the recipe that is given, that the catalogue has, or that the user agrees to; None
+    where they decline.
+    """
     if order.recipe is not None:
         if choices != NO_CHOICES:
             raise InputError(
-                "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the "
-                "spec"
+                "--title, --id, --type and the like are for a spec that is inferred; with --as or"
+                " --spec, change the spec"
             )
         return order.recipe
     own = find_own_recipe(workshop, order.name) if choices == NO_CHOICES else None
     if own is None:
-        known = workshop.library.find_installed(order.name)  # its spec keeps its name when it is renamed
+        # its spec keeps its name when it is renamed
+        known = workshop.library.find_installed(order.name)
         name = known.spec_name if known and known.own_declaration else order.name
         return _proposed_recipe(order, choices, name=name, show=show, ask=ask)
     # Where the table lost columns, the recipe is changed as the user agrees to.
-    lost = find_lost_columns(workshop, order.source, workshop.library.get_installed(order.name), own.loaded.spec)
-    told = [f"'{column}' looks like the column of '{name}' renamed" for name, column in lost.renamed.items()]
+    lost = find_lost_columns(
+        workshop, order.source, workshop.library.get_installed(order.name), own.loaded.spec
+    )
+    told = [
+        f"'{column}' looks like the column of '{name}' renamed"
+        for name, column in lost.renamed.items()
+    ]
     told += [f"no row has a column for '{name}' any more" for name in lost.gone]
     if told and show:
         click.echo(safe_line("; ".join(told)))
@@ -185,11 +257,15 @@ def _agrees(question: str, *, default: bool) -> bool:
 
 @contextmanager
 def _reporting(workshop: Workshop, order: Order, *, hidden: bool) -> Iterator[Progress]:
-    """Show the progress of a build; of one that is stopped, or whose embedder fails, say what there is."""
+    """Show the progress of a build; of one that is stopped, or whose embedder fails, say what there
+    is.
+    """
     searchable = f'search it now: stackroom search {order.name} "..."'
     total = order.source.count_rows()
     try:
-        with build_progress(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress:
+        with build_progress(
+            order.name, total=total, hidden=hidden, when_searchable=searchable
+        ) as report_progress:
             yield report_progress
     except KeyboardInterrupt as error:
         there = describe_built(workshop, order.name)
@@ -200,7 +276,9 @@ def _reporting(workshop: Workshop, order: Order, *, hidden: bool) -> Iterator[Pr
 
 
 def describe_built(workshop: Workshop, name: str) -> str:
-    """Say in a sentence what can be searched of a catalogue whose build has not finished, and how to go on."""
+    """Say in a sentence what can be searched of a catalogue whose build has not finished, and how
+    to go on.
+    """
     again = "to go on, run the same command again"
     try:
         with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
@@ -212,14 +290,22 @@ def describe_built(workshop: Workshop, name: str) -> str:
     return f"the {records:,} records of '{name}' can be searched by words{by_meaning}; {again}"
 
 
-def _proposed_recipe(order: Order, choices: Choices, *, name: str, show: bool, ask: bool) -> Recipe | None:
-    """Return the recipe inferred from the rows, as the user agrees to it; None where they decline."""
+def _proposed_recipe(
+    order: Order, choices: Choices, *, name: str, show: bool, ask: bool
+) -> Recipe | None:
+    """Return the recipe inferred from the rows, as the user agrees to it; None where they
+    decline.
+    """
     if ask and not (show and sys.stdin.isatty()):
         raise InputError(
-            "the inferred spec cannot be confirmed without a terminal; give --yes to build with it, "
-            "or see it first: stackroom spec infer"
+            "the inferred spec cannot be confirmed without a terminal; give --yes to build with it,"
+            " or see it first: stackroom spec infer"
         )
-    if (path := find_path(order.location)) and path.is_file() and path.stat().st_size >= LARGE_BYTES:
+    if (
+        (path := find_path(order.location))
+        and path.is_file()
+        and path.stat().st_size >= LARGE_BYTES
+    ):
         prepare_indexing()
     proposal = profile_table(order.source).propose(name=name, choices=choices)
     if show:
@@ -235,8 +321,12 @@ def _print_plan(plan: dict[str, Any], *, as_json: bool) -> None:
     counts = ("added", "changed", "removed", "unchanged", "rejected")
     click.echo("it would be: " + ", ".join(f"{plan[name]:,} {name}" for name in counts))
     for one in plan["examples"]:
-        fields = "; ".join(f"{field['field']}: {field['before']} → {field['after']}" for field in one["fields"])
-        click.echo(safe_line(shortened(f"{one['op']} {one['title']} {fields}".rstrip(), LINE_LENGTH)))
+        fields = "; ".join(
+            f"{field['field']}: {field['before']} → {field['after']}" for field in one["fields"]
+        )
+        click.echo(
+            safe_line(shortened(f"{one['op']} {one['title']} {fields}".rstrip(), LINE_LENGTH))
+        )
     for place, reason in plan["rejects"]:
         click.echo(safe_line(f"left out: {place}: {reason}"))
 
@@ -252,6 +342,9 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
         has_rejected = report.rejected or report.duplicates
         click.echo(f"{'rejected rows' if has_rejected else 'left out'}: stackroom rejects {name}")
     elif report.cells or report.dangling:
-        click.echo(f"{'cells left out' if report.cells else 'rows with such ids'}: stackroom rejects {name}")
+        click.echo(
+            f"{'cells left out' if report.cells else 'rows with such ids'}: stackroom rejects"
+            f" {name}"
+        )
     click.echo(f'search it: stackroom search {name} "..."')
     click.echo(f"serve it:  stackroom serve {name}")

@@ -1,4 +1,5 @@
-"""`list`, `search`, `explain`, `recommend`, `similar`, `get`, `browse`, `export`: query catalogues from the terminal.
+"""`list`, `search`, `explain`, `recommend`, `similar`, `get`, `browse`, `export`: query catalogues
+from the terminal.
 
 Filters are typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`.
 """
@@ -45,7 +46,9 @@ NOT = "not-"
 ARGUMENT = re.compile(r"\b(filters|exclude)\.(?=\w)")
 
 
-def read_filters(options: Sequence[str], specs: Sequence[CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_filters(
+    options: Sequence[str], specs: Sequence[CatalogueSpec]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the free options of a command line as the `filters` and the `exclude` of a call."""
     known = {name: field for spec in specs for name, field in filters_of(spec).items()}
     filters: dict[str, Any] = {}
@@ -64,14 +67,23 @@ def read_filters(options: Sequence[str], specs: Sequence[CatalogueSpec]) -> tupl
             by_use = [field.name for spec in specs for field in filters_by_use(spec)]
             listed = [f"--{one}" for one in dict.fromkeys((*by_use, *known))]
             hint = did_you_mean(name, list(known))
-            raise InputError(f"no filter '--{name}'{hint}; filters: {', '.join(listed[:MOST_ADVISED])}")
+            raise InputError(
+                f"no filter '--{name}'{hint}; filters: {', '.join(listed[:MOST_ADVISED])}"
+            )
         # As a filter has it: the bounds of a range, or a list of values.
         wanted: dict[str, str] | list[str] = split_names([value])
         if known[name].filter is FilterKind.RANGE or (known[name].brackets and ".." in value):
             low, dots, high = value.partition("..")
-            wanted = {bound: text for bound, text in zip(BOUNDS, (low, high if dots else low), strict=True) if text}
+            wanted = {
+                bound: text
+                for bound, text in zip(BOUNDS, (low, high if dots else low), strict=True)
+                if text
+            }
         if not wanted:
-            raise InputError(f"'--{option}' wants a value; such as a,b for one of several, or 2010..2020 for a range")
+            raise InputError(
+                f"'--{option}' wants a value; such as a,b for one of several, or 2010..2020 for a"
+                " range"
+            )
         (excluded if option.startswith(NOT) else filters)[name] = wanted
     return filters, excluded
 
@@ -82,7 +94,9 @@ def with_options(text: str) -> str:
 
 
 def takes_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command with such options name them, and not the arguments of tools, in what it refuses."""
+    """Let a command with such options name them, and not the arguments of tools, in what it
+    refuses.
+    """
 
     @wraps(command)
     def run(*arguments: Any, **given: Any) -> None:
@@ -96,7 +110,9 @@ def takes_filters(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments of a command line that are not filters, and the options that are, with their values."""
+    """Return the arguments of a command line that are not filters, and the options that are, with
+    their values.
+    """
     stated, options, rest = [], [], list(arguments)
     while rest:
         one = rest.pop(0)
@@ -134,7 +150,10 @@ def list_command(as_json: bool) -> None:
             continue
         reader = app.open_catalogue(name).shelf.reader()
         row = {"name": name, "spec": installed.spec_name, "records": reader.count(WHOLE)}
-        row |= {"model": reader.model.name if reader.model else None, "folder": str(installed.folder)}
+        row |= {
+            "model": reader.model.name if reader.model else None,
+            "folder": str(installed.folder),
+        }
         rows.append({**row, "release": app.release_status.installed_version(name)})
     for name, note in {**notes, **problems}.items():
         click.echo(f"stackroom: '{name}' {note}", err=True)
@@ -159,7 +178,9 @@ def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> 
     app = open_app()
     catalogue, query = _catalogue_and_query(stated, app)
     chosen = {catalogue.name: catalogue} if catalogue else _every_catalogue(app)
-    params = search_params(query, options, [one.spec for one in chosen.values()], limit=limit, with_adult=adult)
+    params = search_params(
+        query, options, [one.spec for one in chosen.values()], limit=limit, with_adult=adult
+    )
     found = GenericTools(list(chosen.values())).search(LOCAL_USER, params)
     if as_json:
         print_json(found.model_dump(mode="json"))
@@ -169,14 +190,21 @@ def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> 
 
 
 def search_params(
-    query: str, options: Sequence[str], specs: Sequence[CatalogueSpec], *, limit: int = 10, with_adult: bool
+    query: str,
+    options: Sequence[str],
+    specs: Sequence[CatalogueSpec],
+    *,
+    limit: int = 10,
+    with_adult: bool,
 ) -> SearchParams:
     """Return the arguments of `search` by the options of a command line."""
     filters, excluded = read_filters(options, specs)
     if with_adult and any(spec.adult and ADULT not in filters_of(spec) for spec in specs):
         filters[ADULT] = True
     text = query.encode("utf-8", "replace").decode()  # an argument may have bytes that are no text
-    return SearchParams(query=text, filters=filters, exclude=excluded, limit=limit, include=["counts"])
+    return SearchParams(
+        query=text, filters=filters, exclude=excluded, limit=limit, include=["counts"]
+    )
 
 
 def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue | None, str]:
@@ -185,11 +213,16 @@ def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue
         raise click.UsageError("Missing argument 'QUERY'.")
     is_first_named = app.library.find_installed(stated[0]) is not None
     if len(stated) == 1 and is_first_named:
-        problem = f"'{stated[0]}' is a catalogue; say what to search it for: stackroom search {stated[0]} \"WORDS\""
+        problem = (
+            f"'{stated[0]}' is a catalogue; say what to search it for: stackroom search {stated[0]}"
+            ' "WORDS"'
+        )
         raise InputError(problem)
     if len(stated) > 2:
         named, words = (f" {stated[0]}", stated[1:]) if is_first_named else ("", stated)
-        raise InputError(f'a query of several words goes in quotes: stackroom search{named} "{" ".join(words)}"')
+        raise InputError(
+            f'a query of several words goes in quotes: stackroom search{named} "{" ".join(words)}"'
+        )
     if not stated[-1].strip():
         raise InputError("the query is empty; to see the values of a field: stackroom browse")
     if len(stated) == 1:
@@ -221,7 +254,9 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
     verdicts = [note for note in found.notes if note in VERDICTS]
     for verdict in verdicts:
         click.echo(verdict if found.results else "Nothing was found.")
-    labelled = [(result, (result.relevance or "").replace("_", " ").lower()) for result in found.results]
+    labelled = [
+        (result, (result.relevance or "").replace("_", " ").lower()) for result in found.results
+    ]
     _print_records(labelled, with_catalogue=with_names)
     shown, answering = len(labelled), sum(bool(label) for _, label in labelled)
     if shown and (is_listed or found.only_orders):
@@ -241,16 +276,30 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
 @click.command("recommend", context_settings=FREE_OPTIONS, help=HELP["recommend"])
 @click.argument("catalogue")
 @click.argument("arguments", metavar="[TITLE]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--wishes", default="", help='In plain words: "post-2010, not horror, under 300 pages".')
-@click.option("--dislike", multiple=True, help="A record to keep away from; may be given more than once.")
-@click.option("--exclude", multiple=True, help="A record to leave out; may be given more than once.")
+@click.option(
+    "--wishes", default="", help='In plain words: "post-2010, not horror, under 300 pages".'
+)
+@click.option(
+    "--dislike", multiple=True, help="A record to keep away from; may be given more than once."
+)
+@click.option(
+    "--exclude", multiple=True, help="A record to leave out; may be given more than once."
+)
 @click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 48))
 @json_option
 @takes_filters
 def recommend_command(
-    catalogue: str, arguments: Texts, wishes: str, dislike: Texts, exclude: Texts, limit: int, as_json: bool
+    catalogue: str,
+    arguments: Texts,
+    wishes: str,
+    dislike: Texts,
+    exclude: Texts,
+    limit: int,
+    as_json: bool,
 ) -> None:
-    """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the wishes."""
+    """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the
+    wishes.
+    """
     titles, options = split_arguments(arguments)
     opened = open_app().open_catalogue(catalogue)
     filters, _ = read_filters(options, [opened.spec])
@@ -285,13 +334,17 @@ def recommend_command(
 @click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 50))
 @json_option
 def similar_command(record_id: str, limit: int, as_json: bool) -> None:
-    """Show the records nearest in meaning to one: CATALOGUE/ID, CATALOGUE/TITLE, or a TITLE that only one has."""
+    """Show the records nearest in meaning to one: CATALOGUE/ID, CATALOGUE/TITLE, or a TITLE that
+    only one has.
+    """
     tools = GenericTools(list(_every_catalogue(open_app()).values()))
     found = tools.similar(LOCAL_USER, SimilarParams(id=record_id, limit=limit))
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
-        _print_records([(one, f"score {one.score:.2f}") for one in found.results], with_catalogue=True)
+        _print_records(
+            [(one, f"score {one.score:.2f}") for one in found.results], with_catalogue=True
+        )
 
 
 @click.command("get")
@@ -312,20 +365,33 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         for field in view.spec.fields.values():
             if field.shown and has_value(record, field):
                 value = record.get(field.name)
-                text = number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value))
+                text = (
+                    number_text(value)
+                    if isinstance(value, int | float)
+                    else ", ".join(texts_of(value))
+                )
                 is_json = field.type is FieldType.JSON
-                rows.append((field.name, orjson.dumps(value).decode() if is_json else with_unit(text, field)))
+                rows.append(
+                    (
+                        field.name,
+                        orjson.dumps(value).decode() if is_json else with_unit(text, field),
+                    )
+                )
         print_table(("field", "value"), rows)
 
 
 def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogue: bool) -> None:
-    """Print records, numbered: title, id and label on the first line, then telling fields and the body text."""
+    """Print records, numbered: title, id and label on the first line, then telling fields and the
+    body text.
+    """
     console = Console(file=terminal_stream(), highlight=False, markup=False, emoji=False)
     width = console.width if console.is_terminal and console.width >= NARROWEST else None
     for number, (shown, label) in enumerate(labelled, 1):
         address = shown.id if with_catalogue else shown.id.removeprefix(f"{shown.catalogue}/")
         place = f"{number}.".ljust(len(INDENT))
-        first = Text.assemble(place, (safe_line(shown.title), "bold"), (f" [{safe_line(address)}]", "dim"))
+        first = Text.assemble(
+            place, (safe_line(shown.title), "bold"), (f" [{safe_line(address)}]", "dim")
+        )
         console.print(first.append(f"  {label}", "green") if label else first, soft_wrap=True)
         for line in _lines(shown, console, width):
             console.print(line, soft_wrap=True)
@@ -356,9 +422,17 @@ def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[
 @click.pass_context
 @takes_filters
 def explain_command(
-    ctx: click.Context, catalogue: str, query: str, record_id: str | None, limit: int, adult: bool, as_json: bool
+    ctx: click.Context,
+    catalogue: str,
+    query: str,
+    record_id: str | None,
+    limit: int,
+    adult: bool,
+    as_json: bool,
 ) -> None:
-    """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has its place or none."""
+    """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has
+    its place or none.
+    """
     ids, options = split_arguments([*([record_id] if record_id else []), *ctx.args])
     if len(ids) > 1:
         raise InputError(f"'{ids[1]}' is too much; a query of several words goes in quotes")
@@ -370,7 +444,12 @@ def explain_command(
     if not ids:
         hits = tools.search(LOCAL_USER, params.model_copy(update={"explain": True})).results
         if as_json:
-            print_json([hit.model_dump(mode="json", include={"id", "title", "score", "why"}) for hit in hits])
+            print_json(
+                [
+                    hit.model_dump(mode="json", include={"id", "title", "score", "why"})
+                    for hit in hits
+                ]
+            )
             return
         for number, hit in enumerate(hits, start=1):
             click.echo(f"{number}. {hit.title} [{hit.id}] {hit.score:.4f}")
@@ -380,7 +459,9 @@ def explain_command(
             click.echo("nothing was found")
         return
     path = tools.path(LOCAL_USER, params, opened.name)
-    told = explain_record(path, find_named(path.view, ids[0])[0], tool="stackroom search").model_dump(mode="json")
+    told = explain_record(
+        path, find_named(path.view, ids[0])[0], tool="stackroom search"
+    ).model_dump(mode="json")
     print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
 
 
@@ -388,7 +469,9 @@ def explain_command(
 @click.argument("catalogue")
 @click.option("--field", help="The field to browse; by default the catalogue's tags.")
 @click.option("--search", help="Only values like this.")
-@click.option("--by", multiple=True, help="Group by a field: country, year/decade, price/10; at most two.")
+@click.option(
+    "--by", multiple=True, help="Group by a field: country, year/decade, price/10; at most two."
+)
 @click.option("--of", help="A number: its minimum, maximum, mean, median and sum.")
 @click.option("--sort", help="The order of groups: count, value, mean, 'mean asc' …")
 @click.option("--query", default="", help="Words that every record has.")
@@ -410,10 +493,15 @@ def browse_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Show the values of a field of CATALOGUE with how many records have each, or count and sum records by group."""
+    """Show the values of a field of CATALOGUE with how many records have each, or count and sum
+    records by group.
+    """
     opened = open_app().open_catalogue(catalogue)
     limits = search_params(query, ctx.args, [opened.spec], with_adult=adult)
-    asked = limits.model_dump(include={"query", "filters", "exclude"}) | {"by": split_names(by) or None, "of": of}
+    asked = limits.model_dump(include={"query", "filters", "exclude"}) | {
+        "by": split_names(by) or None,
+        "of": of,
+    }
     if not by and not of:
         asked["field"] = _require_facet(opened.spec, field)
     params = validate_fields(BrowseParams, {**asked, "search": search, "sort": sort})
@@ -423,11 +511,18 @@ def browse_command(
     if params.has_figures:
         _show_figures(found.catalogues[0], as_json=as_json)
     else:
-        rows = [(one.category, one.value, one.count) for one in found.catalogues[0].fields[0].values]
+        rows = [
+            (one.category, one.value, one.count) for one in found.catalogues[0].fields[0].values
+        ]
         if as_json:
-            print_json([dict(zip(("category", "value", "count"), row, strict=True)) for row in rows])
+            print_json(
+                [dict(zip(("category", "value", "count"), row, strict=True)) for row in rows]
+            )
         else:
-            print_table(("value", "category", "count"), [(value, category, count) for category, value, count in rows])
+            print_table(
+                ("value", "category", "count"),
+                [(value, category, count) for category, value, count in rows],
+            )
     for note in found.notes:
         click.echo(with_options(note), err=as_json)
 
@@ -436,8 +531,12 @@ def _require_facet(spec: CatalogueSpec, stated: str | None) -> str:
     """Return the field to browse, by default the tags; refuse one whose values are not counted."""
     facets = {field.name: field.type for field in spec.fields.values() if field.facet}
     if not facets:
-        raise InputError(f"catalogue '{spec.name}' has no field to browse; give a field of its spec facet = true")
-    name = stated or next((name for name, kind in facets.items() if kind is FieldType.TAGS), next(iter(facets)))
+        raise InputError(
+            f"catalogue '{spec.name}' has no field to browse; give a field of its spec facet = true"
+        )
+    name = stated or next(
+        (name for name, kind in facets.items() if kind is FieldType.TAGS), next(iter(facets))
+    )
     if name not in facets:
         hint = did_you_mean(name, list(facets))
         raise InputError(f"'--field': no facet '{name}'{hint}; facets: {', '.join(facets)}")
@@ -457,19 +556,32 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
     for name in FIGURES:
         record = getattr(overall, f"{name}_record", None)
         told = "" if record is None else f"{shortened(record.title, TITLE_CHARS)} [{record.id}]"
-        of_all += [(name, getattr(overall, name), told)] if getattr(overall, name) is not None else []
+        of_all += (
+            [(name, getattr(overall, name), told)] if getattr(overall, name) is not None else []
+        )
     if of_all:
         print_table((found.number_in_words, "", ""), of_all)
     if groups:
-        figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
-        rows = [(*group.values.values(), group.count, *(getattr(group, name) for name in figures)) for group in groups]
+        figures = [
+            name for name in FIGURES if any(getattr(group, name) is not None for group in groups)
+        ]
+        rows = [
+            (*group.values.values(), group.count, *(getattr(group, name) for name in figures))
+            for group in groups
+        ]
         shown = [["" if value is None else value for value in row] for row in rows]
         print_table((*groups[0].values, "count", *figures), shown)
     if found.ranked:
-        print_table((found.number_in_words, "title", "id"), [(one.value, one.title, one.id) for one in found.ranked])
+        print_table(
+            (found.number_in_words, "title", "id"),
+            [(one.value, one.title, one.id) for one in found.ranked],
+        )
     if found.group_count is not None:
         of_what = "groups" if groups else "records"
-        click.echo(f"{len(groups) + len(found.ranked or ())} of {found.group_count} {of_what}; more with --limit")
+        click.echo(
+            f"{len(groups) + len(found.ranked or ())} of {found.group_count} {of_what}; more with"
+            " --limit"
+        )
     for name, count in found.without.items():
         click.echo(lacking_text(name, count).strip())
 
@@ -477,16 +589,30 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
 @click.command("export", context_settings=FREE_OPTIONS, help=HELP["export"])
 @click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--to", "target", required=True, metavar="FILE", help=HELP["export --to"])
-@click.option("--by", multiple=True, help="Write counts by a field instead: country, year/decade; at most two.")
+@click.option(
+    "--by",
+    multiple=True,
+    help="Write counts by a field instead: country, year/decade; at most two.",
+)
 @click.option("--of", help="A number: write its figures instead, by group or record by record.")
-@click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")
+@click.option(
+    "--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first."
+)
 @click.option("--adult", is_flag=True, help="Write adult records too.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @takes_filters
 def export_command(
-    arguments: Texts, target: str, by: tuple[str, ...], of: str | None, sort: str, adult: bool, force: bool
+    arguments: Texts,
+    target: str,
+    by: tuple[str, ...],
+    of: str | None,
+    sort: str,
+    adult: bool,
+    force: bool,
 ) -> None:
-    """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`."""
+    """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of
+    `search`.
+    """
     stated, options = split_arguments(arguments)
     if not 1 <= len(stated) <= 2:
         raise click.UsageError("Give a catalogue, and at most one query, in quotes.")
@@ -501,7 +627,9 @@ def export_command(
     tools = GenericTools([catalogue])
     if by or of:
         stated_fields = params.model_dump(include={"query", "filters", "exclude"})
-        figures = BrowseParams(**stated_fields, by=split_names(by) or None, of=of, sort=sort or None)
+        figures = BrowseParams(
+            **stated_fields, by=split_names(by) or None, of=of, sort=sort or None
+        )
         table = tools.export_figures(LOCAL_USER, figures)
     else:
         table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}))

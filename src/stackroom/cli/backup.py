@@ -15,7 +15,14 @@ from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import CONTROL_FILE
 from stackroom.errors import ConflictError, NotFoundError, StorageError, did_you_mean
-from stackroom.jobs.backup import MANIFEST, check_backup, load_checksums, open_backup, restore_files, store_backup
+from stackroom.jobs.backup import (
+    MANIFEST,
+    check_backup,
+    load_checksums,
+    open_backup,
+    restore_files,
+    store_backup,
+)
 from stackroom.jobs.job import JobContext
 from stackroom.settings import Settings, load_settings
 
@@ -33,18 +40,40 @@ class _Shown(JobContext):
 
 
 @click.command("backup", help=HELP["backup"])
-@click.option("--to", metavar="PLACE", help="A folder, or s3://BUCKET/PATH; by default backups in the library.")
-@click.option("--keep", type=click.IntRange(1), default=BACKUPS, help=f"How many are kept there; default: {BACKUPS}.")
-@click.option("--models", is_flag=True, help="With the embedding models, which can be fetched again.")
+@click.option(
+    "--to",
+    metavar="PLACE",
+    help="A folder, or s3://BUCKET/PATH; by default backups in the library.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    default=BACKUPS,
+    help=f"How many are kept there; default: {BACKUPS}.",
+)
+@click.option(
+    "--models", is_flag=True, help="With the embedding models, which can be fetched again."
+)
 @json_option
 def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> None:
-    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder or a bucket, with checksums."""
+    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder or a bucket,
+    with checksums.
+    """
     app = open_app()
     with find_control() as control, progress_line("backup", hidden=as_json) as line:
         plan = plan_backup(app, control, with_models=models)
-        made, size_bytes = store_backup(plan, app.settings, to=to, at=utc_now(), keep=keep, context=_Shown(line))
+        made, size_bytes = store_backup(
+            plan, app.settings, to=to, at=utc_now(), keep=keep, context=_Shown(line)
+        )
     if as_json:
-        print_json({"folder": made, "items": len(plan.items), "size_bytes": size_bytes, "notes": plan.notes})
+        print_json(
+            {
+                "folder": made,
+                "items": len(plan.items),
+                "size_bytes": size_bytes,
+                "notes": plan.notes,
+            }
+        )
         return
     click.echo(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {made}")
     for note in plan.notes:
@@ -54,37 +83,57 @@ def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> No
 @click.command("restore", help=HELP["restore"])
 @click.argument("place", metavar="[FROM]", required=False)
 @click.option("--catalogue", metavar="NAME", help="Only this catalogue, whose name must be free.")
-@click.option("--accounts", is_flag=True, help="Only accounts and audit; the present ones are kept beside them.")
+@click.option(
+    "--accounts",
+    is_flag=True,
+    help="Only accounts and audit; the present ones are kept beside them.",
+)
 @json_option
-def restore_command(place: str | None, catalogue: str | None, accounts: bool, as_json: bool) -> None:
-    """Bring the back-up FROM into the library; by default the newest one of the place where its back-ups are kept."""
+def restore_command(
+    place: str | None, catalogue: str | None, accounts: bool, as_json: bool
+) -> None:
+    """Bring the back-up FROM into the library; by default the newest one of the place where its
+    back-ups are kept.
+    """
     settings = load_settings()
     if catalogue is None and (servers := list_server_tasks(settings.home)):
         raise ConflictError(
-            f"a server runs on this library ({servers[0].place}): stop it first, or restore one catalogue (--catalogue)"
+            f"a server runs on this library ({servers[0].place}): stop it first, or restore one"
+            " catalogue (--catalogue)"
         )
     keep_private(settings.home)
     with open_backup(place, settings) as backup:
         if problems := check_backup(backup):
-            raise StorageError(f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}")
+            raise StorageError(
+                f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}"
+            )
         names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
         restore_files(backup, settings.home, {name: name for name in names})
     text = f"restored from {backup.name}: {', '.join(names)}; check it: stackroom doctor"
     print_answer({"backup": backup.name, "restored": names}, text, as_json=as_json)
 
 
-def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accounts: bool) -> list[str]:
-    """Return what is restored, sorted; the present accounts are moved away for those in the back-up."""
+def _names_of(
+    backup: Path, settings: Settings, *, catalogue: str | None, accounts: bool
+) -> list[str]:
+    """Return what is restored, sorted; the present accounts are moved away for those in the
+    back-up.
+    """
     files = load_checksums(backup)
     known = sorted({name.split("/")[1] for name in files if name.startswith(f"{CATALOGUES}/")})
     if catalogue is not None:
         if catalogue not in known:
             hint = did_you_mean(catalogue, known)
-            raise NotFoundError(f"no catalogue '{catalogue}' in the back-up{hint}; it has: {', '.join(known)}")
+            raise NotFoundError(
+                f"no catalogue '{catalogue}' in the back-up{hint}; it has: {', '.join(known)}"
+            )
         return [f"{CATALOGUES}/{catalogue}"]
     if accounts:
         if CONTROL_FILE not in files:
-            problem = "the back-up has no accounts; PostgreSQL is restored by its own tools, such as pg_restore"
+            problem = (
+                "the back-up has no accounts; PostgreSQL is restored by its own tools, such as"
+                " pg_restore"
+            )
             raise NotFoundError(problem)
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
@@ -97,7 +146,7 @@ def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accoun
             (settings.home / name).rmdir()  # one without anything in it
     if present := [name for name in parts if (settings.home / name).exists()]:
         raise ConflictError(
-            f"{settings.home} has {', '.join(present)} already: restore into an empty library (STACKROOM_HOME), or a "
-            "part: --catalogue NAME, --accounts"
+            f"{settings.home} has {', '.join(present)} already: restore into an empty library"
+            " (STACKROOM_HOME), or a part: --catalogue NAME, --accounts"
         )
     return parts

@@ -1,4 +1,6 @@
-"""`init`, `rejects`, `map`, and `stackroom` without a command: set up a library, and see what is in it."""
+"""`init`, `rejects`, `map`, and `stackroom` without a command: set up a library, and see what is in
+it.
+"""
 
 import sys
 import time
@@ -29,9 +31,13 @@ from stackroom.model.scope import WHOLE
 @click.argument("name", required=False)
 @click.option("--from", "place", metavar="PLACE", help=HELP["init --from"])
 @click.option("--key", help=HELP["init --key"])
-@click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
+@click.option(
+    "--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone."
+)
 @json_option
-def init_command(name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool) -> None:
+def init_command(
+    name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool
+) -> None:
     """Set up a library: the embedding model and the sample catalogues."""
     app = open_app()
     if place is not None and name is not None:
@@ -39,21 +45,30 @@ def init_command(name: str | None, place: str | None, key: str | None, no_model:
         install_from_place(app, name, place, key=key, get_model=get_model, as_json=as_json)
         return
     if name is not None or place is not None or key is not None:
-        raise click.UsageError("to install a catalogue from a release, give both: stackroom init NAME --from PLACE")
+        raise click.UsageError(
+            "to install a catalogue from a release, give both: stackroom init NAME --from PLACE"
+        )
     set_up(app, with_model=not no_model)
     click.echo(f"the library is ready in {app.settings.home}")
 
 
 def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
-    """Install the model of a release's vectors where it is known and missing; without it, search uses words alone."""
+    """Install the model of a release's vectors where it is known and missing; without it, search
+    uses words alone.
+    """
     if name not in LOCAL_MODELS:
         if problem := app.embedder_named(name).check():
-            click.echo(f"its vectors are by {name}, and search uses words alone: {problem}", err=True)
+            click.echo(
+                f"its vectors are by {name}, and search uses words alone: {problem}", err=True
+            )
         return
     try:
         require_model(app, ModelChoice(name=name), quiet=quiet)
     except ExpectedError as error:
-        click.echo(f"without the embedding model {name}, search uses words alone: {error.message}", err=True)
+        click.echo(
+            f"without the embedding model {name}, search uses words alone: {error.message}",
+            err=True,
+        )
 
 
 @click.command("rejects", help=HELP["rejects"])
@@ -73,7 +88,10 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
         dangling = find_dangling(app.open_catalogue(catalogue).shelf.reader(), spec)
         origins = find_places(path, [one.record_id for one in dangling])
         by_hand = ("edited by hand", "")
-        told = [(*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}") for one in dangling]
+        told = [
+            (*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}")
+            for one in dangling
+        ]
         rows += sorted(told)
     listed = (
         ("", ("source", "place", "reason"), rows),
@@ -81,7 +99,13 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
         ("read as other than it is written:", ("source", "column", "cells"), changes),
     )
     if as_json:
-        print_json([dict(zip(columns, entry, strict=True)) for _, columns, entries in listed for entry in entries])
+        print_json(
+            [
+                dict(zip(columns, entry, strict=True))
+                for _, columns, entries in listed
+                for entry in entries
+            ]
+        )
         return
     for heading, columns, entries in listed:
         if entries and heading:
@@ -93,32 +117,47 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
 
 
 def set_up(app: App, *, with_model: bool = True) -> None:
-    """Build the sample catalogues that are missing, so that words find their records; then embed them."""
+    """Build the sample catalogues that are missing, so that words find their records; then embed
+    them.
+    """
     problems = app.library.check()
     for _package, sample in app.packages.iter_samples():
         if sample.name in problems:
-            click.echo(f"stackroom: '{sample.name}' is left as it is: {problems[sample.name]}", err=True)
+            click.echo(
+                f"stackroom: '{sample.name}' is left as it is: {problems[sample.name]}", err=True
+            )
         elif not app.library.find_installed(sample.name):
-            with build_progress(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
+            with build_progress(
+                f"sample catalogue '{sample.name}'", hidden=False
+            ) as report_progress:
                 report = add_sample(app, sample.name, progress=report_progress, embed=False)
             click.echo(f"{sample.name}: {summary(report)}")
     if not with_model:
         return
-    waiting = []  # catalogues that still have the records of their sample, some of them without a vector
+    # catalogues that still have the records of their sample, some of them without a vector
+    waiting = []
     for package, sample in app.packages.iter_samples():
         installed = None if sample.name in problems else app.library.find_installed(sample.name)
-        if installed and any(map(package.is_sample, installed.sources)) and count_waiting(app, sample.name) > 0:
+        if (
+            installed
+            and any(map(package.is_sample, installed.sources))
+            and count_waiting(app, sample.name) > 0
+        ):
             waiting.append((package, sample.name))
     try:
         if not waiting:
             require_model(app, quiet=False)
         for package, name in waiting:
-            require_model(app, want_model(app, package.spec, app.library.find_installed(name)), quiet=False)
+            require_model(
+                app, want_model(app, package.spec, app.library.find_installed(name)), quiet=False
+            )
             with build_progress(f"sample catalogue '{name}'", hidden=False) as report_progress:
                 report = embed_waiting(app, name, progress=report_progress)
             click.echo(f"{name}: {report.embedded} texts embedded")
     except ExpectedError as error:
-        click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
+        click.echo(
+            f"without the embedding model, search uses words alone: {error.message}", err=True
+        )
 
 
 @click.command("map", help=HELP["map"])
@@ -136,7 +175,12 @@ def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
             line.hint("laying out its records")
             report = refresh_map(installed.folder, shelf, is_forced=anew)
         seconds = time.perf_counter() - started
-        made[name] = {"records": report.records, "made": report.is_made, "changed": report.changed, "seconds": seconds}
+        made[name] = {
+            "records": report.records,
+            "made": report.is_made,
+            "changed": report.changed,
+            "seconds": seconds,
+        }
         if not as_json:
             click.echo(f"{name}: {report}" + (f" in {seconds:.1f} s" if report.is_made else ""))
     if as_json:
@@ -147,20 +191,34 @@ def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
 
 SHOWN = 8  # how many catalogues are named; more are only counted
 NextCommand = tuple[str, str]
-MAKE_LIBRARY: NextCommand = ("stackroom init", "build the sample catalogues and get the embedding models (110 MB)")
+MAKE_LIBRARY: NextCommand = (
+    "stackroom init",
+    "build the sample catalogues and get the embedding models (110 MB)",
+)
 ADD: NextCommand = ("stackroom add FILE", "build a catalogue from a table or a folder of documents")
-CONNECT: NextCommand = ("stackroom install CLIENT", "let an assistant ask it: claude-desktop, claude-code, cursor …")
+CONNECT: NextCommand = (
+    "stackroom install CLIENT",
+    "let an assistant ask it: claude-desktop, claude-code, cursor …",
+)
 DOCTOR: NextCommand = ("stackroom doctor", "check the library, and say what to do")
 SEARCH: NextCommand = ("stackroom search 'WORDS'", "search everything in it")
 
 
 def greet() -> None:
-    """Greet, say what is in the library or offer to make one, and show three commands to go on with."""
+    """Greet, say what is in the library or offer to make one, and show three commands to go on
+    with.
+    """
     app = open_app()
     click.echo(f"Stackroom {__version__}: catalogues for AI assistants, on your machine.")
-    names, problems = [installed.name for installed in app.library.list_installed()], describe_problems(app.library)
+    names, problems = (
+        [installed.name for installed in app.library.list_installed()],
+        describe_problems(app.library),
+    )
     if not names and not problems:
-        click.echo(f"There is no library yet; it will be in {app.settings.home} (STACKROOM_HOME names another folder).")
+        click.echo(
+            f"There is no library yet; it will be in {app.settings.home} (STACKROOM_HOME names"
+            " another folder)."
+        )
         question = "Make it now, with the sample catalogues (110 MB of models, some minutes)?"
         if sys.stdin is None or not sys.stdin.isatty() or not click.confirm(question, default=True):
             _show_next(MAKE_LIBRARY, ADD, CONNECT)
@@ -172,10 +230,15 @@ def greet() -> None:
         if app.find_problem(name):
             counts.append(f"{name} (cannot be opened; run: stackroom doctor)")
         else:
-            counts.append(f"{name} ({app.open_catalogue(name).shelf.reader().count(WHOLE):,} records)")
+            counts.append(
+                f"{name} ({app.open_catalogue(name).shelf.reader().count(WHOLE):,} records)"
+            )
     several = f"{len(names)} catalogues" if len(names) > 1 else "1 catalogue"
     described = f"{several}: {', '.join(counts)}{', …' if len(names) > SHOWN else ''}"
-    click.echo(f"The library in {app.settings.home} has {described if names else 'no catalogue that can be searched'}.")
+    click.echo(
+        f"The library in {app.settings.home} has"
+        f" {described if names else 'no catalogue that can be searched'}."
+    )
     for name, problem in problems.items():
         click.echo(f"'{name}' {problem}")
     _show_next(SEARCH if names else DOCTOR, ADD, CONNECT)

@@ -34,7 +34,9 @@ QUICK_SDK_MODULE = "stackroom.serve.quick_sdk"
 HTTP_MODULE = "stackroom.cli.host"  # slow to import; loaded where they are needed
 STOP_S = 1.0
 FIRST_ANSWERS_S = 1.0
-"""How long the model is not loaded, for the sake of the first answers; a call that needs it loads it at once."""
+"""How long the model is not loaded, for the sake of the first answers; a call that needs it loads
+it at once.
+"""
 
 
 @click.command("serve")
@@ -44,21 +46,45 @@ FIRST_ANSWERS_S = 1.0
     type=click.Choice([choice.value for choice in ToolChoice]),
     default=ToolChoice.AUTO.value,
     show_default=True,
-    help="The catalogues' own tools (own), search, fetch, similar and browse over all (generic), or both (all).",
+    help=(
+        "The catalogues' own tools (own), search, fetch, similar and browse over all (generic), or"
+        " both (all)."
+    ),
 )
-@click.option("--http", "over_http", is_flag=True, help="Serve over the network: HTTP, SSE, WebSocket, REST, a page.")
+@click.option(
+    "--http",
+    "over_http",
+    is_flag=True,
+    help="Serve over the network: HTTP, SSE, WebSocket, REST, a page.",
+)
 @click.option("--host", help="With --http: the address to listen on.  [default: 127.0.0.1]")
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), help="With --http: the port; 0 takes a free one.  [default: 8080]"
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help="With --http: the port; 0 takes a free one.  [default: 8080]",
 )
-@click.option("--accounts/--no-accounts", default=None, help="With --http: whether callers must log in.")
-@click.option("--mcp-enabled/--no-mcp-enabled", default=None, help="With --http: MCP beside REST, or REST alone.")
+@click.option(
+    "--accounts/--no-accounts", default=None, help="With --http: whether callers must log in."
+)
+@click.option(
+    "--mcp-enabled/--no-mcp-enabled",
+    default=None,
+    help="With --http: MCP beside REST, or REST alone.",
+)
 @click.option(
     "--tool-names",
     type=click.Choice(["dotted", "plain"]),
-    help="List tools as catalog.mutate, or as catalog_mutate for clients that allow no dots.  [default: dotted]",
+    help=(
+        "List tools as catalog.mutate, or as catalog_mutate for clients that allow no dots. "
+        " [default: dotted]"
+    ),
 )
-@click.option("--reload", "is_reloading", is_flag=True, help="With --http: start again when a package is changed.")
+@click.option(
+    "--reload",
+    "is_reloading",
+    is_flag=True,
+    help="With --http: start again when a package is changed.",
+)
 def serve_command(
     catalogues: tuple[str, ...],
     tools: str,
@@ -70,9 +96,11 @@ def serve_command(
     tool_names: str | None,
     is_reloading: bool,
 ) -> None:
-    """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
+    """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and
+    output.
 
-    With --http it is a shared server on one port, with accounts; the first start creates the first account.
+    With --http it is a shared server on one port, with accounts; the first start creates the first
+    account.
 
     The generic tools are offered unless a single catalogue is served whose own tools replace them.
     """
@@ -84,7 +112,9 @@ def serve_command(
     }
     flags = {place: value for place, value in given.items() if value is not None}
     if flags and not over_http:
-        raise InputError(f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only")
+        raise InputError(
+            f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only"
+        )
     if is_reloading and not over_http:
         raise InputError("--reload is for --http only")
     if is_reloading:
@@ -92,7 +122,8 @@ def serve_command(
         return
     if tool_names is not None:
         flags["mcp", "tool_names"] = tool_names
-    gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
+    # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
+    gc.disable()
     settings = load_settings(flags=flags)
     app = open_app(settings)
     if find_place(settings) is None:  # else catalogues may still come
@@ -116,8 +147,8 @@ def serve_command(
 
 
 def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> None:
-    # The SDK takes about half a second to import; the catalogues are opened meanwhile. The control database and the
-    # model are needed for calls only, so they are loaded after the first answers.
+    # The SDK takes about half a second to import; the catalogues are opened meanwhile. The control
+    # database and the model are needed for calls only, so they are loaded after the first answers.
     with new_pool("loader", 1) as loader:
         audit = AuditOnDemand(settings) if exists(settings) else None
         gate = loader.submit(build, observers=[audit] if audit else [])
@@ -127,20 +158,26 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
         loader.submit(_load_rest, app, audit, answered)
         close = audit.close if audit else lambda: None
         level, names = settings.log_level, settings.mcp.tool_names
-        stdio.serve_stdio(gate, log_level=level, tool_names=names, at_end=close, on_introduced=answered.set)
+        stdio.serve_stdio(
+            gate, log_level=level, tool_names=names, at_end=close, on_introduced=answered.set
+        )
         answered.set()
     app.background.stop(STOP_S)
     close()
 
 
 def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event) -> None:
-    """Load what only calls need, when the client has its first answers, or takes its time to ask for them."""
+    """Load what only calls need, when the client has its first answers, or takes its time to ask
+    for them.
+    """
     answered.wait(FIRST_ANSWERS_S)
     try:
         if audit:
             audit.open()
     except ExpectedError as error:
-        click.echo(f"stackroom: calls cannot be audited, and so not be answered: {error.message}", err=True)
+        click.echo(
+            f"stackroom: calls cannot be audited, and so not be answered: {error.message}", err=True
+        )
     _load_models(app)
     database = audit.database if audit and audit.is_open else None
     importlib.import_module(UPKEEP_MODULE).add_upkeep(app, database)
@@ -168,19 +205,29 @@ ENDING_S = 15.0
 
 
 def serve_reloading(settings: Settings, arguments: Sequence[str]) -> None:
-    """Serve in a process of its own, with these arguments of the command, until this one is ended."""
+    """Serve in a process of its own, with these arguments of the command, until this one is
+    ended.
+    """
     ended = threading.Event()
     for name in ("SIGINT", "SIGTERM"):
         signal.signal(getattr(signal, name), lambda *_: ended.set())
-    modules = {entry.module.partition(".")[0] for entry in entry_points(group=GROUP)}  # they are not imported for that
+    # they are not imported for that
+    modules = {entry.module.partition(".")[0] for entry in entry_points(group=GROUP)}
     specs = (importlib.util.find_spec(module) for module in sorted(modules))
-    packages = [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
-    command = python_module("stackroom", *[argument for argument in arguments if argument != OPTION])
-    # Compiled files are compared by seconds and sizes, so that a quick second change would be missed with them.
+    packages = [
+        Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()
+    ]
+    command = python_module(
+        "stackroom", *[argument for argument in arguments if argument != OPTION]
+    )
+    # Compiled files are compared by seconds and sizes, so that a quick second change would be
+    # missed with them.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     while not ended.is_set():
         before = list_stamps(packages, settings)
-        server = ChildProcess("the server", command, shows_output=True, errors=SHOWN, environment=environment)
+        server = ChildProcess(
+            "the server", command, shows_output=True, errors=SHOWN, environment=environment
+        )
         while not ended.wait(LOOK_EVERY_S) and list_stamps(packages, settings) == before:
             continue
         server.end(ENDING_S)
@@ -189,8 +236,12 @@ def serve_reloading(settings: Settings, arguments: Sequence[str]) -> None:
 
 
 def list_stamps(packages: Sequence[Path], settings: Settings) -> dict[Path, int]:
-    """Return when each file was changed last: code and declarations of packages and catalogues, and the settings."""
-    code = (path for folder in packages for form in ("*.py", "*.toml") for path in folder.rglob(form))
+    """Return when each file was changed last: code and declarations of packages and catalogues, and
+    the settings.
+    """
+    code = (
+        path for folder in packages for form in ("*.py", "*.toml") for path in folder.rglob(form)
+    )
     declared = settings.catalogues_folder.glob("*/*.toml")
     stamps = {}
     for path in (*code, *declared, *settings.home.glob("*.toml")):

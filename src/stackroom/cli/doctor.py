@@ -8,9 +8,19 @@ import click
 
 from stackroom import LAYOUTS, __version__
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import SyncOutcome, find_collection_problems, find_place, load_state
+from stackroom.assembly.collections.state import (
+    SyncOutcome,
+    find_collection_problems,
+    find_place,
+    load_state,
+)
 from stackroom.assembly.machine_limits import check_disk
-from stackroom.assembly.server_health import ENDS_SOON, find_job_problems, find_stalled_vectors, list_ending_tokens
+from stackroom.assembly.server_health import (
+    ENDS_SOON,
+    find_job_problems,
+    find_stalled_vectors,
+    list_ending_tokens,
+)
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_answer
@@ -34,9 +44,13 @@ class Finding(NamedTuple):
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
-    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong."""
+    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when
+    something is wrong.
+    """
     findings = list(_examine(open_app()))
-    text = "\n".join(f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}" for finding in findings)
+    text = "\n".join(
+        f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}" for finding in findings
+    )
     print_answer([finding._asdict() for finding in findings], text, as_json=as_json)
     if not all(finding.ok for finding in findings):
         ctx.exit(1)
@@ -64,17 +78,23 @@ def _examine(app: App) -> Iterator[Finding]:
     for embedder in app.list_query_embedders():
         if embedder.model != app.embedder.model:
             problem = embedder.check()
-            yield Finding(what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None)
+            yield Finding(
+                what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None
+            )
     yield from _examine_collections(app)
     for server in list_server_tasks(home):
         for task in server.tasks:
-            yield Finding(what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error)
+            yield Finding(
+                what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error
+            )
     for name, found in problems.items():
         yield Finding(what=name, found=found, ok=False)
 
 
 def _examine_machine(app: App) -> Iterator[Finding]:
-    """Yield the disk, and the control database where there is one: the parts that `/health` names too."""
+    """Yield the disk, and the control database where there is one: the parts that `/health` names
+    too.
+    """
     if (problem := check_disk(app.settings.home)) is not None:
         yield Finding(what="disk", found=problem, ok=False)
     if not exists(app.settings):
@@ -83,7 +103,11 @@ def _examine_machine(app: App) -> Iterator[Finding]:
         with closing(ControlDatabase.open(database_url(app.settings))) as database:
             database.version()
             problem = next(iter(check_database(database)), None)
-            yield Finding(what="control database", found=problem or f"works ({database.name})", ok=problem is None)
+            yield Finding(
+                what="control database",
+                found=problem or f"works ({database.name})",
+                ok=problem is None,
+            )
             now = utc_now()
             for part, trouble in find_job_problems(database, now).items():
                 yield Finding(what=part, found=trouble, ok=False)
@@ -102,8 +126,14 @@ def _examine_collections(app: App) -> Iterator[Finding]:
     state = load_state(app.settings.home, place)
     problems = list(find_collection_problems(app.settings))
     synced = sum(collection.outcome is SyncOutcome.SYNCED for collection in state.collections)
-    seen = f"{synced} synced when last looked at ({state.looked_at})" if state.looked_at else "not looked at yet"
-    yield Finding(what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True)
+    seen = (
+        f"{synced} synced when last looked at ({state.looked_at})"
+        if state.looked_at
+        else "not looked at yet"
+    )
+    yield Finding(
+        what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True
+    )
     for name, problem in problems:
         yield Finding(what=f"collection {name}" if name else "collections", found=problem, ok=False)
 

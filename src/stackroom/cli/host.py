@@ -72,7 +72,11 @@ def host(app: App, settings: Settings, load: Load) -> None:
             metrics=metrics,
             workers=workers,
             streams=streams,
-            endpoints=[*list_endpoints(app.packages, parts), *uploads.endpoints(), *owners.endpoints()],
+            endpoints=[
+                *list_endpoints(app.packages, parts),
+                *uploads.endpoints(),
+                *owners.endpoints(),
+            ],
             open_board=(lambda: admin.board) if admin else None,
             health=health,
             hide_places=app.hide_places,
@@ -81,7 +85,8 @@ def host(app: App, settings: Settings, load: Load) -> None:
         serve_http(
             service,
             on_listening=lambda address: click.echo(
-                f"stackroom: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True
+                f"stackroom: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it",
+                err=True,
             ),
         )
     finally:

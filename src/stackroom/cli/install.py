@@ -1,4 +1,6 @@
-"""`install`: write the configuration of a client, so that it uses Stackroom, and remove it again."""
+"""`install`: write the configuration of a client, so that it uses Stackroom, and remove it
+again.
+"""
 
 import os
 import shutil
@@ -41,11 +43,15 @@ class ClientSpec:
     folder: str = "home"
     file: str  # the file in it, for every project of the user
     section: str = "mcpServers"
-    programs: tuple[str, ...] = ()  # programs on the search path that tell that the client is installed
+    # programs on the search path that tell that the client is installed
+    programs: tuple[str, ...] = ()
     plain_names: bool = True
-    """Whether it is shown tool names without dots; False where names with dots are known to work."""
+    """Whether it is shown tool names without dots; False where names with dots are known to
+    work.
+    """
     has_types: bool = False  # whether an entry says by which transport its server is reached
-    takes_addresses: bool = True  # whether the file takes servers with an address, and not commands only
+    # whether the file takes servers with an address, and not commands only
+    takes_addresses: bool = True
     http_type: str = "http"
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of url, headers, command and env, where they are others."""
@@ -63,7 +69,11 @@ class ClientSpec:
     def entry_of(self, server: Mapping[str, Any]) -> dict[str, Any]:
         """Return the entry of a server."""
         kind = {"type": self.http_type if "url" in server else "stdio"} if self.has_types else {}
-        return {**kind, **self.others, **{self.names.get(part, part): value for part, value in server.items()}}
+        return {
+            **kind,
+            **self.others,
+            **{self.names.get(part, part): value for part, value in server.items()},
+        }
 
 
 POINTER = ".lmstudio-home-pointer"
@@ -75,7 +85,9 @@ def _folder(variable: str, default: Path) -> Path:
 
 
 def _settings(*, is_desktop: bool = True) -> Path:
-    """Return the folder in which programs keep their settings; on macOS, desktop programs have one of their own."""
+    """Return the folder in which programs keep their settings; on macOS, desktop programs have one
+    of their own.
+    """
     if sys.platform == "win32":
         return _folder("APPDATA", Path.home() / "AppData/Roaming")
     if sys.platform == "darwin":
@@ -84,7 +96,9 @@ def _settings(*, is_desktop: bool = True) -> Path:
 
 
 def _claude_desktop() -> Path:
-    """Claude Desktop; on Windows, one from the store or the present installer reads its own virtual folder."""
+    """Claude Desktop; on Windows, one from the store or the present installer reads its own virtual
+    folder.
+    """
     packages = _folder("LOCALAPPDATA", Path.home() / "AppData/Local") / "Packages"
     if sys.platform == "win32":
         for package in sorted(packages.glob("Claude_*")):
@@ -95,7 +109,9 @@ def _claude_desktop() -> Path:
 def _goose() -> Path:
     if os.environ.get("GOOSE_PATH_ROOT"):
         return Path(os.environ["GOOSE_PATH_ROOT"]) / "config"
-    return _settings(is_desktop=False) / ("Block/goose/config" if sys.platform == "win32" else "goose")
+    return _settings(is_desktop=False) / (
+        "Block/goose/config" if sys.platform == "win32" else "goose"
+    )
 
 
 def _lm_studio() -> Path:
@@ -116,7 +132,10 @@ FOLDERS: Mapping[str, Callable[[], Path]] = {
     "goose": _goose,
     "lm-studio": _lm_studio,
 }
-CLIENTS = {name: ClientSpec(**told) for name, told in load_packaged("stackroom.cli.clients", "clients.toml").items()}
+CLIENTS = {
+    name: ClientSpec(**told)
+    for name, told in load_packaged("stackroom.cli.clients", "clients.toml").items()
+}
 
 
 TOOL_NAMES = "tool_names"
@@ -133,13 +152,22 @@ class RemoteServer:
     @property
     def parts(self) -> dict[str, Any]:
         """The address, and the header with the token."""
-        return {"url": self.url} | ({"headers": {"Authorization": f"Bearer {self.token}"}} if self.token else {})
+        return {"url": self.url} | (
+            {"headers": {"Authorization": f"Bearer {self.token}"}} if self.token else {}
+        )
 
 
-def local_server(home: Path, catalogues: Sequence[str], *, plain_names: bool = False) -> dict[str, Any]:
-    """Return the command that starts this Stackroom on this library, over standard input and output."""
+def local_server(
+    home: Path, catalogues: Sequence[str], *, plain_names: bool = False
+) -> dict[str, Any]:
+    """Return the command that starts this Stackroom on this library, over standard input and
+    output.
+    """
     command, *args = find_command()
-    env = {"STACKROOM_HOME": str(home.absolute()), **({"STACKROOM_TOOL_NAMES": PLAIN} if plain_names else {})}
+    env = {
+        "STACKROOM_HOME": str(home.absolute()),
+        **({"STACKROOM_TOOL_NAMES": PLAIN} if plain_names else {}),
+    }
     return {"command": command, "args": [*args, "serve", *catalogues], "env": env}
 
 
@@ -154,21 +182,32 @@ def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteS
     try:
         parts = urlsplit(url)
         _ = parts.port  # ValueError where it is no port
-        is_server = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.fragment
+        is_server = (
+            parts.scheme in {"http", "https"}
+            and parts.hostname
+            and not parts.username
+            and not parts.fragment
+        )
     except ValueError:
         is_server = False
     if not is_server:
-        raise InputError(f"--url: '{url}' is not the address of a server; such as https://stackroom.example.org")
+        raise InputError(
+            f"--url: '{url}' is not the address of a server; such as https://stackroom.example.org"
+        )
     if any(not "!" <= letter <= "~" for letter in token):
         raise InputError("--token: a token has no blanks and only ASCII characters")
     query = dict(parse_qsl(parts.query)) | ({TOOL_NAMES: PLAIN} if plain_names else {})
     path = parts.path if parts.path.strip("/") else "/mcp"
-    return RemoteServer(url=urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), "")), token=token)
+    return RemoteServer(
+        url=urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), "")), token=token
+    )
 
 
 def holds_token(entry: Any) -> bool:
     """Tell whether an entry has a token in its headers."""
-    headers = [entry.get(name) for name in ("headers", "http_headers")] if isinstance(entry, dict) else []
+    headers = (
+        [entry.get(name) for name in ("headers", "http_headers")] if isinstance(entry, dict) else []
+    )
     return any(isinstance(header, dict) and "Authorization" in header for header in headers)
 
 
@@ -176,8 +215,13 @@ CHATGPT = "chatgpt"
 CLAUDE_DESKTOP = "claude-desktop"
 
 BY_ADDRESS = {
-    CHATGPT: "Settings → Apps → Advanced settings: Developer mode; then Create app, with the MCP server URL {url}",
-    CLAUDE_DESKTOP: "Settings → Connectors → Add custom connector, with the remote MCP server URL {url}",
+    CHATGPT: (
+        "Settings → Apps → Advanced settings: Developer mode; then Create app, with the MCP server"
+        " URL {url}"
+    ),
+    CLAUDE_DESKTOP: (
+        "Settings → Connectors → Add custom connector, with the remote MCP server URL {url}"
+    ),
 }
 """Clients that take an address in their settings only, and where; docs/clients.md has the rest."""
 
@@ -196,7 +240,9 @@ class _ClientFile:
         return find_entry(self.spec.form, read_text(self.path) or "", self.spec.section)
 
     def is_found(self) -> bool:
-        """Tell whether the client seems to be on this machine: by its file, the folder of that, or its programs."""
+        """Tell whether the client seems to be on this machine: by its file, the folder of that, or
+        its programs.
+        """
         has_folder = self.path.parent.is_dir() and self.path.parent not in (Path.home(), Path.cwd())
         return self.path.exists() or has_folder or any(map(shutil.which, self.spec.programs))
 
@@ -209,10 +255,16 @@ class _ClientFile:
 
 
 @click.command("install", help=HELP["install"])
-@click.argument("client", required=False, metavar="[CLIENT]", type=click.Choice([*CLIENTS, CHATGPT]))
+@click.argument(
+    "client", required=False, metavar="[CLIENT]", type=click.Choice([*CLIENTS, CHATGPT])
+)
 @click.argument("catalogues", nargs=-1)
-@click.option("--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is.")
-@click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
+@click.option(
+    "--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is."
+)
+@click.option(
+    "--print", "only_print", is_flag=True, help="Show the configuration instead of writing it."
+)
 @click.option("--url", help="Use the shared server at this address instead of starting one.")
 @click.option("--token", help="With --url: a token of that server; - reads it from standard input.")
 @click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
@@ -229,17 +281,24 @@ def install_command(
     config: Path | None,
     as_json: bool,
 ) -> None:
-    """Write CLIENT's configuration, so that it starts Stackroom with CATALOGUES (all of the library's by default)."""
+    """Write CLIENT's configuration, so that it starts Stackroom with CATALOGUES (all of the
+    library's by default).
+    """
     if client is None:
         _list_clients(as_json=as_json)
         return
     if token is not None and url is None:
         raise InputError("--token is for --url only")
     if url is not None and catalogues:
-        raise InputError("--url takes no catalogues: the shared server chooses them by the caller; leave them out")
+        raise InputError(
+            "--url takes no catalogues: the shared server chooses them by the caller; leave"
+            " them out"
+        )
     if client == CHATGPT or (client == CLAUDE_DESKTOP and url is not None):
         address = remote_server(url, "").url if url else "https://…/mcp of your server"
-        raise InputError(f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}")
+        raise InputError(
+            f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}"
+        )
     spec = CLIENTS[client]
     file = _ClientFile(client=client, spec=spec, path=config or spec.path(), as_json=as_json)
     if remove:
@@ -255,7 +314,9 @@ def install_command(
     _write(file, entry, yes=yes)
 
 
-def _choose_server(spec: ClientSpec, catalogues: Sequence[str], url: str | None, token: str | None) -> dict[str, Any]:
+def _choose_server(
+    spec: ClientSpec, catalogues: Sequence[str], url: str | None, token: str | None
+) -> dict[str, Any]:
     if url is not None:
         return remote_server(url, _read_token(token), plain_names=spec.plain_names).parts
     settings = load_settings()
@@ -264,7 +325,9 @@ def _choose_server(spec: ClientSpec, catalogues: Sequence[str], url: str | None,
         library.get_installed(name)
     if not library.list_installed():
         click.echo(
-            f"the library in {settings.home} is empty; fill it with: stackroom init, or stackroom add FILE", err=True
+            f"the library in {settings.home} is empty; fill it with: stackroom init, or stackroom"
+            " add FILE",
+            err=True,
         )
     return local_server(settings.home, catalogues, plain_names=spec.plain_names)
 
@@ -283,23 +346,35 @@ def _write(file: _ClientFile, entry: Entry, *, yes: bool) -> None:
     try:
         former = file.find_entry()
         question = f"{path} has an entry 'stackroom' already; overwrite it?"
-        if former not in (None, entry) and not yes and not click.confirm(question, default=False, err=True):
+        if (
+            former not in (None, entry)
+            and not yes
+            and not click.confirm(question, default=False, err=True)
+        ):
             raise InputError(f"nothing was written; {path} is as it was")
         is_private = holds_token(entry) or holds_token(former)
         had_file, is_found = path.exists(), file.is_found()
         changed = update_file(
-            path, lambda text: add_entry(spec.form, text or "", spec.section, entry), is_private=is_private
+            path,
+            lambda text: add_entry(spec.form, text or "", spec.section, entry),
+            is_private=is_private,
         )
     except ConfigTextError as error:
         if not file.as_json:
             click.echo(spec.form.insert("", spec.section, entry), nl=False)
-        problem = f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
+        problem = (
+            f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
+        )
         raise InputError(problem) from None
     if not changed:
         file.report("unchanged", f"{path} has this entry already")
         return
     backup = str(backup_of(path)) if had_file else None
-    message = f"restart {spec.title} to use it" if is_found else f"{spec.title} was not found here; written anyway"
+    message = (
+        f"restart {spec.title} to use it"
+        if is_found
+        else f"{spec.title} was not found here; written anyway"
+    )
     file.report("written", f"written: {path}; {message}", backup=backup, found=is_found)
 
 
@@ -314,10 +389,14 @@ def _remove(file: _ClientFile) -> None:
             rest = remove_entry(spec.form, text or "", spec.section, backup=backup)
             return rest if rest.strip() or rest == backup else None
 
-        changed = former is not None and update_file(path, remove_from, is_private=is_secret, keep_former=not is_secret)
+        changed = former is not None and update_file(
+            path, remove_from, is_private=is_secret, keep_former=not is_secret
+        )
     except ConfigTextError as error:
         where = f"'{NAME}' in '{spec.section}'"
-        raise InputError(f"{path} cannot be edited ({error}); nothing was written: remove {where} yourself") from None
+        raise InputError(
+            f"{path} cannot be edited ({error}); nothing was written: remove {where} yourself"
+        ) from None
     if changed:
         file.report("removed", f"removed from {path}; restart {spec.title}")
     else:
@@ -327,16 +406,36 @@ def _remove(file: _ClientFile) -> None:
 def _list_clients(*, as_json: bool) -> None:
     rows: list[dict[str, Any]] = []
     for name, spec in CLIENTS.items():
-        file, is_installed = _ClientFile(client=name, spec=spec, path=spec.path(), as_json=as_json), False
+        file, is_installed = (
+            _ClientFile(client=name, spec=spec, path=spec.path(), as_json=as_json),
+            False,
+        )
         with suppress(ConfigTextError, InputError):
             is_installed = file.find_entry() is not None
-        told = {"client": name, "title": spec.title, "found": file.is_found(), "installed": is_installed}
+        told = {
+            "client": name,
+            "title": spec.title,
+            "found": file.is_found(),
+            "installed": is_installed,
+        }
         rows.append({**told, "file": str(file.path)})
     if as_json:
         print_json(rows)
         return
     shown = [
-        (row["client"], "yes" if row["found"] else "", "yes" if row["installed"] else "", row["file"]) for row in rows
+        (
+            row["client"],
+            "yes" if row["found"] else "",
+            "yes" if row["installed"] else "",
+            row["file"],
+        )
+        for row in rows
     ]
-    print_table(("client", "found here", "uses Stackroom", "file"), [*shown, (CHATGPT, "", "", "by address: --url")])
-    click.echo("\nTo connect one: stackroom install CLIENT; to disconnect it: stackroom install CLIENT --remove")
+    print_table(
+        ("client", "found here", "uses Stackroom", "file"),
+        [*shown, (CHATGPT, "", "", "by address: --url")],
+    )
+    click.echo(
+        "\nTo connect one: stackroom install CLIENT; to disconnect it: stackroom install CLIENT"
+        " --remove"
+    )

@@ -45,7 +45,9 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
             def hint(_run: JobRun, report: RunReport) -> None:
                 """Show how far a run is."""
                 count = f"{report.done}{f' of {report.total}' if report.total else ''} "
-                line.hint(f"{count if report.done is not None else ''}{shortened(report.message, SHOWN_LENGTH)}")
+                line.hint(
+                    f"{count if report.done is not None else ''}{shortened(report.message, SHOWN_LENGTH)}"
+                )
 
             work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=hint)
             run = perform(control, "job/run", name, {}, work)
@@ -55,6 +57,8 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
         print_json({"run": RunShape.model_validate(run).model_dump(mode="json"), "output": text})
     else:
         click.echo(safe_text(text), nl=False)
-        click.echo(f"{run.job}: {run.state}{f': {safe_line(run.error)}' if run.error else ''}", err=True)
+        click.echo(
+            f"{run.job}: {run.state}{f': {safe_line(run.error)}' if run.error else ''}", err=True
+        )
     if run.state is not RunState.DONE:
         ctx.exit(1)

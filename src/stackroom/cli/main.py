@@ -14,16 +14,20 @@ from stackroom.errors import ExpectedError, InterruptedByUser, did_you_mean
 from stackroom.text.safe import install_safe_streams
 from stackroom.toml_text import load_packaged
 
-# Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
+# Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before
+# numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = load_packaged("stackroom.cli", "commands.toml")
 
 
 PACKAGE_COMMANDS = "stackroom.commands"
-"""The entry point group in which packages name their commands, as `module:attribute` of a click command."""
+"""The entry point group in which packages name their commands, as `module:attribute` of a click
+command.
+"""
 OPENING = "stackroom.cli.opening"
-GREETING = "stackroom.cli.build"  # these load the catalogue packages: for a command that a package brings, and for none
+# these load the catalogue packages: for a command that a package brings, and for none
+GREETING = "stackroom.cli.build"
 
 
 def find_package_commands() -> dict[str, EntryPoint]:
@@ -35,7 +39,9 @@ class Commands(click.Group):
     """Loads a command's module when it is called."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the commands in the order of the table, and after them those of catalogue packages."""
+        """Return the commands in the order of the table, and after them those of catalogue
+        packages.
+        """
         return [*COMMANDS, *find_package_commands()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -43,7 +49,8 @@ class Commands(click.Group):
         brought = {} if name in COMMANDS else find_package_commands()
         if name not in COMMANDS and name not in brought:
             ctx.fail(f"no command '{name}'{did_you_mean(name, [*COMMANDS, *brought])}")
-        gc.disable()  # modules are not garbage: collecting takes a tenth of the time they take to load
+        # modules are not garbage: collecting takes a tenth of the time they take to load
+        gc.disable()
         command: click.Command
         if name in COMMANDS:
             command = getattr(importlib.import_module(COMMANDS[name][0]), f"{name}_command")
@@ -59,34 +66,54 @@ class Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
         if brought := find_package_commands():
             with formatter.section("Commands of catalogue packages"):
-                formatter.write_dl([(name, f"From {one.module.rpartition('.')[0]}.") for name, one in brought.items()])
+                formatter.write_dl(
+                    [
+                        (name, f"From {one.module.rpartition('.')[0]}.")
+                        for name, one in brought.items()
+                    ]
+                )
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write where the documentation is: with the server, and at the address that the wheel states, if any."""
-        stated = dict(address.split(", ", 1) for address in metadata("stackroom").get_all("Project-URL") or ())
+        """Write where the documentation is: with the server, and at the address that the wheel
+        states, if any.
+        """
+        stated = dict(
+            address.split(", ", 1) for address in metadata("stackroom").get_all("Project-URL") or ()
+        )
         with formatter.section("Documentation"):
-            formatter.write_text("; ".join(filter(None, (DOCUMENTATION, stated.get("Documentation")))))
+            formatter.write_text(
+                "; ".join(filter(None, (DOCUMENTATION, stated.get("Documentation"))))
+            )
 
 
-DOCUMENTATION = "http://127.0.0.1:8080/docs while stackroom serve --http runs, for this version and without a network"
+DOCUMENTATION = (
+    "http://127.0.0.1:8080/docs while stackroom serve --http runs, for this version and without a"
+    " network"
+)
 WRITTEN = "writes " + ", ".join(f"{what} of layout {number}" for what, number in LAYOUTS.items())
 
 
-@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(f"{__version__} ({WRITTEN})", prog_name="stackroom")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Catalogue servers for AI assistants.
 
-    The library is in STACKROOM_HOME, or in the platform's data folder. Without a command, Stackroom says what is in
-    it, or offers to make one.
+    The library is in STACKROOM_HOME, or in the platform's data folder. Without a command, Stackroom
+    says what is in it, or offers to make one.
     """
     if context.invoked_subcommand is None:
         importlib.import_module(GREETING).greet()
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run a command; an expected error is one line on standard error and an exit code of its own."""
+    """Run a command; an expected error is one line on standard error and an exit code of its
+    own.
+    """
     install_safe_streams()
     os.umask(umask := os.umask(0o077))
     try:

@@ -10,7 +10,12 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
-from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, keep_own_questions, tune_catalogue
+from stackroom.assembly.self_grading import (
+    GradedCatalogue,
+    grade_catalogue,
+    keep_own_questions,
+    tune_catalogue,
+)
 from stackroom.cli.ask import search_params
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
@@ -24,7 +29,13 @@ from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as as_json_figure
 from stackroom.grading.tuning import TUNED_FILE, Tuning, describe_weights, difference, find_tuned
 from stackroom.library import QUESTIONS_FILE, remove_file
-from stackroom.measure.beir import Quality, choose_grades, evaluate, load_collection, want_evaluated_model
+from stackroom.measure.beir import (
+    Quality,
+    choose_grades,
+    evaluate,
+    load_collection,
+    want_evaluated_model,
+)
 from stackroom.measure.plain_questions import (
     COLUMNS,
     Judgement,
@@ -43,11 +54,17 @@ WHEN = ("before", "after")
 @click.argument("target", metavar="CATALOGUE_OR_FOLDER")
 @click.option("--questions", type=click.IntRange(20, 10_000), help=HELP["eval --questions"])
 @click.option("--golden", type=click.Path(path_type=Path), help=HELP["eval --golden"])
-@click.option("--tune", is_flag=True, help="Tune the weights of the ranking, and keep them if they do not lose.")
+@click.option(
+    "--tune",
+    is_flag=True,
+    help="Tune the weights of the ranking, and keep them if they do not lose.",
+)
 @click.option("--reset", is_flag=True, help="Remove the tuned weights, then grade.")
 @click.option("--split", help="Of a folder: which qrels/SPLIT.tsv to judge by; by default test.")
 @click.option("--binary/--graded", default=None, help=HELP["eval --binary"])
-@click.option("--model", help="Of a folder: the embedding model; by default granite, or an endpoint.")
+@click.option(
+    "--model", help="Of a folder: the embedding model; by default granite, or an endpoint."
+)
 @json_option
 def eval_command(
     target: str,
@@ -60,7 +77,9 @@ def eval_command(
     model: str | None,
     as_json: bool,
 ) -> None:
-    """Grade a catalogue by questions that it writes itself, or search by the questions of a folder."""
+    """Grade a catalogue by questions that it writes itself, or search by the questions of a
+    folder.
+    """
     app = open_app()
     of_catalogue = {"--questions": questions, "--golden": golden, "--tune": tune, "--reset": reset}
     of_folder = {"--split": split, "--binary": binary, "--model": model}
@@ -95,17 +114,28 @@ def _print_grade(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> N
     print_table(
         ("", "questions", "nDCG@10", "Recall@50", "MRR@10"),
         [
-            (kind, one.questions, _cell(one.ndcg_10), f"{one.recall_50.mean:.4f}", f"{one.mrr_10.mean:.4f}")
+            (
+                kind,
+                one.questions,
+                _cell(one.ndcg_10),
+                f"{one.recall_50.mean:.4f}",
+                f"{one.mrr_10.mean:.4f}",
+            )
             for kind, one in grade.kinds.items()
         ],
         title=f"{name}, {grade.records} records, {grade.model}",
     )
     if BY_VECTORS not in grade.kinds:
-        click.echo("searched by words alone: there are no vectors, or queries cannot be embedded (stackroom doctor)")
+        click.echo(
+            "searched by words alone: there are no vectors, or queries cannot be embedded"
+            " (stackroom doctor)"
+        )
     click.echo(f"questions: {graded.folder / QUESTIONS_FILE}")
     if tuning is None:
         if (tuned := find_tuned(graded.folder / TUNED_FILE)) is not None:
-            click.echo(f"searched with tuned weights: {describe_weights(tuned)}; to remove them: --reset")
+            click.echo(
+                f"searched with tuned weights: {describe_weights(tuned)}; to remove them: --reset"
+            )
         return
     halves = (("tuned on", tuning.tuned_half), ("held out", tuning.other_half))
     click.echo()
@@ -125,7 +155,10 @@ def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[st
         "at": grade.at.isoformat(),
         "records": grade.records,
         "model": grade.model,
-        "kinds": {kind: {"questions": one.questions, **_plain_figures(one)} for kind, one in grade.kinds.items()},
+        "kinds": {
+            kind: {"questions": one.questions, **_plain_figures(one)}
+            for kind, one in grade.kinds.items()
+        },
     }
     if tuning is not None:
         plain["tuning"] = {
@@ -145,7 +178,9 @@ def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:
         raise InputError(f"{what}, and {given[0]} {purpose}; leave it out")
 
 
-def _judge_folder(app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool) -> None:
+def _judge_folder(
+    app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool
+) -> None:
     """Measure every search method on a judged collection, and print the figures."""
     choice = want_evaluated_model(app, model)
     require_model(app, choice, quiet=as_json)
@@ -156,11 +191,29 @@ def _judge_folder(app: App, folder: Path, split: str, binary: bool | None, model
         found = evaluate(collection, embedder=embedder, work=work, progress=progress)
     name, queries = embedder.model.name, len(collection.queries)
     if as_json:
-        told = {"folder": str(folder), "split": split, "model": name, "queries": queries, "grades": grades}
-        print_json({**told, "results": {method: _plain_figures(quality) for method, quality in found.items()}})
+        told = {
+            "folder": str(folder),
+            "split": split,
+            "model": name,
+            "queries": queries,
+            "grades": grades,
+        }
+        print_json(
+            {
+                **told,
+                "results": {method: _plain_figures(quality) for method, quality in found.items()},
+            }
+        )
         return
-    rows = [(method, _cell(q.ndcg_10), _cell(q.recall_100), _cell(q.mrr_10)) for method, q in found.items()]
-    print_table(("", "nDCG@10", "Recall@100", "MRR@10"), rows, title=f"{folder.name}, {queries} queries, {name}")
+    rows = [
+        (method, _cell(q.ndcg_10), _cell(q.recall_100), _cell(q.mrr_10))
+        for method, q in found.items()
+    ]
+    print_table(
+        ("", "nDCG@10", "Recall@100", "MRR@10"),
+        rows,
+        title=f"{folder.name}, {queries} queries, {name}",
+    )
     click.echo(f"grades {grades}")
 
 
@@ -177,7 +230,10 @@ def _ask_questions(app: App, folder: Path, *, as_json: bool) -> None:
         return
     for judgement in judgements:
         if judgement.verdict is not Verdict.RIGHT:
-            click.echo(f"{judgement.verdict}: {judgement.catalogue}, {judgement.surface}: {judgement.query}")
+            click.echo(
+                f"{judgement.verdict}: {judgement.catalogue}, {judgement.surface}:"
+                f" {judgement.query}"
+            )
             click.echo(f"   {'; '.join(judgement.shown) or 'nothing'}")
     print_table(("", *COLUMNS), [(group, *found.values()) for group, found in counts.items()])
 

@@ -1,18 +1,31 @@
-"""`model pull|list|check` and `embed`: embedding models, and vectors of records that wait for them."""
+"""`model pull|list|check` and `embed`: embedding models, and vectors of records that wait for
+them.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from stackroom.assembly.model_choice import count_waiting, embed_waiting, find_shared_progress, want_present_model
+from stackroom.assembly.model_choice import (
+    count_waiting,
+    embed_waiting,
+    find_shared_progress,
+    want_present_model,
+)
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress
 from stackroom.cli.workshop import require_model
 from stackroom.embed.graph_choice import describe_cpu, load_choices
 from stackroom.embed.models import LOCAL_MODELS, get_local_model
-from stackroom.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
+from stackroom.embed.weights import (
+    MODEL_NAME,
+    check_model,
+    model_folder,
+    pull_model,
+    weight_sources,
+)
 from stackroom.errors import ModelError, UnavailableError
 from stackroom.settings import load_settings
 
@@ -22,9 +35,13 @@ SENTENCES = (
     "the tax return of a small company",
 )
 """Two sentences of similar meaning, and one of another."""
-WORK = "{done} of {ranges} done, {items} items in {seconds:.0f} s; workers: {workers}, failures: {failures} {error}"
+WORK = (
+    "{done} of {ranges} done, {items} items in {seconds:.0f} s; workers: {workers}, failures:"
+    " {failures} {error}"
+)
 COLUMNS = ("model", "where", "dimension", "ready", "graph")
-LEAST_MARGIN = 0.3  # least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none
+# least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none
+LEAST_MARGIN = 0.3
 
 
 @click.group("model")
@@ -33,14 +50,18 @@ def model_command() -> None:
 
 
 @model_command.command("pull", help=HELP["model pull"])
-@click.option("--from", "source", type=click.Path(path_type=Path), help="A folder with the published files.")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="A folder with the published files."
+)
 @click.option("--force", is_flag=True, help="Get it again even if it is there.")
 @click.argument("name", default=MODEL_NAME)
 def pull_command(name: str, source: Path | None, force: bool) -> None:
     """Install the local model NAME: by default all-MiniLM-L6-v2 (80 MB, once)."""
     settings = load_settings()
     sources = weight_sources(settings, show_progress=True)
-    folder = pull_model(settings.models_folder, get_local_model(name), source=source, force=force, sources=sources)
+    folder = pull_model(
+        settings.models_folder, get_local_model(name), source=source, force=force, sources=sources
+    )
     click.echo(f"{name} is ready in {folder}")
 
 
@@ -53,7 +74,9 @@ def list_models_command(as_json: bool) -> None:
     for model in LOCAL_MODELS.values():
         folder = model_folder(settings.models_folder, model)
         choice = load_choices(folder).get(describe_cpu()) or "8 bits (32 not tried yet)"
-        rows.append((model.name, "local", model.id.dimension, not check_model(folder, model), str(choice)))
+        rows.append(
+            (model.name, "local", model.id.dimension, not check_model(folder, model), str(choice))
+        )
     if (remote := settings.embedding).kind != "local":
         ready = open_app(settings).embedder.check() is None
         rows.append((remote.model, remote.url, remote.dimension, ready, "by the server"))
@@ -69,20 +92,26 @@ def check_command() -> None:
     settings = load_settings()
     embedder = open_app(settings).embedder
     if problem := embedder.check():
-        raise ModelError(problem) if settings.embedding.kind == "local" else UnavailableError(problem)
+        raise (
+            ModelError(problem) if settings.embedding.kind == "local" else UnavailableError(problem)
+        )
     first, like, other = embedder.embed_documents(SENTENCES)
     near, far = float(first @ like), float(first @ other)
     if near - far < LEAST_MARGIN:
         raise ModelError(
-            f"{embedder.model}: similar sentences are no nearer ({near:.2f}) than others ({far:.2f}): the model is "
-            "damaged; run: stackroom model pull --force"
+            f"{embedder.model}: similar sentences are no nearer ({near:.2f}) than others"
+            f" ({far:.2f}): the model is damaged; run: stackroom model pull --force"
         )
     click.echo(f"{embedder.model}: works")
 
 
 @click.command("embed", help=HELP["embed"])
 @click.argument("catalogue")
-@click.option("--status", is_flag=True, help="Only tell how many texts wait, and how far embedding and indexing are.")
+@click.option(
+    "--status",
+    is_flag=True,
+    help="Only tell how many texts wait, and how far embedding and indexing are.",
+)
 @json_option
 def embed_command(catalogue: str, status: bool, as_json: bool) -> None:
     """Embed the records of CATALOGUE that have no vector yet, while it is read."""

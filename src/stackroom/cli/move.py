@@ -15,9 +15,13 @@ from stackroom.shelf.store_place import IN_DATABASE, StorePlace, load_postgres
 
 HERE = "here"
 MOVING = "stackroom.assembly.move"
-SCHEMA = click.option("--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given.")
+SCHEMA = click.option(
+    "--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given."
+)
 SEARCH_THERE = click.option(
-    "--search-there", is_flag=True, help="Search in the database too (pgvector): no server keeps a copy or an index."
+    "--search-there",
+    is_flag=True,
+    help="Search in the database too (pgvector): no server keeps a copy or an index.",
 )
 
 
@@ -26,21 +30,37 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return SCHEMA(SEARCH_THERE(command))
 
 
-def place_at(target: str | None, name: str, schema: str | None, *, search_there: bool) -> StorePlace | None:
+def place_at(
+    target: str | None, name: str, schema: str | None, *, search_there: bool
+) -> StorePlace | None:
     """Return the place in a database that the options name; None for the folder of the library."""
     if target not in (None, HERE):
-        return StorePlace(url=target, schema=schema or f"stackroom_{name}", search=IN_DATABASE if search_there else "")
+        return StorePlace(
+            url=target,
+            schema=schema or f"stackroom_{name}",
+            search=IN_DATABASE if search_there else "",
+        )
     if schema or search_there:
-        raise InputError("--schema and --search-there are for a catalogue in a database: give its address by --to")
+        raise InputError(
+            "--schema and --search-there are for a catalogue in a database: give its address by"
+            " --to"
+        )
     return None
 
 
 @click.command("move", help=HELP["move"])
 @click.argument("name")
-@click.option("--to", "target", required=True, help="postgresql://USER@HOST/DATABASE, or `here` for the library.")
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    help="postgresql://USER@HOST/DATABASE, or `here` for the library.",
+)
 @place_options
 @json_option
-def move_command(name: str, target: str, schema: str | None, search_there: bool, as_json: bool) -> None:
+def move_command(
+    name: str, target: str, schema: str | None, search_there: bool, as_json: bool
+) -> None:
     """Move the records of NAME into a PostgreSQL database that many servers share, or back."""
     place = place_at(target, name, schema, search_there=search_there)
     moving, workshop = load_postgres(MOVING), open_workshop()
@@ -50,7 +70,12 @@ def move_command(name: str, target: str, schema: str | None, search_there: bool,
             report = moving.move_to_folder(workshop, name, advance=line.add)
         else:
             report = moving.move_to_database(workshop, name, place, advance=line.add)
-    rows = ", ".join(f"{count} {table}" for table, count in report.rows.items()) or "everything was there already"
-    answers = f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
+    rows = (
+        ", ".join(f"{count} {table}" for table, count in report.rows.items())
+        or "everything was there already"
+    )
+    answers = (
+        f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
+    )
     text = f"{report.catalogue}: the records are in {report.place} now ({rows}{answers})"
     print_answer(asdict(report), text, as_json=as_json)

@@ -1,4 +1,6 @@
-"""`new` and `packages`: write a catalogue package to start from, and list those that are installed."""
+"""`new` and `packages`: write a catalogue package to start from, and list those that are
+installed.
+"""
 
 import keyword
 from importlib.resources import as_file, files
@@ -15,28 +17,43 @@ from stackroom.library import require_name
 from stackroom.packages import PACKAGES
 
 TEMPLATE = files("stackroom.cli") / "new_package"
-ENDING = ".txt"  # of a template's file, so that no tool takes it for code; the written file is named without it
+# of a template's file, so that no tool takes it for code; the written file is named without it
+ENDING = ".txt"
 MODULE_FOLDER = "module"  # the folder that is written under the name of the module
 
 
 @click.command("new", help=HELP["new"])
 @click.argument("name")
-@click.option("--output", type=click.Path(path_type=Path), help="The folder to write; by default ./NAME.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="The folder to write; by default ./NAME."
+)
 def new_command(name: str, output: Path | None) -> None:
-    """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job and a test."""
+    """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job
+    and a test.
+    """
     require_name(name)
     module = name.replace("-", "_")
     if not module.isidentifier() or keyword.iskeyword(module):
-        raise InputError(f"'{name}' cannot name a Python module; begin with a letter, and avoid Python's keywords")
+        raise InputError(
+            f"'{name}' cannot name a Python module; begin with a letter, and avoid Python's"
+            " keywords"
+        )
     if name in PACKAGES.names:
         raise InputError(f"a catalogue package '{name}' is installed already; choose another name")
     found = find_spec(module)
-    if found is not None and found.origin is not None:  # without an origin, it is only a folder of this name
-        raise InputError(f"'{module}' is a Python module that is installed already; choose another name")
+    # without an origin, it is only a folder of this name
+    if found is not None and found.origin is not None:
+        raise InputError(
+            f"'{module}' is a Python module that is installed already; choose another name"
+        )
     folder = output or Path(name)
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder}: the folder is not empty; choose another --output")
-    names = {"name": name, "module": module, "title": name.replace("-", " ").replace("_", " ").capitalize()}
+    names = {
+        "name": name,
+        "module": module,
+        "title": name.replace("-", " ").replace("_", " ").capitalize(),
+    }
     with as_file(TEMPLATE) as root:
         for path in root.rglob(f"*{ENDING}"):
             written = str(path.relative_to(root)).removesuffix(ENDING)
@@ -46,9 +63,12 @@ def new_command(name: str, output: Path | None) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, encoding="utf-8")
             except OSError as error:
-                raise InputError(f"{target}: cannot be written: {error.strerror}; choose another --output") from error
+                raise InputError(
+                    f"{target}: cannot be written: {error.strerror}; choose another --output"
+                ) from error
     click.echo(f"written: {folder}")
-    place = folder if folder.is_absolute() else f"./{folder}"  # pip takes a bare name for one of the package index
+    # pip takes a bare name for one of the package index
+    place = folder if folder.is_absolute() else f"./{folder}"
     click.echo(f"install it: pip install {place}")
     click.echo(f"build it:   stackroom add {folder / module / 'sample.jsonl'} --as {name}")
 
@@ -56,7 +76,9 @@ def new_command(name: str, output: Path | None) -> None:
 @click.command("packages")
 @json_option
 def packages_command(as_json: bool) -> None:
-    """List the catalogue packages that are installed, and what each adds: tools, endpoints, samples and sources."""
+    """List the catalogue packages that are installed, and what each adds: tools, endpoints, samples
+    and sources.
+    """
     rows: list[dict[str, Any]] = [
         {
             "name": package.name,

@@ -9,13 +9,20 @@ from stackroom.settings import Settings, load_settings
 
 
 def describe_problems(library: Library) -> dict[str, str]:
-    """Return the catalogues that cannot be opened, each with the rest of a sentence that says why and what to do."""
+    """Return the catalogues that cannot be opened, each with the rest of a sentence that says why
+    and what to do.
+    """
     damaged = {name: f"cannot be opened: {problem}" for name, problem in library.check().items()}
-    return {**damaged, **{name: f"is {problem}" for name, problem in library.describe_unfinished().items()}}
+    return {
+        **damaged,
+        **{name: f"is {problem}" for name, problem in library.describe_unfinished().items()},
+    }
 
 
 def open_app(settings: Settings | None = None) -> App:
-    """Open the library of the settings; it is closed when the command ends, and what is written is private."""
+    """Open the library of the settings; it is closed when the command ends, and what is written is
+    private.
+    """
     found = settings or load_settings()
     keep_private(found.home)
     app = App(found)

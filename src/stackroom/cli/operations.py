@@ -1,7 +1,8 @@
-"""The commands of administrators, derived from operations: arguments, options, help, tables, `--json`, questions.
+"""The commands of administrators, derived from operations: arguments, options, help, tables,
+`--json`, questions.
 
-A person who can run a command owns the library, so each is run as the local user. A change goes through the gate, which
-writes it to the audit before the command reports success.
+A person who can run a command owns the library, so each is run as the local user. A change goes
+through the gate, which writes it to the audit before the command reports success.
 """
 
 import sys
@@ -33,7 +34,13 @@ from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
-from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
+from stackroom.tools.operation import (
+    CommandOption,
+    Operation,
+    OperationCall,
+    SecretInput,
+    identity_of,
+)
 from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
 
@@ -51,14 +58,25 @@ def make_control() -> Iterator[Control]:
 
 @contextmanager
 def find_control() -> Iterator[Control | None]:
-    """Open the control database of this library; None if there is none: reading must not create it."""
+    """Open the control database of this library; None if there is none: reading must not create
+    it.
+    """
     with make_control() if exists(load_settings()) else nullcontext() as control:
         yield control
 
 
-def perform(control: Control, name: str, target: str, noted: Mapping[str, Any], work: Callable[[], ResultT]) -> ResultT:
+def perform(
+    control: Control, name: str, target: str, noted: Mapping[str, Any], work: Callable[[], ResultT]
+) -> ResultT:
     """Do a change, and write to the audit that it was done, or why it failed."""
-    ask = CallContext(principal=LOCAL_USER, via="cli", operation=name, target=target, parameters=noted, cost=Cost.WRITE)
+    ask = CallContext(
+        principal=LOCAL_USER,
+        via="cli",
+        operation=name,
+        target=target,
+        parameters=noted,
+        cost=Cost.WRITE,
+    )
     return Gate(Toolbox([]), observers=[control.audit]).perform(ask, work)
 
 
@@ -72,9 +90,15 @@ OpenBoard = Callable[[Control], JobBoard]
 
 
 def build_group(
-    name: str, help_text: str, operations: Iterable[Operation], *, open_board: OpenBoard | None = None
+    name: str,
+    help_text: str,
+    operations: Iterable[Operation],
+    *,
+    open_board: OpenBoard | None = None,
 ) -> click.Group:
-    """Return the group of these operations' commands; `open_board` returns the jobs of the library."""
+    """Return the group of these operations' commands; `open_board` returns the jobs of the
+    library.
+    """
     group = click.Group(name, help=help_text)
     for operation in operations:
         if operation.command:
@@ -104,11 +128,21 @@ def _build_command(operation: Operation, open_board: OpenBoard | None = None) ->
 
 
 def _options(name: str, field: FieldInfo) -> list[click.Option]:
-    """Return the options of a parameter: one, or one for each key of an object, or the ways to give a secret."""
+    """Return the options of a parameter: one, or one for each key of an object, or the ways to give
+    a secret.
+    """
     if any(isinstance(mark, SecretInput) for mark in _marks(field)):
         return [
-            click.Option(["--password-stdin", FROM_STDIN], is_flag=True, help="Read the password from standard input."),
-            click.Option(["--one-time", ONE_TIME], is_flag=True, help="Make a password that works for one login."),
+            click.Option(
+                ["--password-stdin", FROM_STDIN],
+                is_flag=True,
+                help="Read the password from standard input.",
+            ),
+            click.Option(
+                ["--one-time", ONE_TIME],
+                is_flag=True,
+                help="Make a password that works for one login.",
+            ),
         ]
     stated = next((mark for mark in _marks(field) if isinstance(mark, CommandOption)), None)
     flag = stated.flag if stated else f"--{name.replace('_', '-')}"
@@ -116,7 +150,9 @@ def _options(name: str, field: FieldInfo) -> list[click.Option]:
     if "{}" in flag:
         return [
             click.Option(
-                [flag.format(key), f"{name}{INNER}{key}"], metavar=stated and stated.metavar, help=f"Of {key}: {text}"
+                [flag.format(key), f"{name}{INNER}{key}"],
+                metavar=stated and stated.metavar,
+                help=f"Of {key}: {text}",
             )
             for key in Cost
         ]
@@ -141,7 +177,11 @@ def _options(name: str, field: FieldInfo) -> list[click.Option]:
 
 def _marks(field: FieldInfo) -> list[Any]:
     """Return the metadata of a field, also of a type that it may have."""
-    inner = [mark for option in get_args(field.annotation) for mark in getattr(option, "__metadata__", ())]
+    inner = [
+        mark
+        for option in get_args(field.annotation)
+        for mark in getattr(option, "__metadata__", ())
+    ]
     return [*field.metadata, *inner]
 
 
@@ -150,7 +190,9 @@ def _has_type(annotation: Any, wanted: type) -> bool:
     return is_wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
 
 
-def _run(operation: Operation, board: OpenBoard | None, *, as_json: bool, yes: bool = False, **typed: Any) -> None:
+def _run(
+    operation: Operation, board: OpenBoard | None, *, as_json: bool, yes: bool = False, **typed: Any
+) -> None:
     """Run an operation on this library, and print its result."""
     values = _values_of(typed)
     params = validate_fields(operation.params, values)
@@ -160,12 +202,18 @@ def _run(operation: Operation, board: OpenBoard | None, *, as_json: bool, yes: b
     if operation.question and not yes:
         question = operation.question.format(**values)
         if not _is_at_terminal():
-            raise InputError(f"not at a terminal, so nobody can be asked: {question} give --yes to do it")
+            raise InputError(
+                f"not at a terminal, so nobody can be asked: {question} give --yes to do it"
+            )
         if not click.confirm(question, default=False, err=True):
             raise InterruptedByUser("nothing was done")
     if FROM_STDIN in typed:
         password = _find_password(values, from_stdin=typed[FROM_STDIN], one_time=typed[ONE_TIME])
-        params = params if password is None else validate_fields(operation.params, {**values, "password": password})
+        params = (
+            params
+            if password is None
+            else validate_fields(operation.params, {**values, "password": password})
+        )
     is_read = operation.cost is Cost.READ
     with _opened(operation, board, to_read=is_read) as (control, call):
         work = partial(operation.perform, call, params)
@@ -173,7 +221,9 @@ def _run(operation: Operation, board: OpenBoard | None, *, as_json: bool, yes: b
             result = work()
         else:
             noted = params.model_dump(mode="json", exclude_unset=True, exclude={operation.target})
-            result = perform(control, operation.name, str(getattr(params, operation.target)), noted, work)
+            result = perform(
+                control, operation.name, str(getattr(params, operation.target)), noted, work
+            )
     print_result(operation, result, as_json=as_json)
     failure = operation.find_failure(result) if operation.find_failure else None
     if failure is not None:
@@ -197,8 +247,12 @@ def _values_of(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(operation: Operation, board: OpenBoard | None, *, to_read: bool) -> Iterator[tuple[Control, OperationCall]]:
-    """Open the library for an operation; to read it where there are no accounts, as if they were empty."""
+def _opened(
+    operation: Operation, board: OpenBoard | None, *, to_read: bool
+) -> Iterator[tuple[Control, OperationCall]]:
+    """Open the library for an operation; to read it where there are no accounts, as if they were
+    empty.
+    """
     library = Library(load_settings().catalogues_folder)
     with ExitStack() as stack:
         makes = operation.makes_accounts and not to_read
@@ -218,7 +272,9 @@ def _opened(operation: Operation, board: OpenBoard | None, *, to_read: bool) -> 
         try:
             yield control, call
         except NotFoundError as error:
-            is_about_accounts = to_read and operation.needs_accounts and not operation.makes_accounts
+            is_about_accounts = (
+                to_read and operation.needs_accounts and not operation.makes_accounts
+            )
             if is_about_accounts and control.accounts.is_empty():
                 raise NotFoundError(NO_ACCOUNTS) from error
             raise
@@ -227,7 +283,10 @@ def _opened(operation: Operation, board: OpenBoard | None, *, to_read: bool) -> 
 def _find_password(values: Mapping[str, Any], *, from_stdin: bool, one_time: bool) -> str | None:
     """Return the password from standard input or the terminal; None for one that works once."""
     if from_stdin and one_time:
-        raise InputError("a password (--password-stdin) or one that works once (--one-time), not both; leave one out")
+        raise InputError(
+            "a password (--password-stdin) or one that works once (--one-time), not both; leave"
+            " one out"
+        )
     if _is_at_terminal() and not one_time:
         prompt = f"password of {values.get('name', '')}"
         return str(click.prompt(prompt, hide_input=True, confirmation_prompt=True, err=True))
@@ -237,7 +296,9 @@ def _find_password(values: Mapping[str, Any], *, from_stdin: bool, one_time: boo
         text = "" if sys.stdin is None else sys.stdin.read()
         text.encode()  # invalid UTF-8 may arrive as lone surrogates
     except UnicodeError:
-        raise InputError("the password on standard input is not text (UTF-8); send it as UTF-8") from None
+        raise InputError(
+            "the password on standard input is not text (UTF-8); send it as UTF-8"
+        ) from None
     line = text.removesuffix("\n").removesuffix("\r")
     if not line or "\n" in line:
         raise InputError("the password must be the only line on standard input")
@@ -265,7 +326,10 @@ def print_result(operation: Operation, result: BaseModel, *, as_json: bool) -> N
     rows: Sequence[Any] = getattr(result, operation.table)
     headings = [name.replace("_", " ") for name in operation.columns]
     cells = [
-        [_cell(row.get(name) if isinstance(row, Mapping) else getattr(row, name)) for name in operation.columns]
+        [
+            _cell(row.get(name) if isinstance(row, Mapping) else getattr(row, name))
+            for name in operation.columns
+        ]
         for row in rows
     ]
     if operation.is_single:
@@ -275,14 +339,19 @@ def print_result(operation: Operation, result: BaseModel, *, as_json: bool) -> N
     else:
         click.echo(operation.empty)
     if getattr(result, "has_more", False):
-        click.echo(f"{len(rows)} of {getattr(result, 'total', '')} are shown; the rest with --offset", err=True)
+        click.echo(
+            f"{len(rows)} of {getattr(result, 'total', '')} are shown; the rest with --offset",
+            err=True,
+        )
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, BaseModel):
         return _cell({name: one for name, one in value if one not in (None, "")})
     if isinstance(value, Mapping):
-        return shortened(", ".join(f"{name} {_cell(one)}" for name, one in value.items()), LONGEST_CELL)
+        return shortened(
+            ", ".join(f"{name} {_cell(one)}" for name, one in value.items()), LONGEST_CELL
+        )
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
@@ -297,4 +366,6 @@ role_command = build_group("role", HELP["role"], ROLE_OPERATIONS)
 token_command = build_group("token", HELP["token"], TOKEN_OPERATIONS)
 access_command = build_group("access", HELP["access"], ACCESS_OPERATIONS)
 audit_command = build_group("audit", HELP["audit"], AUDIT_OPERATIONS)
-remove_command, rename_command, undo_command, describe_command = map(_build_command, (REMOVE, RENAME, UNDO, DESCRIBE))
+remove_command, rename_command, undo_command, describe_command = map(
+    _build_command, (REMOVE, RENAME, UNDO, DESCRIBE)
+)

@@ -17,7 +17,9 @@ BETWEEN_COLUMNS = "  "
 HELP = load_packaged("stackroom.cli", "help.toml")
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None
+) -> None:
     """Print a table: as wide as the terminal, or else with one whole line for each row."""
     console = Console(file=terminal_stream(), soft_wrap=False, highlight=False, markup=False)
     heading = None if title is None else safe_line(title)
@@ -29,11 +31,14 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, ti
         console.print(Text("\n".join(lines)), soft_wrap=True)
         return
     title_text = None if heading is None else Text(heading)
-    table = Table(title=title_text, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    table = Table(
+        title=title_text, title_justify="left", header_style="bold", box=None, pad_edge=False
+    )
     for name in headings:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(safe_text(str(cell))) for cell in row))  # Text, so that brackets are not read as markup
+        # Text, so that brackets are not read as markup
+        table.add_row(*(Text(safe_text(str(cell))) for cell in row))
     console.print(table)
 
 

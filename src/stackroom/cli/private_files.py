@@ -1,7 +1,8 @@
 """The library's files, kept from other users of the machine.
 
-A library is private: folders 0700, files 0600. Where the owner has opened its folder to a group and to nobody else
-(0750 or 0770), what is written in it is for that group too. A stricter umask of the process stays.
+A library is private: folders 0700, files 0600. Where the owner has opened its folder to a group and
+to nobody else (0750 or 0770), what is written in it is for that group too. A stricter umask of the
+process stays.
 """
 
 import os
@@ -19,18 +20,22 @@ def keep_private(home: Path) -> None:
 
 
 def umask_for(home: Path) -> int:
-    """Return the umask for files of a library: nothing for others, and for the group what its folder allows."""
+    """Return the umask for files of a library: nothing for others, and for the group what its
+    folder allows.
+    """
     try:
         mode = home.stat().st_mode
     except OSError:
         return GROUP | OTHERS
-    # A folder that is open to others was made by a usual umask, and not opened to a group on purpose.
+    # A folder that is open to others was made by a usual umask, and not opened to a group on
+    # purpose.
     return GROUP | OTHERS if mode & OTHERS else OTHERS | (GROUP & ~mode)
 
 
 @contextmanager
 def sharing(folder: Path) -> Iterator[None]:
-    """Give what is written into a folder meanwhile the modes of the umask that the user has: it is not the library's.
+    """Give what is written into a folder meanwhile the modes of the umask that the user has: it is
+    not the library's.
 
     The umask itself stays private until then, since files of the library may be written beside.
     """

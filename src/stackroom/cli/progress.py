@@ -1,4 +1,6 @@
-"""Progress of a command, on standard error: a line that is rewritten on a terminal, lines at intervals elsewhere."""
+"""Progress of a command, on standard error: a line that is rewritten on a terminal, lines at
+intervals elsewhere.
+"""
 
 import shutil
 import time
@@ -30,7 +32,9 @@ def summary(report: IngestReport) -> str:
         "removed": report.removed,
         "ids that name no record": report.dangling,
         "left as edited by hand": report.edited,
-        "of unknown origin kept (the ledger was lost, so removed rows are not known)": report.unplaced,
+        "of unknown origin kept (the ledger was lost, so removed rows are not known)": (
+            report.unplaced
+        ),
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
@@ -49,14 +53,19 @@ class ProgressLine:
     _shown_at: float = 0.0
     _done: dict[str, int] = field(default_factory=dict)
 
-    def show(self, step: str, done: int, total: int | None = None, pace: Pace | None = None) -> None:
+    def show(
+        self, step: str, done: int, total: int | None = None, pace: Pace | None = None
+    ) -> None:
         """Show how far a step is, such as `rows read`, unless that was shown a moment ago."""
         now = self.monotonic()
         if step != self._step:
             self._step, self._began_at, self._shown_at = step, now, now
         if now - self._shown_at >= (REWRITTEN_S if self._stream.isatty() else LINE_S):
             self._shown_at = now
-            self.say(f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}", stays=False)
+            self.say(
+                f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}",
+                stays=False,
+            )
 
     def add(self, step: str, more: int, total: int | None = None) -> None:
         """Show how far a step is by how much was done since the last call."""
@@ -85,8 +94,12 @@ class ProgressLine:
             self._stream.flush()
 
 
-def describe_step(step: str, done: int, total: int | None, elapsed_s: float, pace: Pace | None = None) -> str:
-    """Return the progress of a step in words, with the rate and the time that is left: of its pace, or else so far."""
+def describe_step(
+    step: str, done: int, total: int | None, elapsed_s: float, pace: Pace | None = None
+) -> str:
+    """Return the progress of a step in words, with the rate and the time that is left: of its pace,
+    or else so far.
+    """
     counted = f"{done:,} {step}" if total is None else f"{done:,} of {total:,} {step}"
     rate = pace[0] if pace else done / elapsed_s if elapsed_s > 0 else 0.0
     if not rate:
@@ -94,7 +107,9 @@ def describe_step(step: str, done: int, total: int | None, elapsed_s: float, pac
     left = ""
     if total:
         seconds = max(pace[1] if pace else (total - done) / rate, 1)
-        unit, size = next((unit for unit in (("h", 3600), ("min", 60)) if seconds >= 2 * unit[1]), ("s", 1))
+        unit, size = next(
+            (unit for unit in (("h", 3600), ("min", 60)) if seconds >= 2 * unit[1]), ("s", 1)
+        )
         left = f", about {seconds / size:.0f} {unit} left"
     return f"{counted}, {rate:,.0f}/s{left}" if rate >= 1 else f"{counted}, {rate:.2f}/s{left}"
 
@@ -111,7 +126,9 @@ def progress_line(label: str, *, hidden: bool) -> Iterator[ProgressLine]:
 
 
 @contextmanager
-def build_progress(name: str, *, total: int | None = None, hidden: bool, when_searchable: str = "") -> Iterator[Report]:
+def build_progress(
+    name: str, *, total: int | None = None, hidden: bool, when_searchable: str = ""
+) -> Iterator[Report]:
     """Show the progress of a build; `when_searchable` is said when its records can be searched."""
     waiting = [when_searchable] if when_searchable else []
     with progress_line(name, hidden=hidden) as line:

@@ -1,4 +1,6 @@
-"""`pack`, `update`, `rollback` and `init NAME --from PLACE`: catalogues as files to ship, and from releases."""
+"""`pack`, `update`, `rollback` and `init NAME --from PLACE`: catalogues as files to ship, and from
+releases.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -43,10 +45,17 @@ def pack_command() -> None:
 @pack_command.command("build", help=HELP["pack build"])
 @click.argument("catalogue")
 @click.argument("folder", type=FOLDER)
-@click.option("--version", help="The version, such as 2026.46; by default the one of the pack there, counted up.")
-@click.option("--licence", help="The licence of the data, such as CC0-1.0; by default that of the pack there.")
+@click.option(
+    "--version",
+    help="The version, such as 2026.46; by default the one of the pack there, counted up.",
+)
+@click.option(
+    "--licence", help="The licence of the data, such as CC0-1.0; by default that of the pack there."
+)
 @json_option
-def build_command(catalogue: str, folder: Path, version: str | None, licence: str | None, as_json: bool) -> None:
+def build_command(
+    catalogue: str, folder: Path, version: str | None, licence: str | None, as_json: bool
+) -> None:
     """Write the pack of CATALOGUE as it is now into FOLDER."""
     with sharing(folder):
         app = open_app()
@@ -54,7 +63,9 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
             raise InputError(f"{folder} is inside the library; give a folder elsewhere")
         installed = app.library.get_installed(catalogue)
         reader = app.open_catalogue(catalogue).shelf.reader()
-        label = label_installed(installed, app.spec_of(installed), reader, version=version, licence=licence)
+        label = label_installed(
+            installed, app.spec_of(installed), reader, version=version, licence=licence
+        )
         with progress_line(catalogue, hidden=as_json) as line:
             count = partial(line.add, "records written", total=reader.count(WHOLE))
             manifest = build_pack(reader, label, folder, progress=count)
@@ -72,12 +83,16 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
 @click.argument("folder", type=FOLDER)
 @json_option
 def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
-    """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed from."""
+    """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed
+    from.
+    """
     release = publish_pack(pack, folder)
     manifest, files = release.manifest, release.files
     count = sum(path.suffix == PATCH_ENDING for path in files)
     patches = f", {count} of them patches" if count else ""
-    where = f"is published in {folder}: {len(files)} files{patches}, {shown_size(release.size_bytes)}"
+    where = (
+        f"is published in {folder}: {len(files)} files{patches}, {shown_size(release.size_bytes)}"
+    )
     text = f"{manifest.catalogue} {manifest.version} "
     text += where if release.is_new else f"is the newest release of {folder} already"
     told = {
@@ -94,7 +109,9 @@ def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
 
 @pack_command.command("verify", help=HELP["pack verify"])
 @click.argument("folder", type=FOLDER)
-@click.option("--key", metavar="KEY", help="The public key that must have signed it: RW…, or its file.")
+@click.option(
+    "--key", metavar="KEY", help="The public key that must have signed it: RW…, or its file."
+)
 @json_option
 def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
     """Check every file of the pack in FOLDER; the exit code is 1 where something is wrong."""
@@ -104,13 +121,19 @@ def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
     if not problems:
         signed = f", signed by {public.name}" if public else ""
         text = f"whole{signed}: {_summary(load_manifest(folder))}"
-    print_answer({"folder": str(folder), "whole": not problems, "problems": problems}, text, as_json=as_json)
+    print_answer(
+        {"folder": str(folder), "whole": not problems, "problems": problems}, text, as_json=as_json
+    )
     if problems:
         sys.exit(1)
 
 
 def _summary(manifest: Manifest) -> str:
-    vectors = f", {manifest.embeddings:,} vectors by {manifest.model}" if manifest.model else ", no vectors"
+    vectors = (
+        f", {manifest.embeddings:,} vectors by {manifest.model}"
+        if manifest.model
+        else ", no vectors"
+    )
     size = shown_size(manifest.size_bytes)
     return f"{manifest.catalogue} {manifest.version}: {manifest.records:,} records{vectors}; {size}"
 
@@ -126,7 +149,11 @@ def update_command(name: str | None, as_json: bool) -> None:
     app = open_app()
     names = [name] if name is not None else [installed.name for installed in list_released(app)]
     if not names:
-        click.echo("no catalogue was installed from a place; install one: stackroom init NAME --from PLACE", err=True)
+        click.echo(
+            "no catalogue was installed from a place; install one: stackroom init NAME --from"
+            " PLACE",
+            err=True,
+        )
     reports, failures = [], []
     for one in names:
         try:
@@ -160,8 +187,12 @@ def _print_conflicts(report: ReleaseReport) -> None:
     if not report.conflicts:
         return
     count = len(report.conflicts)
-    shown = ", ".join(report.conflicts[:SHOWN_CONFLICTS]) + (" …" if count > SHOWN_CONFLICTS else "")
-    click.echo(f"{count} records were edited here and changed by the release; yours were kept: {shown}")
+    shown = ", ".join(report.conflicts[:SHOWN_CONFLICTS]) + (
+        " …" if count > SHOWN_CONFLICTS else ""
+    )
+    click.echo(
+        f"{count} records were edited here and changed by the release; yours were kept: {shown}"
+    )
 
 
 @click.command("rollback", help=HELP["rollback"])
@@ -174,17 +205,26 @@ def rollback_command(name: str, as_json: bool) -> None:
         print_json(asdict(report))
         return
     click.echo(
-        f"{name}: {report.former} → {report.version}: {report.written} records written, {report.removed} removed"
+        f"{name}: {report.former} → {report.version}: {report.written} records written,"
+        f" {report.removed} removed"
     )
     _print_conflicts(report)
 
 
 def install_from_place(
-    app: App, name: str, place: str, *, key: str | None, get_model: Callable[[str], None] | None, as_json: bool
+    app: App,
+    name: str,
+    place: str,
+    *,
+    key: str | None,
+    get_model: Callable[[str], None] | None,
+    as_json: bool,
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
     with _progress(name, is_quiet=as_json) as progress:
-        report = install_release(app, name, place, key=str(load_public_key(key)) if key else "", progress=progress)
+        report = install_release(
+            app, name, place, key=str(load_public_key(key)) if key else "", progress=progress
+        )
     if report.is_changed:
         installed = app.library.get_installed(name)
         with closing(app.open_shelf(installed)) as shelf:
@@ -201,7 +241,10 @@ def install_from_place(
         )
         _print_conflicts(report)
     else:
-        click.echo(f"{name}: {report.version} is installed already; to look for a newer one: stackroom update {name}")
+        click.echo(
+            f"{name}: {report.version} is installed already; to look for a newer one: stackroom"
+            f" update {name}"
+        )
 
 
 @contextmanager

@@ -28,15 +28,24 @@ def spec_command() -> None:
 @click.argument("location")
 @click.option("--name", help="The catalogue's name; by default after the file.")
 @read_options
-@click.option("--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it."
+)
 @choice_options
 @json_option
 def infer_command(
-    location: str, name: str | None, options: ReadOptions, output: Path | None, choices: Choices, as_json: bool
+    location: str,
+    name: str | None,
+    options: ReadOptions,
+    output: Path | None,
+    choices: Choices,
+    as_json: bool,
 ) -> None:
     """Propose a catalogue.toml for the table at LOCATION."""
     source = open_rows(None, location, options=options, workshop=open_app())
-    proposal = profile_table(source).propose(name=name or name_of(location, table=options.table), choices=choices)
+    proposal = profile_table(source).propose(
+        name=name or name_of(location, table=options.table), choices=choices
+    )
     inferred = proposal.inferred
     if output is not None:  # an existing file is never replaced
         try:
@@ -45,9 +54,16 @@ def infer_command(
         except FileExistsError as error:
             raise InputError(f"{output}: it is there already; choose another name") from error
         except OSError as error:
-            raise InputError(f"{output}: cannot be written: {error.strerror}; choose another file") from error
+            raise InputError(
+                f"{output}: cannot be written: {error.strerror}; choose another file"
+            ) from error
     if as_json:
-        print_json({**asdict(inferred), "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out]})
+        print_json(
+            {
+                **asdict(inferred),
+                "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out],
+            }
+        )
     elif output is None:
         click.echo(inferred.declaration, nl=False)
     else:
@@ -64,8 +80,12 @@ def check_command(file: Path, as_json: bool) -> None:
     """Check a catalogue.toml: print what it declares, or every problem with it."""
     loaded = load_spec(file)
     spec = loaded.spec
-    if spec.name not in PACKAGES.names or PACKAGES.get(spec.name).loaded.declaration != loaded.declaration:
-        require_derivable_kinds(spec, origin=str(file))  # that of a package may have a mapping of its own
+    if (
+        spec.name not in PACKAGES.names
+        or PACKAGES.get(spec.name).loaded.declaration != loaded.declaration
+    ):
+        # that of a package may have a mapping of its own
+        require_derivable_kinds(spec, origin=str(file))
     parts = [
         f"{len(spec.fields)} fields",
         f"{len(spec.searched_fields)} searched",
@@ -74,7 +94,12 @@ def check_command(file: Path, as_json: bool) -> None:
         "embedded" if spec.embed else "not embedded",
         "recommends" if spec.recommend else "does not recommend",
     ]
-    told = {"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds}
+    told = {
+        "name": spec.name,
+        "title": spec.title,
+        "fields": list(spec.fields),
+        "kinds": spec.kinds,
+    }
     text = f"ok: '{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
     print_answer(told, text, as_json=as_json)
 
@@ -92,7 +117,9 @@ def show_command(name: str, as_json: bool) -> None:
         loaded = app.packages.get(name).loaded
     else:
         known = sorted({*(one.name for one in app.library.list_installed()), *packages})
-        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        raise NotFoundError(
+            f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"
+        )
     if as_json:
         print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
     else:

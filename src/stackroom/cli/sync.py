@@ -24,17 +24,23 @@ COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
 @click.command("sync", help=HELP["sync"])
 @click.argument("database", required=False)
-@click.option("--only", multiple=True, metavar="NAME", help="Sync this collection alone; can be repeated.")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Sync this collection alone; can be repeated."
+)
 @json_option
 @click.pass_context
-def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...], as_json: bool) -> None:
-    """Bring the library up to the collections of DATABASE: a LanceDB database in a folder or a bucket."""
+def sync_command(
+    ctx: click.Context, database: str | None, only: tuple[str, ...], as_json: bool
+) -> None:
+    """Bring the library up to the collections of DATABASE: a LanceDB database in a folder or a
+    bucket.
+    """
     app = open_app()
     place = find_place(app.settings) if database is None else database
     if place is None:
         raise InputError(
-            "no database is set, and there is no folder ./vector_dbs here; name one, as in stackroom sync "
-            "s3://bucket/lancedb, or set base_db_path or GCS_BUCKET_NAME"
+            "no database is set, and there is no folder ./vector_dbs here; name one, as in"
+            " stackroom sync s3://bucket/lancedb, or set base_db_path or GCS_BUCKET_NAME"
         )
     if database is not None and database.strip():
         place = resolve_place(database)
@@ -42,14 +48,20 @@ def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]
     def progress(name: str) -> Progress:
         return ctx.with_resource(build_progress(name, hidden=as_json))
 
-    state: PlaceState = importlib.import_module(SYNCING).sync_place(app, place, names=only, progress=progress)
+    state: PlaceState = importlib.import_module(SYNCING).sync_place(
+        app, place, names=only, progress=progress
+    )
     if as_json:
         print_json(asdict(state))
     elif not state.collections:
-        click.echo(f"{state.place} has no collections; to write one, run: stackroom publish NAME {state.place}")
+        click.echo(
+            f"{state.place} has no collections; to write one, run: stackroom publish NAME"
+            f" {state.place}"
+        )
     else:
         rows = [
-            (one.name, one.outcome.value, one.version, one.rows, one.synced_at, one.reason) for one in state.collections
+            (one.name, one.outcome.value, one.version, one.rows, one.synced_at, one.reason)
+            for one in state.collections
         ]
         print_table(COLUMNS, rows)
     if state.problems():
@@ -69,7 +81,9 @@ def publish_command(catalogue: str, database: str | None, as_json: bool) -> None
         total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
         with progress_line(catalogue, hidden=as_json) as line:
             count = partial(line.add, "records written", total=total)
-            published = importlib.import_module(SYNCING).publish_catalogue(app, catalogue, database, progress=count)
+            published = importlib.import_module(SYNCING).publish_catalogue(
+                app, catalogue, database, progress=count
+            )
     text = f"{database}: table {published['table']} is up to date ({published['rows']} records)"
     if published["written"]:
         text = f"{published['rows']} records written to {database}, table {published['table']}"

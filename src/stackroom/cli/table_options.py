@@ -19,10 +19,14 @@ ROLES = [role.value for role in FieldRole]
 Command = Callable[..., None]
 
 
-def _reading(choice: str, known: Sequence[str], convert: Callable[[str], Any]) -> Callable[..., dict[str, Any]]:
+def _reading(
+    choice: str, known: Sequence[str], convert: Callable[[str], Any]
+) -> Callable[..., dict[str, Any]]:
     """Return the callback of an option COLUMN=CHOICE, which refuses what is not known."""
 
-    def read(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> dict[str, Any]:
+    def read(
+        _context: click.Context, _option: click.Parameter, stated: Sequence[str]
+    ) -> dict[str, Any]:
         chosen = {}
         for option in stated:
             column, _, value = option.rpartition("=")
@@ -34,7 +38,9 @@ def _reading(choice: str, known: Sequence[str], convert: Callable[[str], Any]) -
                 )
             if name not in known:
                 hint = did_you_mean(name, list(known))
-                raise InputError(f"{choice}: no {choice} '{value[:40]}'{hint}; there are {', '.join(known)}")
+                raise InputError(
+                    f"{choice}: no {choice} '{value[:40]}'{hint}; there are {', '.join(known)}"
+                )
             chosen[column.strip()] = convert(name)
         return chosen
 
@@ -42,9 +48,14 @@ def _reading(choice: str, known: Sequence[str], convert: Callable[[str], Any]) -
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "types": {"callback": _reading("type", TYPES, FieldType), "help": f"The type of a column: {', '.join(TYPES)}."},
+    "types": {
+        "callback": _reading("type", TYPES, FieldType),
+        "help": f"The type of a column: {', '.join(TYPES)}.",
+    },
     "roles": {
-        "callback": _reading("role", [*ROLES, NONE], lambda name: None if name == NONE else FieldRole(name)),
+        "callback": _reading(
+            "role", [*ROLES, NONE], lambda name: None if name == NONE else FieldRole(name)
+        ),
         "help": f"The role of a column: {', '.join(ROLES)}, none.",
     },
     "drop": {"callback": lambda _context, _option, stated: frozenset(stated)},
@@ -58,7 +69,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def _with_options(kind: type[Choices | ReadOptions], name: str, command: Command) -> Command:
-    """Give a command options that are named as the fields of a dataclass, which it takes as one argument."""
+    """Give a command options that are named as the fields of a dataclass, which it takes as one
+    argument.
+    """
     names = [field.name for field in fields(kind)]
 
     @wraps(command)

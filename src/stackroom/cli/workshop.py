@@ -20,5 +20,7 @@ def open_workshop() -> Workshop:
 
 
 def require_model(workshop: Workshop, choice: ModelChoice | None = None, *, quiet: bool) -> None:
-    """Install a local model where it is missing, with progress; without a choice, the one that the settings name."""
+    """Install a local model where it is missing, with progress; without a choice, the one that the
+    settings name.
+    """
     install_model(workshop, choice, say=partial(click.echo, err=True), quiet=quiet)

@@ -29,10 +29,14 @@ class Control:
 
     @classmethod
     def open(cls, settings: Settings) -> "Control":
-        """Open the configured control database, or the library's own, and create it if it is missing."""
+        """Open the configured control database, or the library's own, and create it if it is
+        missing.
+        """
         database = ControlDatabase.open(database_url(settings))
         limits = settings.rate_limit
-        quotas = Quotas(read=limits.read_per_minute, write=limits.write_per_minute, sql=limits.sql_per_minute)
+        quotas = Quotas(
+            read=limits.read_per_minute, write=limits.write_per_minute, sql=limits.sql_per_minute
+        )
         try:
             return cls.over(database, quotas=quotas)
         except BaseException:

@@ -1,4 +1,6 @@
-"""The URL of the control database, and its audit, opened on first use; importing this does not import SQLAlchemy."""
+"""The URL of the control database, and its audit, opened on first use; importing this does not
+import SQLAlchemy.
+"""
 
 import importlib
 import threading
@@ -13,7 +15,9 @@ LOCAL_FILE = "local-user.sqlite"  # the storage of the local user, where there a
 
 
 class AuditOnDemand:
-    """Implements `Observer` with the audit of a control database, opened by `open` or else by the first call."""
+    """Implements `Observer` with the audit of a control database, opened by `open` or else by the
+    first call.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,1 +1,3 @@
-"""Text → vectors: a local model without torch, or an OpenAI-compatible endpoint, behind one small port."""
+"""Text → vectors: a local model without torch, or an OpenAI-compatible endpoint, behind one small
+port.
+"""

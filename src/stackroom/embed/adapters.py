@@ -1,4 +1,6 @@
-"""Chooses the embedder by the settings. Adapters are heavy to import, so the chosen one is loaded on first use."""
+"""Chooses the embedder by the settings. Adapters are heavy to import, so the chosen one is loaded
+on first use.
+"""
 
 import importlib
 import threading
@@ -20,11 +22,15 @@ from stackroom.settings import EmbeddingSettings
 FAILURES_TO_OPEN = 5
 PAUSE_S = 10.0
 RECENT_QUERIES = 1024
-"""The queries of a model whose vectors are kept, for all catalogues of it: about 2 MB with 384 dimensions."""
+"""The queries of a model whose vectors are kept, for all catalogues of it: about 2 MB with 384
+dimensions.
+"""
 
 
 class WatchedEmbedder:
-    """Implements `Embedder` over another one; counts queries, their time, and those that could not be embedded."""
+    """Implements `Embedder` over another one; counts queries, their time, and those that could not
+    be embedded.
+    """
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
@@ -67,7 +73,9 @@ class WatchedEmbedder:
 
 
 class GuardedEmbedder(WatchedEmbedder):
-    """A circuit breaker: after several failures in a row it fails at once with the last reason, for a while."""
+    """A circuit breaker: after several failures in a row it fails at once with the last reason, for
+    a while.
+    """
 
     def __init__(self, inner: Embedder, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(inner)
@@ -78,7 +86,9 @@ class GuardedEmbedder(WatchedEmbedder):
         self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(self._embed_guarded)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a query, or return a kept vector; after a failure the server is asked, to see that it works again."""
+        """Embed a query, or return a kept vector; after a failure the server is asked, to see that
+        it works again.
+        """
         return self._embed_recent(text) if self.problem is None else self._embed_guarded(text)
 
     def _embed_guarded(self, text: str) -> Vector:
@@ -101,7 +111,9 @@ class GuardedEmbedder(WatchedEmbedder):
             if self._failures_in_a_row < FAILURES_TO_OPEN:
                 return
             if now < self._retry_at:
-                raise UnavailableError(f"{self.problem} (trying again in {self._retry_at - now:.0f} s)")
+                raise UnavailableError(
+                    f"{self.problem} (trying again in {self._retry_at - now:.0f} s)"
+                )
             self._retry_at = now + PAUSE_S  # one caller tries; the others wait for how it ends
 
 
@@ -110,13 +122,15 @@ REMOTE_MODULE = "stackroom.embed.remote"
 
 
 def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
-    """Build the embedder that the settings name; offline, an embedder on another machine is never called."""
+    """Build the embedder that the settings name; offline, an embedder on another machine is never
+    called.
+    """
     if settings.kind == "local":
         return find_local(models, settings.model, settings) or missing_embedder(settings.model)
     if offline and not is_on_this_machine(settings.url):
         problem = (
-            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
-            "an embedder on this machine, or the local model, is right"
+            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set"
+            " (RAG_STRICT_OFFLINE); an embedder on this machine, or the local model, is right"
         )
         return UnusableEmbedder(ModelId(name=settings.model, dimension=settings.dimension), problem)
     remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
@@ -125,7 +139,9 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
 
 def find_local(models: Path, name: str, settings: EmbeddingSettings) -> Embedder | None:
     """Return the embedder of a local model, ready or not; None for a model that is not known."""
-    return LocalEmbedder(models / name, LOCAL_MODELS[name], settings) if name in LOCAL_MODELS else None
+    return (
+        LocalEmbedder(models / name, LOCAL_MODELS[name], settings) if name in LOCAL_MODELS else None
+    )
 
 
 def is_on_this_machine(url: str) -> bool:
@@ -137,7 +153,9 @@ def is_on_this_machine(url: str) -> bool:
 
 
 class UnusableEmbedder:
-    """Implements `Embedder` where there is none: every call fails with the reason, so search falls back to words."""
+    """Implements `Embedder` where there is none: every call fails with the reason, so search falls
+    back to words.
+    """
 
     def __init__(self, model: ModelId, problem: str) -> None:
         self.model = model
@@ -161,7 +179,10 @@ class UnusableEmbedder:
 
 def missing_embedder(name: str) -> UnusableEmbedder:
     """Return the embedder in place of a local model that is not known."""
-    problem = f"there is no local model '{name}'; known: {', '.join(LOCAL_MODELS)}; any other by an embedding server"
+    problem = (
+        f"there is no local model '{name}'; known: {', '.join(LOCAL_MODELS)}; any other by an"
+        " embedding server"
+    )
     return UnusableEmbedder(ModelId(name=name, dimension=0), problem)
 
 
@@ -175,7 +196,9 @@ class LocalEmbedder:
         self._settings = settings
         self._guard = threading.Lock()
         self._loaded: Embedder | None = None
-        self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(lambda text: self._inner().embed_query(text))
+        self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(
+            lambda text: self._inner().embed_query(text)
+        )
 
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
@@ -185,7 +208,9 @@ class LocalEmbedder:
         """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; those of the last are kept, since each catalogue and page asks for it."""
+        """Return the vector of a query; those of the last are kept, since each catalogue and page
+        asks for it.
+        """
         return self._embed_recent(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
@@ -202,4 +227,7 @@ class LocalEmbedder:
         if problem := self.check():
             raise ModelError(f"the embedding model is not ready: {problem}")
         encoder, use = importlib.import_module(LOCAL_MODULE), self._settings
-        return cast(Embedder, encoder.Encoder(self._folder, self._local, threads=use.threads, device=use.device))
+        return cast(
+            Embedder,
+            encoder.Encoder(self._folder, self._local, threads=use.threads, device=use.device),
+        )

@@ -1,8 +1,8 @@
 """The local models of `models` through onnxruntime, without torch.
 
-A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` writes it.
-Loading takes a few dozen milliseconds. Queries are embedded in 8 bits on the CPU; many documents with the graph of
-`graph_choice`, or on another device.
+A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`;
+`weights` writes it. Loading takes a few dozen milliseconds. Queries are embedded in 8 bits on the
+CPU; many documents with the graph of `graph_choice`, or on another device.
 """
 
 import os
@@ -26,26 +26,36 @@ from stackroom.model.vectors import Vector
 
 MAX_TOKENS = 256
 MAX_QUERY_TOKENS = 128
-"""Queries are truncated earlier than documents: a caller waits for them, and their meaning is clear by then."""
+"""Queries are truncated earlier than documents: a caller waits for them, and their meaning is clear
+by then.
+"""
 
 BATCH_TOKENS = 256
-"""Tokens of a batch of documents with its padding: longer batches leave the processor's caches and take more CPU."""
+"""Tokens of a batch of documents with its padding: longer batches leave the processor's caches and
+take more CPU.
+"""
 DEVICE_BATCH_TOKENS = 16_384
-MANY_TEXTS = 64  # so many documents at once are worth choosing a graph for, which takes half a second
+# so many documents at once are worth choosing a graph for, which takes half a second
+MANY_TEXTS = 64
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 PROVIDERS = {"cuda": CUDA, "coreml": "CoreMLExecutionProvider"}
-INSTALLATION = "for cuda: pip uninstall onnxruntime, pip install onnxruntime-gpu; coreml is on macOS only"
+INSTALLATION = (
+    "for cuda: pip uninstall onnxruntime, pip install onnxruntime-gpu; coreml is on macOS only"
+)
 MEASURED_TOKENS, MEASUREMENTS = 128, 3
 
 
 class Encoder:
     """Implements `Embedder` in this process. Construction loads the model.
 
-    A graph computes on one thread; each thread has a batch of its own, which takes less CPU than sharing one.
+    A graph computes on one thread; each thread has a batch of its own, which takes less CPU than
+    sharing one.
     """
 
-    def __init__(self, folder: Path, model: LocalModel, *, threads: int = 0, device: str = "auto") -> None:
+    def __init__(
+        self, folder: Path, model: LocalModel, *, threads: int = 0, device: str = "auto"
+    ) -> None:
         if problems := check_model(folder, model):
             raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
         self.model = model.id
@@ -69,7 +79,9 @@ class Encoder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; these models need no prefix."""
-        row: Vector = self._run(self._graph, [self._tokenizer.encode(text).ids[:MAX_QUERY_TOKENS]])[0]
+        row: Vector = self._run(self._graph, [self._tokenizer.encode(text).ids[:MAX_QUERY_TOKENS]])[
+            0
+        ]
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
@@ -77,7 +89,9 @@ class Encoder:
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
         use = self._find_graph(len(texts))
-        waiting = deque(reversed(pack_batches([len(ids) for ids in tokens], most_tokens=use.batch_tokens)))
+        waiting = deque(
+            reversed(pack_batches([len(ids) for ids in tokens], most_tokens=use.batch_tokens))
+        )
 
         def work() -> None:
             while waiting:
@@ -91,12 +105,23 @@ class Encoder:
         return rows
 
     def _find_graph(self, texts: int) -> "_DocumentsGraph":
-        """Return the graph for so many documents; that of queries for a few, unless a device is named."""
+        """Return the graph for so many documents; that of queries for a few, unless a device is
+        named.
+        """
         if self._documents is None and (texts >= MANY_TEXTS or self._device in PROVIDERS):
             self._documents = self._open_on_device()
             if self._documents is None:
-                bits = choose_graph(self._folder, self._local, version=onnxruntime.__version__, measure_ms=_measure_ms)
-                graph = self._graph if bits == 8 else _open_graph(float_graph(self._folder, self._local))
+                bits = choose_graph(
+                    self._folder,
+                    self._local,
+                    version=onnxruntime.__version__,
+                    measure_ms=_measure_ms,
+                )
+                graph = (
+                    self._graph
+                    if bits == 8
+                    else _open_graph(float_graph(self._folder, self._local))
+                )
                 self._documents = _DocumentsGraph(graph=graph, threads=self._threads)
         return self._documents or _DocumentsGraph(graph=self._graph, threads=self._threads)
 
@@ -109,7 +134,10 @@ class Encoder:
             return _DocumentsGraph(graph=graph, threads=1, batch_tokens=DEVICE_BATCH_TOKENS)
         if self._device == "auto":
             return None
-        raise ModelError(f"onnxruntime cannot use the device '{self._device}'; are its driver and libraries installed?")
+        raise ModelError(
+            f"onnxruntime cannot use the device '{self._device}'; are its driver and libraries"
+            " installed?"
+        )
 
     def _run(self, graph: Any, tokens: Sequence[Sequence[int]]) -> Vector:
         length = max(map(len, tokens))
@@ -131,14 +159,16 @@ class _DocumentsGraph:
 
 
 def find_provider(device: str, available: Sequence[str]) -> str | None:
-    """Return onnxruntime's provider of a device, None for the CPU; refuse a named device that it lacks."""
+    """Return onnxruntime's provider of a device, None for the CPU; refuse a named device that it
+    lacks.
+    """
     if device not in PROVIDERS:
         return CUDA if device == "auto" and CUDA in available else None
     if PROVIDERS[device] in available:
         return PROVIDERS[device]
     raise ModelError(
-        f"the setting embedding.device is '{device}', but the installed onnxruntime has no {PROVIDERS[device]} "
-        f"({INSTALLATION}); or set it to 'auto'"
+        f"the setting embedding.device is '{device}', but the installed onnxruntime has no"
+        f" {PROVIDERS[device]} ({INSTALLATION}); or set it to 'auto'"
     )
 
 
@@ -148,7 +178,8 @@ def usable_cores() -> int:
 
 
 def pack_batches(lengths: Sequence[int], *, most_tokens: int) -> list[list[int]]:
-    """Return the places of texts by length, in batches of so many tokens at most, padded to the longest of a batch.
+    """Return the places of texts by length, in batches of so many tokens at most, padded to the
+    longest of a batch.
 
     A text that is longer by itself is a batch of its own.
     """
@@ -177,7 +208,8 @@ def _share(work: Callable[[], None], waiting: deque[Any], *, threads: int) -> No
         try:
             work()
         finally:
-            waiting.clear()  # an interrupted call waits for no more than the batches that are computed
+            # an interrupted call waits for no more than the batches that are computed
+            waiting.clear()
     for helper in helping:
         helper.result()
 
@@ -199,4 +231,6 @@ def _open_graph(graph: Path, provider: str | None = None) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(graph), options, providers=[*filter(None, [provider]), CPU])
+    return onnxruntime.InferenceSession(
+        str(graph), options, providers=[*filter(None, [provider]), CPU]
+    )

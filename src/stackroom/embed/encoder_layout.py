@@ -1,16 +1,19 @@
-"""The layout of the local models for onnxruntime: one weights file, and the graph that refers to it by offset.
+"""The layout of the local models for onnxruntime: one weights file, and the graph that refers to it
+by offset.
 
-All have the same encoder: six layers, 384 wide. The word embeddings are a separate memory-mapped array, so that only
-the words in use take memory; all other tensors go into one file, in this order, at the offsets that the graphs
-(written by `scripts/build_encoder_graphs.py`) refer to.
+All have the same encoder: six layers, 384 wide. The word embeddings are a separate memory-mapped
+array, so that only the words in use take memory; all other tensors go into one file, in this order,
+at the offsets that the graphs (written by `scripts/build_encoder_graphs.py`) refer to.
 
-Matrices have 8 bits per value, with a scale for each block of `BLOCK` values in a column. Inputs are quantised by
-block, too, while a product is computed: twice as fast as 32-bit floats on average, at a cosine of .999 to their result.
+Matrices have 8 bits per value, with a scale for each block of `BLOCK` values in a column. Inputs
+are quantised by block, too, while a product is computed: twice as fast as 32-bit floats on average,
+at a cosine of .999 to their result.
 
-`unpack_weights` makes 32-bit floats of them, for processors that multiply those faster, and for graphics processors.
+`unpack_weights` makes 32-bit floats of them, for processors that multiply those faster, and for
+graphics processors.
 
-Weights are read as they are published, in safetensors or in the `hmsemb` pack of the package index: 32-bit floats under
-the names that BERT's tensors have in a safetensors file.
+Weights are read as they are published, in safetensors or in the `hmsemb` pack of the package index:
+32-bit floats under the names that BERT's tensors have in a safetensors file.
 """
 
 import json
@@ -73,7 +76,9 @@ def tensors() -> Iterator[TensorSpec]:
 
 
 def float_tensors() -> Iterator[TensorSpec]:
-    """Yield the tensors of the file of 32-bit weights, in file order, made from those of the weights file."""
+    """Yield the tensors of the file of 32-bit weights, in file order, made from those of the
+    weights file.
+    """
     for tensor in tensors():
         if tensor.is_quantised:
             outputs, blocks, size = tensor.shape
@@ -106,7 +111,10 @@ def write_weights(weights: Weights, path: Path, specs: Sequence[TensorSpec] = ()
 def unpack_weights(packed: Path, path: Path) -> None:
     """Write the file of 32-bit weights from the weights file."""
     places = offsets()
-    read = {one.name: np.memmap(packed, one.dtype, "r", places[one.name], one.shape) for one in tensors()}
+    read = {
+        one.name: np.memmap(packed, one.dtype, "r", places[one.name], one.shape)
+        for one in tensors()
+    }
     write_weights(read, path, tuple(float_tensors()))
 
 
@@ -131,7 +139,9 @@ def position_table(weights: Weights) -> Vector:
 
 
 def quantise_blocks(weight: Vector) -> tuple[NDArray[np.uint8], Vector]:
-    """Return a matrix (outputs × inputs) as bytes around `MIDDLE`, in blocks of inputs, and each block's scale."""
+    """Return a matrix (outputs × inputs) as bytes around `MIDDLE`, in blocks of inputs, and each
+    block's scale.
+    """
     blocks = weight.reshape(len(weight), -1, BLOCK)
     scales = (np.abs(blocks).max(axis=2) / (MIDDLE - 1)).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1)[:, :, None]
@@ -141,7 +151,9 @@ def quantise_blocks(weight: Vector) -> tuple[NDArray[np.uint8], Vector]:
 def _layer_tensors(name: str, source: str) -> Iterator[TensorSpec]:
     attention = [f"{source}attention.self.{part}" for part in ("query", "key", "value")]
     yield from _dense(f"{name}attention", attention, DIMENSION, 3 * DIMENSION)
-    yield from _dense(f"{name}attention_out", [f"{source}attention.output.dense"], DIMENSION, DIMENSION)
+    yield from _dense(
+        f"{name}attention_out", [f"{source}attention.output.dense"], DIMENSION, DIMENSION
+    )
     yield from _norm(f"{name}attention_norm", f"{source}attention.output.LayerNorm")
     yield from _dense(f"{name}widen", [f"{source}intermediate.dense"], DIMENSION, FEED_FORWARD)
     yield from _dense(f"{name}narrow", [f"{source}output.dense"], FEED_FORWARD, DIMENSION)
@@ -159,9 +171,18 @@ def _dense(name: str, sources: list[str], width_in: int, width_out: int) -> Iter
 
     blocks = width_in // BLOCK
     matrix, scales = (width_out, blocks, BLOCK), (width_out * blocks,)
-    yield TensorSpec(name=name + MATRIX, shape=matrix, make=lambda weights: quantised(weights)[0], is_quantised=True)
-    yield TensorSpec(name=name + SCALE, shape=scales, make=lambda weights: quantised(weights)[1].ravel())
-    yield TensorSpec(name=f"{name}_bias", shape=(width_out,), make=lambda weights: stacked(weights, "bias"))
+    yield TensorSpec(
+        name=name + MATRIX,
+        shape=matrix,
+        make=lambda weights: quantised(weights)[0],
+        is_quantised=True,
+    )
+    yield TensorSpec(
+        name=name + SCALE, shape=scales, make=lambda weights: quantised(weights)[1].ravel()
+    )
+    yield TensorSpec(
+        name=f"{name}_bias", shape=(width_out,), make=lambda weights: stacked(weights, "bias")
+    )
 
 
 def _norm(name: str, source: str) -> Iterator[TensorSpec]:
@@ -202,14 +223,17 @@ def load_safetensors(path: Path) -> Weights:
         flat = np.frombuffer(data, np.float32, count=count, offset=8 + header_size + start)
         weights[name] = flat.reshape(entry["shape"])
     if LAST_TENSOR not in weights:
-        raise ModelError(f"{path}: not the weights of a six-layer encoder; run: stackroom model pull")
+        raise ModelError(
+            f"{path}: not the weights of a six-layer encoder; run: stackroom model pull"
+        )
     return weights
 
 
 def load_pack(path: Path) -> tuple[Weights, bytes]:
     """Return the weights and the tokenizer's file of a pack.
 
-    It has a magic, the header's length, the header, the tokenizer's file, and the tensors in the header's order.
+    It has a magic, the header's length, the header, the tokenizer's file, and the tensors in the
+    header's order.
     """
     content = path.read_bytes()
     if not content.startswith(PACK_MAGIC):

@@ -1,8 +1,10 @@
-"""The graph that embeds documents on this machine: in 8 bits, or in 32 where that is faster, as measured once.
+"""The graph that embeds documents on this machine: in 8 bits, or in 32 where that is faster, as
+measured once.
 
-8-bit products are fast where the processor has dot products of bytes. Both graphs are of the same weights, so that
-their vectors can be compared. The choice is kept beside the model for each processor, and made again with another
-version of onnxruntime. Queries always use 8 bits, so that their top ten do not depend on the machine.
+8-bit products are fast where the processor has dot products of bytes. Both graphs are of the same
+weights, so that their vectors can be compared. The choice is kept beside the model for each
+processor, and made again with another version of onnxruntime. Queries always use 8 bits, so that
+their top ten do not depend on the machine.
 """
 
 import json
@@ -24,7 +26,8 @@ logger = logging.getLogger(__name__)
 CHOICES_FILE = "graphs.json"
 FLOAT_GRAPH = "graph-32.onnx"
 FLOAT_WEIGHTS = "weights-32.bin"
-LEAST_GAIN = 1.1  # how many times as fast 32 bits must be: they take 43 MB of disk and 40 MB of memory
+# how many times as fast 32 bits must be: they take 43 MB of disk and 40 MB of memory
+LEAST_GAIN = 1.1
 
 CPU_FILE = Path("/proc/cpuinfo")
 CPU_NAMES, CPU_FEATURES = ("model name", "CPU implementer", "CPU part"), ("flags", "Features")
@@ -32,7 +35,9 @@ CPU_NAMES, CPU_FEATURES = ("model name", "CPU implementer", "CPU part"), ("flags
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphChoice:
-    """The time that each graph takes for the same text on a processor, by a version of onnxruntime."""
+    """The time that each graph takes for the same text on a processor, by a version of
+    onnxruntime.
+    """
 
     onnxruntime: str
     ms_8: float
@@ -49,12 +54,16 @@ class GraphChoice:
 
 
 def describe_cpu(path: Path = CPU_FILE) -> str:
-    """Return the name of the processor, with a checksum of its features, since a virtual machine may hide some."""
+    """Return the name of the processor, with a checksum of its features, since a virtual machine
+    may hide some.
+    """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:
         return f"{platform.machine()} {platform.processor()}".strip()
-    values = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    values = {
+        name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
     names = [values[name] for name in CPU_NAMES if name in values]
     features = " ".join(values.get(name, "") for name in CPU_FEATURES)
     return " ".join([platform.machine(), *names, f"{zlib.crc32(features.encode()):08x}"])
@@ -70,7 +79,12 @@ def load_choices(folder: Path) -> dict[str, GraphChoice]:
 
 
 def choose_graph(
-    folder: Path, model: LocalModel, *, version: str, measure_ms: Callable[[Path], float], cpu: str = ""
+    folder: Path,
+    model: LocalModel,
+    *,
+    version: str,
+    measure_ms: Callable[[Path], float],
+    cpu: str = "",
 ) -> int:
     """Return the bits of the graph for documents: as chosen before, or else measured and kept.
 
@@ -103,7 +117,11 @@ def _keep_choice(folder: Path, cpu: str, choice: GraphChoice) -> None:
 def float_graph(folder: Path, model: LocalModel) -> Path:
     """Return the 32-bit graph; its weights are unpacked on first use."""
     if not (folder / FLOAT_WEIGHTS).is_file():
-        graph = resources.files("stackroom.embed").joinpath(f"encoder-{model.pooling}-32.onnx").read_bytes()
+        graph = (
+            resources.files("stackroom.embed")
+            .joinpath(f"encoder-{model.pooling}-32.onnx")
+            .read_bytes()
+        )
         _replace(folder / FLOAT_GRAPH, lambda path: path.write_bytes(graph))
         _replace(folder / FLOAT_WEIGHTS, lambda path: unpack_weights(folder / "weights.bin", path))
     return folder / FLOAT_GRAPH

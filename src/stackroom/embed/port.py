@@ -7,10 +7,11 @@ from stackroom.model.vectors import ModelId, Vector
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors of one model. The implementation adds prefixes that the model needs.
+    """Turns texts into unit vectors of one model. The implementation adds prefixes that the model
+    needs.
 
-    Duties: `embed_query` answers or raises `UnavailableError` within its time-out; vectors are finite, of unit length
-    and of the model's dimension.
+    Duties: `embed_query` answers or raises `UnavailableError` within its time-out; vectors are
+    finite, of unit length and of the model's dimension.
     """
 
     @property

@@ -1,7 +1,8 @@
 """An OpenAI-compatible embeddings endpoint: OpenAI, Infinity, Ollama, Text Embeddings Inference.
 
-Responses are validated: one vector per text, of the right dimension, finite and not zero. Any failure is an
-`UnavailableError` with the reason, so that search can continue without vectors and say why.
+Responses are validated: one vector per text, of the right dimension, finite and not zero. Any
+failure is an `UnavailableError` with the reason, so that search can continue without vectors and
+say why.
 """
 
 from collections.abc import Sequence
@@ -61,7 +62,8 @@ class RemoteEmbedder:
         sent = [prefix + self._normalised(text) for text in texts]
         batches = [sent[start : start + size] for start in range(0, len(sent), size)]
         with new_pool("embedding requests", self._settings.requests) as pool:
-            rows = list(pool.map(partial(self._embed, timeout_s=timeout_s), batches))  # after a failure none is begun
+            # after a failure none is begun
+            rows = list(pool.map(partial(self._embed, timeout_s=timeout_s), batches))
         return np.concatenate(rows) if rows else np.empty((0, self.model.dimension), np.float32)
 
     def close(self) -> None:
@@ -76,19 +78,25 @@ class RemoteEmbedder:
     def _embed(self, texts: list[str], *, timeout_s: float) -> Vector:
         body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}
         try:
-            answer = orjson.loads(self._client.request("POST", self._settings.path, body=body, timeout_s=timeout_s))
+            answer = orjson.loads(
+                self._client.request("POST", self._settings.path, body=body, timeout_s=timeout_s)
+            )
         except (httpx.HTTPError, ValueError) as error:
             raise UnavailableError(f"{self._place}: {_reason(error)}") from error
         return _checked_rows(answer, count=len(texts), dimension=self.model.dimension)
 
 
 def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
-    """Return the vectors of a response as unit rows, in the order of the texts; refuse an invalid response."""
+    """Return the vectors of a response as unit rows, in the order of the texts; refuse an invalid
+    response.
+    """
     try:
         data = sorted(answer["data"], key=lambda item: item.get("index", 0))
         rows = np.array([item["embedding"] for item in data], dtype=np.float64)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = "the embedder's answer is not in the form of an embeddings answer; is its path right?"
+        reason = (
+            "the embedder's answer is not in the form of an embeddings answer; is its path right?"
+        )
         raise UnavailableError(reason) from error
     if rows.shape != (count, dimension):
         raise UnavailableError(
@@ -97,7 +105,10 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
         )
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
     if not np.isfinite(rows).all() or not (largest > 0).all():
-        reason = "the embedder answered vectors that are zero or not finite; does it serve the right model?"
+        reason = (
+            "the embedder answered vectors that are zero or not finite; does it serve the right"
+            " model?"
+        )
         raise UnavailableError(reason)
     rows /= largest  # so that the squares neither overflow nor underflow
     unit: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
@@ -107,4 +118,8 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
 def _reason(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError):
         return f"answered status {error.response.status_code}"
-    return "answered something that is not JSON" if isinstance(error, ValueError) else describe_failure(error)
+    return (
+        "answered something that is not JSON"
+        if isinstance(error, ValueError)
+        else describe_failure(error)
+    )

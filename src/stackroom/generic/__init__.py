@@ -1,1 +1,3 @@
-"""The tools that serve every catalogue: search, fetch, similar, browse, recommend; aggregates, explanations, maps."""
+"""The tools that serve every catalogue: search, fetch, similar, browse, recommend; aggregates,
+explanations, maps.
+"""

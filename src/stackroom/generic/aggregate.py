@@ -1,4 +1,6 @@
-"""Counts and figures of a catalogue's records by fields as callers name them: `country`, `year/decade`, `price/10`."""
+"""Counts and figures of a catalogue's records by fields as callers name them: `country`,
+`year/decade`, `price/10`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,13 @@ from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.buckets import Bucketing, Integers, ScopedNumbers, bucket_numbers, parse_bucketing
+from stackroom.generic.buckets import (
+    Bucketing,
+    Integers,
+    ScopedNumbers,
+    bucket_numbers,
+    parse_bucketing,
+)
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import KIND_FIELD, AnyOf, Range, Scope
 from stackroom.search.values import asks_for_adult
@@ -21,7 +29,14 @@ from stackroom.text.normalise import meant
 from stackroom.text.safe import safe_json
 from stackroom.tools.budget import json_text, value_text
 from stackroom.tools.catalogue import CatalogueView, address_of
-from stackroom.tools.filters import ADULT, KIND, filters_of, plain_number, shown_number, written_range
+from stackroom.tools.filters import (
+    ADULT,
+    KIND,
+    filters_of,
+    plain_number,
+    shown_number,
+    written_range,
+)
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import GenericResult
 
@@ -41,7 +56,9 @@ class GroupedRecord(GenericResult):
 
 
 class BrowsedGroup(GenericResult):
-    """A group: the values that its records share, how many they are, and the figures of a number."""
+    """A group: the values that its records share, how many they are, and the figures of a
+    number.
+    """
 
     values: dict[str, str | int | float] = Field(default_factory=dict, exclude_if=is_empty)
     count: int
@@ -106,12 +123,16 @@ def groupable_fields(spec: CatalogueSpec) -> dict[str, FieldSpec]:
     """Return the fields that records can be grouped by, by the names that callers use."""
     found = {field.name: field for field in spec.column_fields}
     if len(spec.kinds) > 1:
-        found.setdefault(KIND, FieldSpec(name=KIND_FIELD, type=FieldType.ENUM, filter=FilterKind.ANY_OF))
+        found.setdefault(
+            KIND, FieldSpec(name=KIND_FIELD, type=FieldType.ENUM, filter=FilterKind.ANY_OF)
+        )
     return found
 
 
 def _find_dimension(stated: str, spec: CatalogueSpec) -> tuple[str, FieldSpec, Bucketing]:
-    """Return the name and the field that are meant, and the buckets of a number; InputError says what is right."""
+    """Return the name and the field that are meant, and the buckets of a number; InputError says
+    what is right.
+    """
     fields = groupable_fields(spec)
     name, _, bucket = (stated, "", "") if meant(stated, fields) in fields else stated.partition("/")
     name = meant(name.strip(), fields)
@@ -142,12 +163,18 @@ def _no_field(name: str, spec: CatalogueSpec, known: list[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - NAMES_SHOWN
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more, which browse lists"
+    return (
+        ", ".join(names)
+        if more <= 0
+        else f"{', '.join(names[:NAMES_SHOWN])} and {more} more, which browse lists"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Partition:
-    """The parts of the records in scope by one field, under its name for callers: row `rows[i]` is in `indexes[i]`."""
+    """The parts of the records in scope by one field, under its name for callers: row `rows[i]` is
+    in `indexes[i]`.
+    """
 
     name: str
     field: FieldSpec
@@ -177,12 +204,15 @@ class Aggregation:
     by: Sequence[str]
     of: str | None
     sort: str | None
-    filters: Mapping[str, Any]  # the filters of the call as they are written; the scope has their meaning
+    # the filters of the call as they are written; the scope has their meaning
+    filters: Mapping[str, Any]
     start: int
     limit: int
 
     def parts(self) -> AggregateParts:
-        """Return the page of groups, or of ranked records, that is asked for, with the figures of all records."""
+        """Return the page of groups, or of ranked records, that is asked for, with the figures of
+        all records.
+        """
         page = slice(self.start, self.start + self.limit)
         groups, rows = self._groups[page], self._ranked[page]
         everything = Group((), self._column.order)
@@ -201,7 +231,9 @@ class Aggregation:
     @cached_property
     def _keys(self) -> Integers:
         reader = self.view.reader
-        return np.array(reader.scan(scope=self.scope, limit=max(reader.count(self.scope), 1)), dtype=np.int64)
+        return np.array(
+            reader.scan(scope=self.scope, limit=max(reader.count(self.scope), 1)), dtype=np.int64
+        )
 
     @cached_property
     def _number(self) -> FieldSpec | None:
@@ -232,9 +264,17 @@ class Aggregation:
             return divided(rows=rows, **bucket_numbers(numbers[rows], field, bucketing)._asdict())
         found = self.view.reader.occurrences(field.name, scope=self.scope)
         rows, indexes, labels = np.searchsorted(self._keys, found.keys), found.indexes, found.values
-        own = [one for one in self.scope.conditions if isinstance(one, AnyOf) and one.field == field.name]
-        if own:  # only values of the filters are groups: a filter for one is then a narrower one, and finds its records
-            asked = set.intersection(*({term_of(value) for value in condition.values} for condition in own))
+        own = [
+            one
+            for one in self.scope.conditions
+            if isinstance(one, AnyOf) and one.field == field.name
+        ]
+        # only values of the filters are groups: a filter for one is then a narrower one, and finds
+        # its records
+        if own:
+            asked = set.intersection(
+                *({term_of(value) for value in condition.values} for condition in own)
+            )
             kept = np.array([term_of(value) in asked for value in labels], dtype=bool)[indexes]
             rows, indexes = rows[kept], indexes[kept]
         if field.brackets:
@@ -244,7 +284,9 @@ class Aggregation:
 
     @cached_property
     def _groups(self) -> list[Group]:
-        """All groups in order, ties by count and then by value; those without a figure come last."""
+        """All groups in order, ties by count and then by value; those without a figure come
+        last.
+        """
         if not self._partitions:
             return []
         by, is_descending = self._order()
@@ -262,7 +304,9 @@ class Aggregation:
         return sorted(groups, key=lambda group: (*place(group), -len(group.rows), *group.parts))
 
     def _order(self) -> tuple[str, bool]:
-        """Return what groups are sorted by, and if it falls; by default ranges and times by value, others by count."""
+        """Return what groups are sorted by, and if it falls; by default ranges and times by value,
+        others by count.
+        """
         if self.sort is None:
             first = self._partitions[0].field
             return (VALUE, False) if first.is_numeric or first.brackets else (COUNT, True)
@@ -284,11 +328,16 @@ class Aggregation:
     def _without(self) -> dict[str, int]:
         """Return how many records have no value of each field that is grouped by."""
         size = len(self._keys)
-        counts = {one.name: size - np.count_nonzero(np.bincount(one.rows, minlength=size)) for one in self._partitions}
+        counts = {
+            one.name: size - np.count_nonzero(np.bincount(one.rows, minlength=size))
+            for one in self._partitions
+        }
         return {name: int(count) for name, count in counts.items() if count}
 
     def _extremes(self, group: Group) -> list[Key]:
-        """Return the first record with the least number of a group and the first with the greatest, if any has one."""
+        """Return the first record with the least number of a group and the first with the greatest,
+        if any has one.
+        """
         numbers = self._column.values[group.rows]
         known = numbers[~np.isnan(numbers)]
         if not known.size:
@@ -305,24 +354,35 @@ class Aggregation:
     def _ranked_record(self, row: int, records: Mapping[Key, Record]) -> RecordByNumber:
         record, number = records[Key(int(self._keys[row]))], float(self._column.values[row])
         is_date = self._number is not None and self._number.type is FieldType.DATE
-        value = str(record.get(self._number.name)) if self._number and is_date else plain_number(number)
+        value = (
+            str(record.get(self._number.name)) if self._number and is_date else plain_number(number)
+        )
         return RecordByNumber(value=value, **self._named(record))
 
     def _named(self, record: Record) -> dict[str, str]:
-        return {"id": address_of(self.view.name, record.id), "title": self.view.spec.title_of(record)}
+        return {
+            "id": address_of(self.view.name, record.id),
+            "title": self.view.spec.title_of(record),
+        }
 
     def _shape(self, group: Group, records: Mapping[Key, Record]) -> BrowsedGroup:
         parts = list(zip(group.parts, self._partitions if group.parts else (), strict=True))
         values = {partition.name: partition.labels[part] for part, partition in parts}
-        counted = BrowsedGroup(values=values, count=len(group.rows), filters=self._filters_of(parts))
+        counted = BrowsedGroup(
+            values=values, count=len(group.rows), filters=self._filters_of(parts)
+        )
         return counted.model_copy(update=self._figures(group, records))
 
     @cached_property
     def _filters(self) -> dict[str, Any]:
-        """The filters of the call under the names of fields; with adult records where they are asked for by a value."""
+        """The filters of the call under the names of fields; with adult records where they are
+        asked for by a value.
+        """
         spec, known = self.view.spec, filters_of(self.view.spec)
         named = {meant(name, known): value for name, value in self.filters.items()}
-        has_adult = bool(spec.adult) and asks_for_adult(self.scope.conditions, spec) and ADULT not in known
+        has_adult = (
+            bool(spec.adult) and asks_for_adult(self.scope.conditions, spec) and ADULT not in known
+        )
         return {**named, ADULT: True} if has_adult else named
 
     def _filters_of(self, parts: Sequence[tuple[int, Partition]]) -> dict[str, Any] | None:
@@ -351,7 +411,9 @@ class Aggregation:
         return written_range(Range(field.name, low, high), field)
 
     def _figures(self, group: Group, records: Mapping[Key, Record]) -> dict[str, Any]:
-        """Return the figures of a group by name; none where no number is asked for, or none is known."""
+        """Return the figures of a group by name; none where no number is asked for, or none is
+        known.
+        """
         known = len(group.rows) - int(np.count_nonzero(np.isnan(self._column.values[group.rows])))
         partly = {"known": known} if self._number is not None and known < len(group.rows) else {}
         found = self._column.figures(group.rows)
@@ -361,14 +423,23 @@ class Aggregation:
         ends = {"min_record": least, "max_record": greatest}
         shown = {name: GroupedRecord(**self._named(record)) for name, record in ends.items()}
         if self._number.type is not FieldType.DATE:
-            return {**partly, **{name: plain_number(figure) for name, figure in found.items()}, **shown}
+            return {
+                **partly,
+                **{name: plain_number(figure) for name, figure in found.items()},
+                **shown,
+            }
         # the ends as they are known: a day, a month or a year
-        days = {"min": str(least.get(self._number.name)), "max": str(greatest.get(self._number.name))}
+        days = {
+            "min": str(least.get(self._number.name)),
+            "max": str(greatest.get(self._number.name)),
+        }
         return {**partly, **days, "median": shown_number(found["median"], self._number), **shown}
 
 
 def _is_highest_first(stated: str | None, number: str) -> bool:
-    """Tell whether records are ranked from the highest number to the lowest, which is the default."""
+    """Tell whether records are ranked from the highest number to the lowest, which is the
+    default.
+    """
     *head, last = (stated or "desc").casefold().split() or ["desc"]
     name, direction = (head, last) if last in DIRECTIONS else ([*head, last], "")
     if name not in ([], [VALUE], ["min"], ["max"], [number.casefold()]):
@@ -380,8 +451,8 @@ def _is_highest_first(stated: str | None, number: str) -> bool:
 def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> list[Group]:
     """Group the rows by one or two partitions; those of a group are in the order of their numbers.
 
-    A code and the rank of a row by its number are sorted as one integer, which is the quickest way to have both the
-    groups together and the numbers of each in order.
+    A code and the rank of a row by its number are sorted as one integer, which is the quickest way
+    to have both the groups together and the numbers of each in order.
     """
     size, seconds = max(len(column.values), 1), max(len(partitions[-1].labels), 1)
     rows, codes = _crossed(partitions, size)
@@ -390,7 +461,10 @@ def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> list[G
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
     each = np.split(column.order[ranks], starts[1:])
     found = zip(sorted_codes[starts].tolist(), each, strict=False)  # without a row there is no code
-    return [Group((code,) if len(partitions) == 1 else divmod(code, seconds), some) for code, some in found]
+    return [
+        Group((code,) if len(partitions) == 1 else divmod(code, seconds), some)
+        for code, some in found
+    ]
 
 
 def _crossed(partitions: Sequence[Partition], size: int) -> tuple[Integers, Integers]:
@@ -403,7 +477,10 @@ def _crossed(partitions: Sequence[Partition], size: int) -> tuple[Integers, Inte
     each = np.bincount(second.rows, minlength=size)
     begins, counts = (np.cumsum(each) - each)[first.rows], each[first.rows]
     within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    codes = np.repeat(first.indexes, counts) * max(len(second.labels), 1) + parts[np.repeat(begins, counts) + within]
+    codes = (
+        np.repeat(first.indexes, counts) * max(len(second.labels), 1)
+        + parts[np.repeat(begins, counts) + within]
+    )
     return np.repeat(first.rows, counts), codes
 
 
@@ -413,17 +490,28 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     about = ""
     if overall is not None and (parts.of or overall.filters):
         known = [f"known {overall.known}"] if overall.known is not None else []
-        figures = [f"{name} {_figure(overall, name)}" for name in FIGURES if getattr(overall, name) is not None]
+        figures = [
+            f"{name} {_figure(overall, name)}"
+            for name in FIGURES
+            if getattr(overall, name) is not None
+        ]
         filters = [f"filters {_json(overall.filters)}"] if overall.filters else []
         about = "; ".join([f"count {overall.count}", *known, *figures, *filters])
     if parts.of or about:
         yield f"  {': '.join(filter(None, [parts.number_in_words or 'all', about]))}"
     if groups:
-        figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
-        columns = ["known", *figures] if any(group.known is not None for group in groups) else figures
+        figures = [
+            name for name in FIGURES if any(getattr(group, name) is not None for group in groups)
+        ]
+        columns = (
+            ["known", *figures] if any(group.known is not None for group in groups) else figures
+        )
         yield f"  {' | '.join([*groups[0].values, 'count', *columns, 'filters'])}"
         yield from (f"  {' | '.join(_cells(group, columns))}" for group in groups)
-    yield from (f"  {ranked.value} | {value_text(ranked.title)} [{ranked.id}]" for ranked in parts.ranked or ())
+    yield from (
+        f"  {ranked.value} | {value_text(ranked.title)} [{ranked.id}]"
+        for ranked in parts.ranked or ()
+    )
     if parts.group_count is not None:
         yield f"  {parts.listed} of {parts.group_count} {'groups' if groups else 'records'}"
     yield from (lacking_text(name, count) for name, count in parts.without.items())
@@ -443,7 +531,9 @@ def _cells(group: BrowsedGroup, columns: list[str]) -> list[str]:
 
 
 def _figure(group: BrowsedGroup, name: str) -> str:
-    """Return a figure with its record, if it has one; all are known where it is not said how many."""
+    """Return a figure with its record, if it has one; all are known where it is not said how
+    many.
+    """
     value = group.count if name == "known" and group.known is None else getattr(group, name)
     record: GroupedRecord | None = getattr(group, f"{name}_record", None)
     if value is None:

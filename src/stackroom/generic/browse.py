@@ -1,4 +1,6 @@
-"""`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and overviews."""
+"""`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and
+overviews.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
@@ -17,7 +19,14 @@ from stackroom.generic.aggregate import (
     aggregate_lines,
     groupable_fields,
 )
-from stackroom.generic.shapes import DescribedField, DrawnParams, ForPages, LeftOut, Number, when_known
+from stackroom.generic.shapes import (
+    DescribedField,
+    DrawnParams,
+    ForPages,
+    LeftOut,
+    Number,
+    when_known,
+)
 from stackroom.ingest.ledger import list_changes
 from stackroom.library import LEDGER_FILE
 from stackroom.model.scope import WHOLE, Scope
@@ -26,30 +35,47 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import bounds_of
 from stackroom.text.normalise import meant
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
-from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, ask_each, promise_notes
+from stackroom.tools.catalogue import (
+    UNREADABLE,
+    CatalogueView,
+    OpenCatalogue,
+    ask_each,
+    promise_notes,
+)
 from stackroom.tools.filters import shown_number
 from stackroom.tools.merge import CatalogueScopes
 from stackroom.tools.reading import EVERY, words_of_list
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
-RANKED_SHOWN = 5  # the number of records that are ranked by a number, where a call does not say how many
+# the number of records that are ranked by a number, where a call does not say how many
+RANKED_SHOWN = 5
 
 
 class BrowseParams(PagedParams, DrawnParams):
-    """The arguments of `browse`; with `include`, catalogues are described for pages, without values of their fields."""
+    """The arguments of `browse`; with `include`, catalogues are described for pages, without values
+    of their fields.
+    """
 
     catalogue: str | None = Field(default=None, description="Only this one")
     field: str | None = Field(default=None, description="List the values of this field")
     search: SearchText | None = Field(default=None, description="Only values like this")
     by: list[str] | None = Field(
-        default=None, max_length=MOST_FIELDS, description="Fields to group by: country, year/decade, price/10"
+        default=None,
+        max_length=MOST_FIELDS,
+        description="Fields to group by: country, year/decade, price/10",
     )
-    of: str | None = Field(default=None, description="Number field to average, sum, rank records by")
+    of: str | None = Field(
+        default=None, description="Number field to average, sum, rank records by"
+    )
     filters: dict[str, Any] | None = Field(default=None, description="As in search")
     exclude: dict[str, Any] | None = Field(default=None, description="As in search")
-    query: SearchText | None = Field(default=None, description="Count only records with these words")
-    sort: str | None = Field(default=None, description="Order of groups: count, value, mean, sum; asc or desc")
+    query: SearchText | None = Field(
+        default=None, description="Count only records with these words"
+    )
+    sort: str | None = Field(
+        default=None, description="Order of groups: count, value, mean, sum; asc or desc"
+    )
     limit: int = Field(default=30, ge=1, le=200, description="Most values of a field, or groups")
 
     @field_validator("by", mode="before")
@@ -64,7 +90,9 @@ class BrowseParams(PagedParams, DrawnParams):
 
     @property
     def page_size(self) -> int:
-        """The most values, groups or ranked records of a page; few records unless the call says how many."""
+        """The most values, groups or ranked records of a page; few records unless the call says how
+        many.
+        """
         is_ranking = self.of and not self.dimensions and "limit" not in self.model_fields_set
         return RANKED_SHOWN if is_ranking else self.limit
 
@@ -98,7 +126,9 @@ class BrowsedField(GenericResult):
     def with_values(self, values: Sequence[BrowsedValue]) -> Self:
         """Return the field with some of its values, and how many there are."""
         total = self.total or len(self.values)
-        return self.model_copy(update={"values": list(values), "total": total if len(values) < total else None})
+        return self.model_copy(
+            update={"values": list(values), "total": total if len(values) < total else None}
+        )
 
 
 class OverviewField(DescribedField):
@@ -144,8 +174,12 @@ class CatalogueFields(GenericResult):
     fields: list[BrowsedField]
     skipped: str | None = Field(default=None, exclude_if=is_none)
     """Why it could not be read."""
-    changed: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=is_empty)
-    """The columns of its tables with cells that were read as other than they are written: how many, and the first."""
+    changed: Annotated[list[str], SkipJsonSchema()] = Field(
+        default_factory=list, exclude_if=is_empty
+    )
+    """The columns of its tables with cells that were read as other than they are written: how many,
+    and the first.
+    """
     overview: ForPages[CatalogueOverview | None] = when_known()
 
 
@@ -171,7 +205,9 @@ class BrowseResult(PricedResult, GenericResult):
         return self.between(0, count)
 
     def between(self, start: int, end: int) -> Self:
-        """Return the answer with the fields from one place to before another, counted over all catalogues."""
+        """Return the answer with the fields from one place to before another, counted over all
+        catalogues.
+        """
         shown, place = [], 0
         for one in self.catalogues:
             fields = one.fields[max(start - place, 0) : max(end - place, 0)]
@@ -239,7 +275,9 @@ class AggregateResult(BrowseResult):
         return self._with_each(
             lambda one: {
                 "groups": [group.model_copy(update=ends) for group in one.groups or ()],
-                "overall": one.overall.model_copy(update=ends) if one.overall and not one.listed else None,
+                "overall": one.overall.model_copy(update=ends)
+                if one.overall and not one.listed
+                else None,
             }
         )
 
@@ -256,9 +294,14 @@ MOST_RECORDS = 1_000_000  # the most records whose numbers are read for a range
 
 
 def browse_catalogues(
-    catalogues: Mapping[str, OpenCatalogue], scoped: CatalogueScopes, params: BrowseParams, notes: Sequence[str]
+    catalogues: Mapping[str, OpenCatalogue],
+    scoped: CatalogueScopes,
+    params: BrowseParams,
+    notes: Sequence[str],
 ) -> BrowseResult:
-    """Return the fields of catalogues, the values of one, or figures; a catalogue that cannot be read is only named."""
+    """Return the fields of catalogues, the values of one, or figures; a catalogue that cannot be
+    read is only named.
+    """
     views = scoped.views
     browsed = ask_each(views.found, lambda view: _browse(view, scoped.scopes[view.name], params))
     unread = [*views.skipped, *browsed.skipped]
@@ -266,7 +309,9 @@ def browse_catalogues(
     has_values = any(field.values for one in every for field in one.fields)
     for name in unread:
         title = catalogues[name].spec.title
-        every.append(BrowsedCatalogue(name=name, title=title, records=0, fields=[], skipped=UNREADABLE))
+        every.append(
+            BrowsedCatalogue(name=name, title=title, records=0, fields=[], skipped=UNREADABLE)
+        )
     unlike = ["no value is like the one searched for"] if params.search and not has_values else []
     said = [*notes, *scoped.notes, *unlike, *promise_notes(views.found)]
     if params.field is None and not params.has_figures:
@@ -276,14 +321,22 @@ def browse_catalogues(
     if params.has_figures:
         shape = AggregateResult if params.dimensions else RankedResult
     end = params.start + params.page_size
-    totals = [total for one in every for total in (one.group_count, *(field.total for field in one.fields))]
+    totals = [
+        total
+        for one in every
+        for total in (one.group_count, *(field.total for field in one.fields))
+    ]
     cursor = str(end) if any((total or 0) > end for total in totals) else None
     return shape(catalogues=every, unread=unread, notes=said, cursor=cursor)
 
 
 def _browse(view: CatalogueView, scope: Scope, params: BrowseParams) -> BrowsedCatalogue:
-    """Return the fields of a catalogue with their values or ranges, or the one that is asked for; or its figures."""
-    browsed = BrowsedCatalogue(name=view.name, title=view.spec.title, records=view.reader.count(scope), fields=[])
+    """Return the fields of a catalogue with their values or ranges, or the one that is asked for;
+    or its figures.
+    """
+    browsed = BrowsedCatalogue(
+        name=view.name, title=view.spec.title, records=view.reader.count(scope), fields=[]
+    )
     if params.has_figures:
         return browsed.model_copy(update=_figures(view, scope, params))
     known, shown = view.spec.fields, slice(VALUES_SHOWN)
@@ -298,18 +351,29 @@ def _browse(view: CatalogueView, scope: Scope, params: BrowseParams) -> BrowsedC
     described = []
     for field in fields:
         values = _values(view, field, scope, params.search)
-        one = BrowsedField(field=field.name, type=field.type, values=values).with_values(values[shown])
+        one = BrowsedField(field=field.name, type=field.type, values=values).with_values(
+            values[shown]
+        )
         described.append(one.model_copy(update=ranges.get(field.name, {})))
-    changed = list(_changed(view)) if not params.field and browsed.records == view.reader.count(WHOLE) else []
+    changed = (
+        list(_changed(view))
+        if not params.field and browsed.records == view.reader.count(WHOLE)
+        else []
+    )
     return browsed.model_copy(update={"fields": described, "changed": changed})
 
 
 def _changed(view: CatalogueView) -> Iterator[str]:
-    """Yield how cells of columns with shown fields were read; only a caller who may see every record may see these."""
+    """Yield how cells of columns with shown fields were read; only a caller who may see every
+    record may see these.
+    """
     fields = view.spec.fields.values()
     known = {name for field in fields if field.shown for name in (field.name, *field.source_paths)}
     changes = list_changes(view.catalogue.folder / LEDGER_FILE) if view.catalogue.folder else []
-    return (f"{name}: {reading}" for name, reading in [one for one in changes if one[0] in known][:CHANGES_SHOWN])
+    return (
+        f"{name}: {reading}"
+        for name, reading in [one for one in changes if one[0] in known][:CHANGES_SHOWN]
+    )
 
 
 def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[str, Any]:
@@ -323,13 +387,18 @@ def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[st
         start=params.start,
         limit=params.page_size,
     ).parts()
-    query = f"{EVERY} {words_of_list(params.query or '')}".strip()  # that lists the records with all of these words
+    # that lists the records with all of these words
+    query = f"{EVERY} {words_of_list(params.query or '')}".strip()
     list_with = ListWith(catalogue=view.name, query=query, exclude=params.exclude or None)
     return {**dict(found), "list_with": list_with}
 
 
-def number_ranges(reader: ShelfReader, scope: Scope, fields: Iterable[FieldSpec]) -> dict[str, dict[str, Number]]:
-    """Return the least and the greatest value of those of these fields that are filtered by a range and have any."""
+def number_ranges(
+    reader: ShelfReader, scope: Scope, fields: Iterable[FieldSpec]
+) -> dict[str, dict[str, Number]]:
+    """Return the least and the greatest value of those of these fields that are filtered by a range
+    and have any.
+    """
     ranged = [field for field in fields if field.filter is FilterKind.RANGE]
     keys = reader.scan(scope=scope, limit=MOST_RECORDS) if ranged else []
     found = {}
@@ -338,35 +407,60 @@ def number_ranges(reader: ShelfReader, scope: Scope, fields: Iterable[FieldSpec]
         known = numbers[~np.isnan(numbers)]
         if known.size:
             ends = {"min": float(known.min()), "max": float(known.max())}
-            found[field.name] = {name: shown_number(round(end, 4), field) for name, end in ends.items()}
+            found[field.name] = {
+                name: shown_number(round(end, 4), field) for name, end in ends.items()
+            }
     return found
 
 
 def of_one_catalogue(params: BrowseParams, catalogues: Mapping[str, OpenCatalogue]) -> BrowseParams:
-    """Return a call about fields with the only catalogue that has them; InputError where several do, or none."""
+    """Return a call about fields with the only catalogue that has them; InputError where several
+    do, or none.
+    """
     if params.field and params.by:
         raise InputError("'field' lists values and 'by' groups records; give one of them")
-    stated = [("field", params.field), *(("by", one.partition("/")[0]) for one in params.by or ()), ("of", params.of)]
+    stated = [
+        ("field", params.field),
+        *(("by", one.partition("/")[0]) for one in params.by or ()),
+        ("of", params.of),
+    ]
     named = [(argument, name.strip()) for argument, name in stated if name]
     if not named or params.catalogue or len(catalogues) == 1:
         return params
     known = {name: groupable_fields(one.spec) for name, one in catalogues.items()}
-    having = [one for one, fields in known.items() if all(meant(name, fields) in fields for _, name in named)]
+    having = [
+        one
+        for one, fields in known.items()
+        if all(meant(name, fields) in fields for _, name in named)
+    ]
     if len(having) == 1 and params.has_figures:
         return params.model_copy(update={"catalogue": having[0]})
-    raise InputError(f"'{named[0][0]}' needs a 'catalogue'; there are {', '.join(having or catalogues)}")
+    raise InputError(
+        f"'{named[0][0]}' needs a 'catalogue'; there are {', '.join(having or catalogues)}"
+    )
 
 
-def _values(view: CatalogueView, field: FieldSpec, scope: Scope, search: str | None) -> list[BrowsedValue]:
-    """Return the values of a field, the most frequent first, or those like the one that is searched for."""
+def _values(
+    view: CatalogueView, field: FieldSpec, scope: Scope, search: str | None
+) -> list[BrowsedValue]:
+    """Return the values of a field, the most frequent first, or those like the one that is searched
+    for.
+    """
     if not field.facet:
         return []
     facets = view.reader.facets(field.name, scope=scope)
     if search:
-        wanted = set(field_values(view.reader, view.spec, field.name, visibility=scope.visibility).matching(search))
+        wanted = set(
+            field_values(view.reader, view.spec, field.name, visibility=scope.visibility).matching(
+                search
+            )
+        )
         facets = [facet for facet in facets if facet.value in wanted]
     facets = sorted(facets, key=lambda facet: bounds_of(facet.value)) if field.brackets else facets
-    return [BrowsedValue(value=facet.value, count=facet.count, category=facet.category) for facet in facets]
+    return [
+        BrowsedValue(value=facet.value, count=facet.count, category=facet.category)
+        for facet in facets
+    ]
 
 
 def browse_text(result: BrowseResult) -> str:

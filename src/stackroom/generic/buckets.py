@@ -1,4 +1,6 @@
-"""Buckets of numbers and dates: each value apart, equal ranges with round edges, or decades, years and months."""
+"""Buckets of numbers and dates: each value apart, equal ranges with round edges, or decades, years
+and months.
+"""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +26,9 @@ MOST_VALUES = 30  # a number with no more different values than this has a bucke
 WANTED_BUCKETS = 10
 ROUND = (1, 2, 5, 10)
 USUAL = (0.025, 0.975)  # the quantiles between which most numbers lie
-SKEWED = 3  # where all numbers reach so many times as far as most of them, the few that are far away are put together
+# where all numbers reach so many times as far as most of them, the few that are far away are put
+# together
+SKEWED = 3
 EPOCH = date(1970, 1, 1).toordinal()
 ORDINALS = date.min.toordinal(), date.max.toordinal()
 
@@ -45,24 +49,32 @@ class Buckets(NamedTuple):
 
     indexes: Integers
     labels: Sequence[str | int | float]
-    bounds: Sequence[tuple[float, float]]  # the least and the greatest number of each bucket, both included
+    # the least and the greatest number of each bucket, both included
+    bounds: Sequence[tuple[float, float]]
 
 
-Bucketing = Period | float | None  # a period, the width of a range, or None for the usual buckets of the field
+# a period, the width of a range, or None for the usual buckets of the field
+Bucketing = Period | float | None
 
 
 def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
-    """Return the buckets that are meant by what follows the slash in `year/decade` or `price/10`."""
+    """Return the buckets that are meant by what follows the slash in `year/decade` or
+    `price/10`.
+    """
     name, text = field.name, stated.strip().casefold()
     place = f"'by': '{name}/{stated[:40]}'"
     if not field.is_numeric:
         raise InputError(f"{place}: the values of '{name}' are no numbers; group by '{name}'")
     if text in list(Period):
         if field.type is FieldType.FLOAT or (field.type is FieldType.INT and text == Period.MONTH):
-            raise InputError(f"{place}: '{name}' is no date; right is the width of a range, as in '{name}/10'")
+            raise InputError(
+                f"{place}: '{name}' is no date; right is the width of a range, as in '{name}/10'"
+            )
         return Period(text)
     if field.type is FieldType.DATE:
-        raise InputError(f"{place} is no period; right are {', '.join(f'{name}/{period}' for period in Period)}")
+        raise InputError(
+            f"{place} is no period; right are {', '.join(f'{name}/{period}' for period in Period)}"
+        )
     with suppress(ValueError):
         if math.isfinite(width := float(text)) and width > 0:
             return width
@@ -109,7 +121,9 @@ def usual_range(numbers: Numbers) -> tuple[float, float]:
 
 
 def _by_usual_width(numbers: Numbers, field: FieldSpec) -> Buckets:
-    """Cut the range of the numbers in about ten; that of most of them where a few are far away, and these apart."""
+    """Cut the range of the numbers in about ten; that of most of them where a few are far away, and
+    these apart.
+    """
     low, high = usual_range(numbers)
     width = round_width(high - low, is_whole=field.type is FieldType.INT)
     if high - low == float(np.ptp(numbers)):
@@ -140,7 +154,9 @@ def _by_width(numbers: Numbers, field: FieldSpec, width: Decimal) -> Buckets:
 
 
 def _steps(numbers: Numbers, field: FieldSpec, width: Decimal) -> Integers:
-    """Return which multiple of the width begins the range of each number, exact at the edges as they are written."""
+    """Return which multiple of the width begins the range of each number, exact at the edges as
+    they are written.
+    """
     wide = float(width)
     if float(np.abs(numbers).max(initial=0.0)) / wide > FINEST:
         advice = "the ranges are too narrow for numbers of this size; give a greater width"
@@ -153,7 +169,9 @@ def _steps(numbers: Numbers, field: FieldSpec, width: Decimal) -> Integers:
 
 
 def _observed(numbers: Numbers, indexes: Integers, count: int) -> list[tuple[float, float]]:
-    """Return the least and the greatest number that each bucket really has: no other number in it lies beyond."""
+    """Return the least and the greatest number that each bucket really has: no other number in it
+    lies beyond.
+    """
     least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, indexes, numbers)
     np.maximum.at(greatest, indexes, numbers)
@@ -171,9 +189,14 @@ def _written(number: Decimal) -> str:
 def _by_calendar(numbers: Numbers, period: Period) -> Buckets:
     days = (numbers.astype(np.int64) - EPOCH).astype("datetime64[D]")
     starts, indexes = np.unique(days.astype(f"datetime64[{MONTHS[period]}M]"), return_inverse=True)
-    firsts, after = (some.astype("datetime64[D]").astype(np.float64) + EPOCH for some in (starts, starts + 1))
+    firsts, after = (
+        some.astype("datetime64[D]").astype(np.float64) + EPOCH for some in (starts, starts + 1)
+    )
     bounds = zip(firsts.clip(*ORDINALS).tolist(), (after - 1).clip(*ORDINALS).tolist(), strict=True)
-    labels = [str(start) for start in starts.astype("datetime64[M]" if period is Period.MONTH else "datetime64[Y]")]
+    labels = [
+        str(start)
+        for start in starts.astype("datetime64[M]" if period is Period.MONTH else "datetime64[Y]")
+    ]
     decades = [f"{int(year)}s" for year in labels] if period is Period.DECADE else labels
     return Buckets(indexes=indexes, labels=decades, bounds=list(bounds))
 
@@ -200,7 +223,9 @@ class ScopedNumbers:
         return ranks
 
     def ranked(self, *, is_descending: bool) -> Integers:
-        """Return the rows that have a number, the highest first or the lowest, ties in row order."""
+        """Return the rows that have a number, the highest first or the lowest, ties in row
+        order.
+        """
         order = np.argsort(-self.values, kind="stable") if is_descending else self.order
         return order[: len(order) - int(np.count_nonzero(np.isnan(self.values)))]
 
@@ -215,12 +240,16 @@ class ScopedNumbers:
         return {
             "min": float(values[0]),
             "max": float(values[known - 1]),
-            "mean": round(mean, MEAN_DIGITS) if abs(mean) >= 1 else float(f"{mean:.{MEAN_DIGITS}g}"),
+            "mean": round(mean, MEAN_DIGITS)
+            if abs(mean) >= 1
+            else float(f"{mean:.{MEAN_DIGITS}g}"),
             "median": _rounded(float(np.median(values[:known]))),
             "sum": _rounded(total),
         }
 
 
 def _rounded(figure: float) -> float:
-    """Return a figure without the last digits, in which sums of decimal fractions differ from what people add up."""
+    """Return a figure without the last digits, in which sums of decimal fractions differ from what
+    people add up.
+    """
     return figure if figure.is_integer() else float(f"{figure:.{DIGITS}g}")

@@ -15,7 +15,17 @@ from stackroom.generic.shapes import StatedId
 from stackroom.model.hits import Evidence, Why
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key, Record
-from stackroom.model.scope import KEY_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.model.scope import (
+    KEY_FIELD,
+    KIND_FIELD,
+    PUBLIC,
+    WORDS_FIELD,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+    Scope,
+)
 from stackroom.recommend.recommender import Placing
 from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
 from stackroom.search.searcher import RankIn, Standing, find_standing
@@ -24,12 +34,21 @@ from stackroom.shelf.terms import meets, term_of, text_tokens
 from stackroom.text.preference_pieces import describe_effect
 from stackroom.tools.catalogue import CatalogueView, FoundRecord, address_of
 from stackroom.tools.merge import SearchPath, ShownHits
-from stackroom.tools.spec import DECIMALS, GenericParams, GenericResult, ToolSpec, rounded_parts, validate_arguments
+from stackroom.tools.spec import (
+    DECIMALS,
+    GenericParams,
+    GenericResult,
+    ToolSpec,
+    rounded_parts,
+    validate_arguments,
+)
 from stackroom.tools.toolbox import plain_names
 
 SHOWN_VALUES = 3
 FILTER = "filters."
-SERIES_BOUND = f"at most {OF_ONE_SERIES} of one series are among every ten, so it was put off behind others"
+SERIES_BOUND = (
+    f"at most {OF_ONE_SERIES} of one series are among every ten, so it was put off behind others"
+)
 
 
 class Cut(StrEnum):
@@ -38,7 +57,8 @@ class Cut(StrEnum):
     CONDITION = "condition"  # it does not meet a condition of the search
     DEPTH = "depth"  # no arm ranks it among the first that are looked at
     TOOL = "tool"  # a rule of the tool itself leaves it out
-    EVIDENCE = "evidence"  # nothing answers the query, and it is not among the few nearest that are shown
+    # nothing answers the query, and it is not among the few nearest that are shown
+    EVIDENCE = "evidence"
     LIMIT = "limit"  # it is ranked below the last record that is shown
     SERIES = "series"  # others of its series are shown, and it is put off behind other records
     NAMED = "named"  # it is one of the records that recommendations were asked for with
@@ -53,7 +73,8 @@ class RankResult(GenericResult):
 
 
 class ExplainResult(GenericResult):
-    """The place of a record in the answer, or what keeps it out; parts that add up to its score and to its order.
+    """The place of a record in the answer, or what keeps it out; parts that add up to its score and
+    to its order.
 
     Where it does not meet a condition, its ranks and scores are those without the condition.
     """
@@ -85,7 +106,9 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     if key is None:
         raise _is_gone(record)
     found = KeyedRecord(key, record, view.spec)
-    failed = [one for one in path.scope.all_conditions() if not meets(record, one, view.spec, key=key)]
+    failed = [
+        one for one in path.scope.all_conditions() if not meets(record, one, view.spec, key=key)
+    ]
     kept = tuple(condition for condition in path.scope.conditions if condition not in failed)
     ranked = path.rank(replace(path.scope, conditions=kept))
     shown = path.show(ranked)
@@ -95,7 +118,9 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, key)
     here = set(text_tokens(record, view.spec.searched_fields))
     terms = {term: term in here for term, _ in ranked.trace.query.terms.terms}
-    audiences = record.audiences if visibility.audiences is None and PUBLIC not in record.audiences else ()
+    audiences = (
+        record.audiences if visibility.audiences is None and PUBLIC not in record.audiences else ()
+    )
     by_score = standing.whole.rank
     is_put_off = ranked.has_series and rank is not None and by_score is not None and rank > by_score
     because = [
@@ -105,7 +130,11 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
         *([f"by its score it is number {by_score}; {SERIES_BOUND}"] if is_put_off else []),
         _about_words(ranked, standing, terms),
         _about_meaning(ranked, standing, key),
-        *([f"the index is older than the records: {ranked.reader.stale}"] if ranked.reader.stale else []),
+        *(
+            [f"the index is older than the records: {ranked.reader.stale}"]
+            if ranked.reader.stale
+            else []
+        ),
     ]
     return ExplainResult(
         **_placed(view, record, rank, page=path.page, why=standing.why),
@@ -122,8 +151,12 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     )
 
 
-def _placed(view: CatalogueView, record: Record, rank: int | None, *, page: int, why: Why) -> dict[str, Any]:
-    """Return which record has which place, with so many records on a page, and the parts of its score."""
+def _placed(
+    view: CatalogueView, record: Record, rank: int | None, *, page: int, why: Why
+) -> dict[str, Any]:
+    """Return which record has which place, with so many records on a page, and the parts of its
+    score.
+    """
     return {
         "id": address_of(view.name, record.id),
         "title": view.spec.title_of(record),
@@ -136,12 +169,19 @@ def _placed(view: CatalogueView, record: Record, rank: int | None, *, page: int,
     }
 
 
-def _left_out(label: Label, found: KeyedRecord, failed: Sequence[Condition], place: int | None, cut: str) -> list[str]:
-    """Return a sentence for each condition that a record does not meet, and what would be without them."""
+def _left_out(
+    label: Label, found: KeyedRecord, failed: Sequence[Condition], place: int | None, cut: str
+) -> list[str]:
+    """Return a sentence for each condition that a record does not meet, and what would be without
+    them.
+    """
     if not failed:
         return [cut] if cut else []
     otherwise = f"number {place}" if place else f"out all the same: {cut}"
-    return [*(_unmet(label, found, condition) for condition in failed), f"otherwise it would be {otherwise}"]
+    return [
+        *(_unmet(label, found, condition) for condition in failed),
+        f"otherwise it would be {otherwise}",
+    ]
 
 
 def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
@@ -151,15 +191,25 @@ def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
         return "it lies outside of the area of the map"
     if condition.field == KIND_FIELD:
         if isinstance(condition, NoneOf) and condition.values == spec.kinds_hidden_from_search:
-            return f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them"
+            return (
+                f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for"
+                " them"
+            )
         return f"the filter 'kind' leaves it out: it has {record.kind}"
     if condition in adult_conditions(spec):
-        return "adult records are found only when a search asks for them, as with the filter 'adult'"
+        return (
+            "adult records are found only when a search asks for them, as with the filter 'adult'"
+        )
     label = label_of(condition)
-    name = f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
+    name = (
+        f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
+    )
     verb = "has"
     if condition.field == WORDS_FIELD and not isinstance(condition, Range):
-        here, is_among = set(text_tokens(record, spec.searched_fields)), isinstance(condition, AnyOf | NoneOf)
+        here, is_among = (
+            set(text_tokens(record, spec.searched_fields)),
+            isinstance(condition, AnyOf | NoneOf),
+        )
         values = [value for value in condition.values if (value in here) is is_among]
         verb = "has" if is_among else "lacks"
     else:
@@ -172,13 +222,18 @@ def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
     return f"{name} leaves it out: it {verb} {', '.join(values) or 'no value'}"
 
 
-def _cut(path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing, key: Key) -> tuple[Cut, str]:
+def _cut(
+    path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing, key: Key
+) -> tuple[Cut, str]:
     """Return which cut a record in scope is below, and a sentence that says so."""
     if reason := shown.left_out.get(key):
         return Cut.TOOL, reason
     place, count = standing.whole.rank, len(shown.keys)
     if place is None:
-        return Cut.DEPTH, "no part of the search looks at it: it is too far down by words and by meaning"
+        return (
+            Cut.DEPTH,
+            "no part of the search looks at it: it is too far down by words and by meaning",
+        )
     if shown.evidence is Evidence.NONE and place > count:
         nearest = f", so only the nearest {count} are shown" if count else ""
         return Cut.EVIDENCE, f"nothing answers the query{nearest}; it is number {place}"
@@ -222,7 +277,9 @@ class WhyParams(GenericParams):
     arguments: dict[str, Any] = Field(description="Arguments of that call")
 
 
-def explain_call(found: FoundRecord, tools: Iterable[ToolSpec], principal: Principal, call: WhyParams) -> ExplainResult:
+def explain_call(
+    found: FoundRecord, tools: Iterable[ToolSpec], principal: Principal, call: WhyParams
+) -> ExplainResult:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     view, record = found
     tool = _explained_tool(tools, call.tool)
@@ -233,7 +290,9 @@ def explain_call(found: FoundRecord, tools: Iterable[ToolSpec], principal: Princ
     if tool.reads and view.name not in tool.reads(params):
         raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
     if tool.searches is not None:
-        return explain_record(tool.searches(principal, params, view.name, record.kind), record, tool=tool.name)
+        return explain_record(
+            tool.searches(principal, params, view.name, record.kind), record, tool=tool.name
+        )
     assert tool.recommends is not None, "chosen above"
     placing = tool.recommends(principal, params, view.name, record.id)
     if placing is None:
@@ -241,7 +300,9 @@ def explain_call(found: FoundRecord, tools: Iterable[ToolSpec], principal: Princ
     return _explain_placing(view, placing, limit=params.limit, tool=tool.name)
 
 
-def _explain_placing(view: CatalogueView, placing: Placing, *, limit: int, tool: str) -> ExplainResult:
+def _explain_placing(
+    view: CatalogueView, placing: Placing, *, limit: int, tool: str
+) -> ExplainResult:
     """Return why a record is recommended, or why not."""
     record, why = placing.record, placing.why or Why(strength={}, order={})
     cut, sentence = (None, "") if placing.rank else _cut_of_placing(placing, limit)
@@ -270,11 +331,20 @@ def _cut_of_placing(placing: Placing, limit: int) -> tuple[Cut, str]:
     if placing.is_named:
         return Cut.NAMED, "it is one of the records that were given, and these are not recommended"
     if placing.place is None:
-        return Cut.DEPTH, f"it is not among the {placing.candidates} records that are most like those that are liked"
+        return (
+            Cut.DEPTH,
+            (
+                f"it is not among the {placing.candidates} records that are most like those that"
+                " are liked"
+            ),
+        )
     place = f"by its score it is number {placing.place} of {placing.candidates}"
     if placing.place > limit:
         return Cut.LIMIT, f"{place}, and {limit} are recommended"
-    return Cut.SERIES, f"{place}; it is of a series of which enough are recommended, or one is disliked"
+    return (
+        Cut.SERIES,
+        f"{place}; it is of a series of which enough are recommended, or one is disliked",
+    )
 
 
 def _is_gone(record: Record) -> NotFoundError:
@@ -288,5 +358,8 @@ def _explained_tool(tools: Iterable[ToolSpec], name: str) -> ToolSpec:
     tool = able.get(name) or by_plain_name.get(name)
     if tool is None:
         hint = did_you_mean(name, list(able))
-        raise InputError(f"'tool': '{name[:80]}' neither searches nor recommends{hint}; one of: {', '.join(able)}")
+        raise InputError(
+            f"'tool': '{name[:80]}' neither searches nor recommends{hint}; one of:"
+            f" {', '.join(able)}"
+        )
     return tool

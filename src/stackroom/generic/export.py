@@ -1,4 +1,6 @@
-"""Result sets and figures as files, written while records are read: as tables, JSON or citations."""
+"""Result sets and figures as files, written while records are read: as tables, JSON or
+citations.
+"""
 
 import csv
 import importlib
@@ -24,7 +26,12 @@ from stackroom.tools.endpoint import Download
 BATCH_ROWS = 1_000
 LIST_MARK = "|"  # separates the texts of a list in a cell
 
-CITED = {FieldRole.TITLE: "title", FieldRole.PEOPLE: "author", FieldRole.TIME: "year", FieldRole.LINK: "url"}
+CITED = {
+    FieldRole.TITLE: "title",
+    FieldRole.PEOPLE: "author",
+    FieldRole.TIME: "year",
+    FieldRole.LINK: "url",
+}
 YEAR_DIGITS = 4
 NO_KEY = re.compile(r"[^A-Za-z0-9:._-]+")
 LATEX_SIGNS = re.compile(r"[\\{}$&#%_^~]")
@@ -63,7 +70,9 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedTable:
-    """A result set as rows; the values of a row are in the order of the columns, None where a record has none."""
+    """A result set as rows; the values of a row are in the order of the columns, None where a
+    record has none.
+    """
 
     columns: Sequence[Column]
     rows: Iterator[Row]
@@ -71,23 +80,38 @@ class ExportedTable:
     """The columns that name a record, those who made it and its time, for citations."""
 
 
-def table_of(spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked: bool) -> ExportedTable:
-    """Return records as a table: the id, the kind where there are several, the fields, and the score of a search."""
+def table_of(
+    spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked: bool
+) -> ExportedTable:
+    """Return records as a table: the id, the kind where there are several, the fields, and the
+    score of a search.
+    """
     columns = list_columns(spec, is_ranked=is_ranked)
 
     def row_of(ranked: RankedRecord) -> Row:
-        values = plain_values(ranked.record, spec) | {"score": ranked.score, "relevance": ranked.label}
+        values = plain_values(ranked.record, spec) | {
+            "score": ranked.score,
+            "relevance": ranked.label,
+        }
         return [values.get(column.name) for column in columns]
 
-    roles = {role: found.name for role in CITED if (found := spec.field_with_role(role)) is not None}
+    roles = {
+        role: found.name for role in CITED if (found := spec.field_with_role(role)) is not None
+    }
     return ExportedTable(columns=columns, rows=map(row_of, records), roles=roles)
 
 
 def list_columns(spec: CatalogueSpec, *, is_ranked: bool) -> list[Column]:
     """Return the columns of a table of records: those of a search have a score."""
     kinds = [Column("kind", FieldType.ENUM)] if len(spec.kinds) > 1 else []
-    scores = [Column("score", FieldType.FLOAT), Column("relevance", FieldType.ENUM)] if is_ranked else []
-    fields = [Column(field.name, field.type) for field in spec.fields.values() if field.shown and field.name != "id"]
+    scores = (
+        [Column("score", FieldType.FLOAT), Column("relevance", FieldType.ENUM)] if is_ranked else []
+    )
+    fields = [
+        Column(field.name, field.type)
+        for field in spec.fields.values()
+        if field.shown and field.name != "id"
+    ]
     return [Column("id", FieldType.TEXT), *kinds, *fields, *scores]
 
 
@@ -108,13 +132,19 @@ def figures_table(found: AggregateParts) -> ExportedTable:
 
 
 def facet_table(name: str, facets: Sequence[Facet] | None) -> ExportedTable:
-    """Return the values of a field with their counts as a table, or the bars of its numbers; empty without a facet."""
+    """Return the values of a field with their counts as a table, or the bars of its numbers; empty
+    without a facet.
+    """
     if not facets:
         return plain_table([name, "count"], [])
     facet = facets[0]
     if facet.bars is not None:
-        return plain_table(["first", "last", "count"], [(bar.first, bar.last, bar.count) for bar in facet.bars])
-    return plain_table([facet.field, "count"], [(one.value, one.count) for one in facet.values or ()])
+        return plain_table(
+            ["first", "last", "count"], [(bar.first, bar.last, bar.count) for bar in facet.bars]
+        )
+    return plain_table(
+        [facet.field, "count"], [(one.value, one.count) for one in facet.values or ()]
+    )
 
 
 def plain_table(names: Sequence[str], rows: Sequence[Row]) -> ExportedTable:
@@ -128,7 +158,9 @@ def plain_table(names: Sequence[str], rows: Sequence[Row]) -> ExportedTable:
 
 
 def plain_values(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
-    """Return the id, the kind and the fields of a record that are shown, as numbers, texts and lists; JSON as it is."""
+    """Return the id, the kind and the fields of a record that are shown, as numbers, texts and
+    lists; JSON as it is.
+    """
     values = plain_record(record, spec)
     for name, declared in spec.fields.items():
         if declared.type is FieldType.TAGS and values.get(name) is not None:
@@ -146,20 +178,26 @@ def write(table: ExportedTable, form: ExportFormat) -> Iterator[bytes]:
 
 def to_download(table: ExportedTable, name: str | None, form: ExportFormat) -> Download:
     """Return a table as a file to be sent, called by a name."""
-    return Download(name=f"{name or 'records'}.{form}", media_type=MEDIA_TYPES[form], pieces=write(table, form))
+    return Download(
+        name=f"{name or 'records'}.{form}", media_type=MEDIA_TYPES[form], pieces=write(table, form)
+    )
 
 
 def _write_csv(table: ExportedTable) -> Iterator[bytes]:
     header: Row = [column.name for column in table.columns]
     for rows in chain([[header]], iter_batches(table.rows)):
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([[cell_of(value) for value in row] for row in rows])
+        csv.writer(text, lineterminator="\n").writerows(
+            [[cell_of(value) for value in row] for row in rows]
+        )
         yield text.getvalue().encode("utf-8", "replace")
 
 
 def _write_jsonl(table: ExportedTable) -> Iterator[bytes]:
     for rows in iter_batches(table.rows):
-        yield b"".join([orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in _objects(table, rows)])
+        yield b"".join(
+            [orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in _objects(table, rows)]
+        )
 
 
 def _write_json(table: ExportedTable) -> Iterator[bytes]:
@@ -186,11 +224,17 @@ def _write_bibtex(table: ExportedTable) -> Iterator[bytes]:
 
 def _entry_of(values: Mapping[str, Any], roles: Mapping[FieldRole, str]) -> str:
     told = {name: values.get(roles.get(role, "")) for role, name in CITED.items()}
-    texts = {name: " and ".join(texts_of(value)) for name, value in told.items() if value not in (None, [])}
+    texts = {
+        name: " and ".join(texts_of(value))
+        for name, value in told.items()
+        if value not in (None, [])
+    }
     if "year" in texts:
         texts["year"] = texts["year"][:YEAR_DIGITS]
     escaped = {
-        name: LATEX_SIGNS.sub(lambda sign: LATEX.get(sign[0], f"\\{sign[0]}"), " ".join(text.split()))
+        name: LATEX_SIGNS.sub(
+            lambda sign: LATEX.get(sign[0], f"\\{sign[0]}"), " ".join(text.split())
+        )
         for name, text in texts.items()
     }
     lines = ",\n".join([f"  {name} = {{{text}}}" for name, text in escaped.items()])
@@ -199,7 +243,9 @@ def _entry_of(values: Mapping[str, Any], roles: Mapping[FieldRole, str]) -> str:
 
 def cell_of(value: Any) -> Any:
     """Return a value as one cell: lists of texts joined, whatever else is nested as JSON."""
-    if isinstance(value, list) and all(isinstance(one, str) and LIST_MARK not in one for one in value):
+    if isinstance(value, list) and all(
+        isinstance(one, str) and LIST_MARK not in one for one in value
+    ):
         return LIST_MARK.join(value)
     return orjson.dumps(value).decode() if isinstance(value, list | dict) else value
 

@@ -1,11 +1,22 @@
-"""Result sets as Parquet and XLSX: written to a temporary file, which is then read piece by piece."""
+"""Result sets as Parquet and XLSX: written to a temporary file, which is then read piece by
+piece.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import IO, Any
 
-from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, Table, list_array
+from arro3.core import (
+    Array,
+    DataType,
+    Field,
+    RecordBatch,
+    RecordBatchReader,
+    Schema,
+    Table,
+    list_array,
+)
 from arro3.io import write_parquet
 from xlsxwriter import Workbook
 
@@ -41,7 +52,9 @@ def _to_reader(table: ExportedTable) -> RecordBatchReader:
 
 def _to_array(column: Column, values: Sequence[Any]) -> Array:
     if column.type not in LIST_TYPES:
-        return Array([_typed(value, column.type) for value in values], type=_arrow_type(column.type))
+        return Array(
+            [_typed(value, column.type) for value in values], type=_arrow_type(column.type)
+        )
     lists = [texts_of(value) for value in values]
     ends = list(accumulate(map(len, lists), initial=0))
     texts = Array([text for some in lists for text in some], type=DataType.utf8())
@@ -72,10 +85,14 @@ def write_workbook(table: ExportedTable) -> Iterator[bytes]:
         with Workbook(file, options) as book:
             sheet = book.add_worksheet()
             sheet.freeze_panes(1, 0)
-            sheet.write_row(0, 0, [column.name for column in table.columns], book.add_format({"bold": True}))
+            sheet.write_row(
+                0, 0, [column.name for column in table.columns], book.add_format({"bold": True})
+            )
             for number, row in enumerate(islice(table.rows, MOST_SHEET_ROWS), start=1):
                 for place, cell in enumerate(map(cell_of, row)):
-                    sheet.write(number, place, cell[:MOST_CELL_CHARS] if isinstance(cell, str) else cell)
+                    sheet.write(
+                        number, place, cell[:MOST_CELL_CHARS] if isinstance(cell, str) else cell
+                    )
 
     return _from_file(fill)
 

@@ -10,34 +10,50 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.filters import filter_names, filterable, filters_by_use, filters_of, useful_filters
+from stackroom.tools.filters import (
+    filter_names,
+    filterable,
+    filters_by_use,
+    filters_of,
+    useful_filters,
+)
 from stackroom.tools.toolbox import NO_AUDIENCE
 
 Facts = Mapping[str, str]
-"""The bounds of ranges, as in `4 to 3300`, and the values of facets that have few, as in `red, white`, by field."""
+"""The bounds of ranges, as in `4 to 3300`, and the values of facets that have few, as in `red,
+white`, by field.
+"""
 
-MOST_RECORDS = 200_000  # the most records whose values are read for the tool list; a larger catalogue is browsed
+# the most records whose values are read for the tool list; a larger catalogue is browsed
+MOST_RECORDS = 200_000
 FACTS_SHOWN = 12
 MOST_VALUES = 8
 LONGEST_VALUE = 24
 
 
 class FilterFacts:
-    """The facts of one catalogue that every caller may know, read again after a change of its records."""
+    """The facts of one catalogue that every caller may know, read again after a change of its
+    records.
+    """
 
     def __init__(self, catalogue: OpenCatalogue) -> None:
         self._catalogue = catalogue
         self._known: tuple[int, Facts] | None = None
 
     def read(self) -> Facts:
-        """Return the facts of now; the last known ones, or none, where the catalogue cannot be read at once."""
+        """Return the facts of now; the last known ones, or none, where the catalogue cannot be read
+        at once.
+        """
         shelf = self._catalogue.shelf
         try:
             reader = shelf.find_reader() or (None if self._known else shelf.reader())
         except ExpectedError:
             reader = None
         if reader is not None and (self._known is None or self._known[0] != reader.change_no):
-            self._known = (reader.change_no, _read_facts(reader, filters_by_use(self._catalogue.spec)[:FACTS_SHOWN]))
+            self._known = (
+                reader.change_no,
+                _read_facts(reader, filters_by_use(self._catalogue.spec)[:FACTS_SHOWN]),
+            )
         return self._known[1] if self._known else {}
 
 
@@ -66,7 +82,9 @@ def _few_values(reader: ShelfReader, field: FieldSpec) -> str:
     if not field.facet or field.type is FieldType.ENUM:
         return ""
     values = [facet.value for facet in reader.facets(field.name, scope=NO_AUDIENCE)]
-    is_small = 1 < len(values) <= MOST_VALUES and all(0 < len(value) <= LONGEST_VALUE for value in values)
+    is_small = 1 < len(values) <= MOST_VALUES and all(
+        0 < len(value) <= LONGEST_VALUE for value in values
+    )
     return ", ".join(values) if is_small and all(quoted(value) == value for value in values) else ""
 
 
@@ -74,7 +92,9 @@ FEWEST_CHARS = 500
 CHARS_PER_CATALOGUE = 60
 MOST_CHARS = 1_500
 MOST_FIELDS = (8, 6, 5, 4, 3, 2, 1)
-"""The most fields of a catalogue that are named; fewer are tried until the description is short enough."""
+"""The most fields of a catalogue that are named; fewer are tried until the description is short
+enough.
+"""
 USE = "field: [values], or {min, max} where *; browse has the rest"
 MORE = "…"
 
@@ -83,7 +103,9 @@ NO_FACTS: Mapping[str, Facts] = {}
 
 
 def filter_guide(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts] = NO_FACTS) -> str:
-    """Return which catalogue has which filters, with the bounds of ranges if there is room, in bounded length."""
+    """Return which catalogue has which filters, with the bounds of ranges if there is room, in
+    bounded length.
+    """
     room = min(max(FEWEST_CHARS, CHARS_PER_CATALOGUE * len(specs)), MOST_CHARS)
     for most in MOST_FIELDS:
         for known in (facts, NO_FACTS):
@@ -94,11 +116,19 @@ def filter_guide(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts] 
 
 
 def _cut(entries: str, room: int) -> str:
-    return entries if len(entries) <= room else f"{entries[: room - len(MORE) - 2].rsplit('; ', 1)[0]}; {MORE}"
+    return (
+        entries
+        if len(entries) <= room
+        else f"{entries[: room - len(MORE) - 2].rsplit('; ', 1)[0]}; {MORE}"
+    )
 
 
-def _entries(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts], most: int) -> Iterator[str]:
-    """Yield an entry for each set of fields, as in `films, series: year* 1950 to 2020, genre, …`."""
+def _entries(
+    specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts], most: int
+) -> Iterator[str]:
+    """Yield an entry for each set of fields, as in `films, series: year* 1950 to 2020, genre,
+    …`.
+    """
     catalogues: dict[tuple[str, ...], list[str]] = {}
     for name, spec in specs.items():
         useful = useful_filters(spec)
@@ -113,12 +143,17 @@ def _entries(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts], mos
 
 
 def facts_in_words(facts: Facts) -> str:
-    """Return the bounds and values of one catalogue's filters, as in `price 4 to 3300; colour red, white`."""
+    """Return the bounds and values of one catalogue's filters, as in `price 4 to 3300; colour red,
+    white`.
+    """
     return _cut("; ".join(f"{name} {fact}" for name, fact in facts.items()), FEWEST_CHARS)
 
 
-def advice_over(filters: Iterable[str], specs: Mapping[str, CatalogueSpec], problems: Mapping[str, str]) -> str:
-    """Return the problem of the first catalogue that has all of these filters; else which catalogues have each of them.
+def advice_over(
+    filters: Iterable[str], specs: Mapping[str, CatalogueSpec], problems: Mapping[str, str]
+) -> str:
+    """Return the problem of the first catalogue that has all of these filters; else which
+    catalogues have each of them.
 
     Where one is in none, return which filters there are.
     """
@@ -126,7 +161,10 @@ def advice_over(filters: Iterable[str], specs: Mapping[str, CatalogueSpec], prob
     if having := [name for name in problems if set(filters) <= known[name].keys()]:
         return problems[having[0]]
     every = list(dict.fromkeys(field for fields in known.values() for field in fields))
-    holders = {one: [name for name, fields in known.items() if meant(one, fields) in fields] for one in filters}
+    holders = {
+        one: [name for name, fields in known.items() if meant(one, fields) in fields]
+        for one in filters
+    }
     for one, names in holders.items():
         if not names:
             return f"'{one[:60]}' is in none{did_you_mean(one, every)}; {filter_guide(specs)}"

@@ -1,8 +1,9 @@
-"""`map`: the places of a catalogue's records as one caller sees them, for pages: arrays in Base64, ids, and labels.
+"""`map`: the places of a catalogue's records as one caller sees them, for pages: arrays in Base64,
+ids, and labels.
 
-`places` has two little-endian int16 for each id, from −32767 to 32767; `codes` of the colours one byte: 0 for none, or
-the number of the value, counted from 1.
-Hidden records, and adult ones, have no place, and take no part in labels, colours and their counts.
+`places` has two little-endian int16 for each id, from −32767 to 32767; `codes` of the colours one
+byte: 0 for none, or the number of the value, counted from 1. Hidden records, and adult ones, have
+no place, and take no part in labels, colours and their counts.
 """
 
 import base64
@@ -18,7 +19,14 @@ from pydantic import Field
 
 from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
-from stackroom.maps.labels import MapLabel, MappedValues, colour_by_numbers, colour_by_values, find_labels, find_steps
+from stackroom.maps.labels import (
+    MapLabel,
+    MappedValues,
+    colour_by_numbers,
+    colour_by_values,
+    find_labels,
+    find_steps,
+)
 from stackroom.maps.making import EVERYTHING, SAMPLE, find_rows
 from stackroom.maps.map_file import Keys, Places, find_within, parse_area
 from stackroom.model.hits import Occurrences
@@ -38,7 +46,9 @@ NO_VALUES = frozenset({"", "unknown", "none", "n/a", "other"})
 
 
 class MapParams(GenericParams):
-    """A catalogue, the field to colour by (default: the most telling one), and the part that is wanted alone."""
+    """A catalogue, the field to colour by (default: the most telling one), and the part that is
+    wanted alone.
+    """
 
     catalogue: str | None = Field(default=None, description="Whose map")
     colour: str | None = Field(default=None, max_length=200, description="The field to colour by")
@@ -46,7 +56,9 @@ class MapParams(GenericParams):
 
 
 class ColourCount(GenericResult):
-    """A value that has a colour, how many records have it, and the value or range of a filter by it."""
+    """A value that has a colour, how many records have it, and the value or range of a filter by
+    it.
+    """
 
     value: str
     count: int
@@ -54,7 +66,9 @@ class ColourCount(GenericResult):
 
 
 class MapColour(GenericResult):
-    """The values of a field that have a colour, the number of that of each record, and the field's name in filters."""
+    """The values of a field that have a colour, the number of that of each record, and the field's
+    name in filters.
+    """
 
     field: str
     label: str
@@ -89,7 +103,9 @@ class VisibleMap:
     keys: Keys
     places: Places
     words: Occurrences
-    unplaced: int  # how many records that they see have no place: those without a vector, and those that are too new
+    # how many records that they see have no place: those without a vector, and those that are too
+    # new
+    unplaced: int
 
     def finish(self, params: MapParams) -> dict[str, Any]:
         """Return the part of the map that is wanted, in the form of an answer."""
@@ -105,7 +121,10 @@ class VisibleMap:
             "unplaced": self.unplaced,
             "ids": self.view.reader.ids(keys),
             "places": _base64(self.places.astype("<i2")),
-            "labels": [{"text": one.text, "x": one.x, "y": one.y, "level": one.level} for one in self._labels()],
+            "labels": [
+                {"text": one.text, "x": one.x, "y": one.y, "level": one.level}
+                for one in self._labels()
+            ],
             "colours": [{"field": name, "label": label} for name, label in fields.items()],
             **colours,
         }
@@ -115,21 +134,29 @@ class VisibleMap:
         return [self.view.spec.title_of(records[key]) if key in records else "" for key in keys]
 
     def _colour_fields(self) -> dict[str, str]:
-        """Return the fields that the map can be coloured by, the most telling first, each with its label."""
+        """Return the fields that the map can be coloured by, the most telling first, each with its
+        label.
+        """
         spec = self.view.spec
-        columns = [one for one in spec.column_fields if one.facet or (one.is_numeric and one.filter)]
+        columns = [
+            one for one in spec.column_fields if one.facet or (one.is_numeric and one.filter)
+        ]
         columns.sort(key=lambda one: (one.is_numeric, one.type not in LIST_TYPES, not one.facet))
         kind = {KIND_FIELD: "Kind"} if len(spec.kinds) > 1 else {}
         return {**{one.name: spec.labels[one.name] for one in columns}, **kind}
 
     def _colour(self, wanted: str | None, fields: Mapping[str, str]) -> MapColour | None:
-        """Return the colours by a field, by the most telling one where none is named; None where there is none."""
+        """Return the colours by a field, by the most telling one where none is named; None where
+        there is none.
+        """
         name = next(iter(fields), None) if wanted is None else wanted
         if name is None:
             return None
         if name not in fields:
             there = f"there are {', '.join(fields)}"
-            raise InputError(f"'colour': no field '{name[:80]}'{did_you_mean(name, list(fields))}; {there}")
+            raise InputError(
+                f"'colour': no field '{name[:80]}'{did_you_mean(name, list(fields))}; {there}"
+            )
         field = self.view.spec.fields.get(name)
         if field is not None and field.is_numeric:
             numbers = self.view.reader.numbers(field.name, [Key(key) for key in self.keys.tolist()])
@@ -137,14 +164,23 @@ class VisibleMap:
             colours = colour_by_numbers(numbers, _written_steps(numbers, steps, field), steps)
         else:
             colours = colour_by_values(self.places, self._values_of(name))
-        shown = [_shown_range(value, field) if field and colours.is_ordered else value for value in colours.values]
+        shown = [
+            _shown_range(value, field) if field and colours.is_ordered else value
+            for value in colours.values
+        ]
         counted = zip(shown, colours.counts, colours.values, strict=True)
         return MapColour(
             field=name,
             label=fields[name],
-            filter=next((known for known, one in filters_of(self.view.spec).items() if one.name == name), None),
+            filter=next(
+                (known for known, one in filters_of(self.view.spec).items() if one.name == name),
+                None,
+            ),
             ordered=colours.is_ordered,
-            values=[ColourCount(value=value, count=count, wanted=wanted) for value, count, wanted in counted],
+            values=[
+                ColourCount(value=value, count=count, wanted=wanted)
+                for value, count, wanted in counted
+            ],
             codes=_base64(colours.codes),
         )
 
@@ -154,14 +190,18 @@ class VisibleMap:
         lists = self._telling_values([facet for facet in facets if facet.type in LIST_TYPES])
         words = self._mapped(self.words)
         known = np.unique(words.rows) if len(self.keys) > SAMPLE else None
-        return find_labels(self.places, [*(lists or self._telling_values(facets)), words._replace(known=known)])
+        return find_labels(
+            self.places, [*(lists or self._telling_values(facets)), words._replace(known=known)]
+        )
 
     def _telling_values(self, fields: Sequence[FieldSpec]) -> list[MappedValues]:
         """Return those of these fields that have values, without values that say nothing."""
         telling = []
         for field in fields:
             values = self._values_of(field.name)
-            says = np.array([value.casefold() not in NO_VALUES for value in values.values], dtype=bool)
+            says = np.array(
+                [value.casefold() not in NO_VALUES for value in values.values], dtype=bool
+            )
             kept = says[values.indexes]
             telling.append(values._replace(indexes=values.indexes[kept], rows=values.rows[kept]))
         return [values for values in telling if len(values.rows)]
@@ -186,20 +226,32 @@ def in_area(view: CatalogueView, scope: Scope, area: str) -> Scope:
     return scope.narrowed(AnyOf(KEY_FIELD, tuple(map(str, keys.tolist()))))
 
 
-def _written_steps(numbers: NDArray[np.float64], steps: Sequence[float], field: FieldSpec) -> list[str]:
-    """Return the range of each step of a scale, as addresses have it: from its least number to its greatest."""
+def _written_steps(
+    numbers: NDArray[np.float64], steps: Sequence[float], field: FieldSpec
+) -> list[str]:
+    """Return the range of each step of a scale, as addresses have it: from its least number to its
+    greatest.
+    """
     known = numbers[~np.isnan(numbers)]
     if not len(known):
         return []
     bounds = [float(known.min()), *steps]
     ends = [float(known[known < step].max()) for step in steps] + [float(known.max())]
-    return [f"{shown_number(low, field)}..{shown_number(high, field)}" for low, high in zip(bounds, ends, strict=True)]
+    return [
+        f"{shown_number(low, field)}..{shown_number(high, field)}"
+        for low, high in zip(bounds, ends, strict=True)
+    ]
 
 
 def _shown_range(written: str, field: FieldSpec) -> str:
-    """Return a range as people read it: dates by their years, and other numbers without their last digits."""
+    """Return a range as people read it: dates by their years, and other numbers without their last
+    digits.
+    """
     is_date = field.type is FieldType.DATE
-    ends = [end[:4] if is_date else f"{float(end):.4g}" if "." in end else end for end in written.split("..")]
+    ends = [
+        end[:4] if is_date else f"{float(end):.4g}" if "." in end else end
+        for end in written.split("..")
+    ]
     return "–".join(dict.fromkeys(ends))
 
 
@@ -217,8 +269,12 @@ def map_operation(catalogues: Sequence[OpenCatalogue]) -> ToolSpec:
     )
 
 
-def _show_map(catalogues: Sequence[OpenCatalogue], principal: Principal, params: MapParams) -> MapResult:
-    """Return a map, or why there is none; to callers who see the same, until something changes, it is made once."""
+def _show_map(
+    catalogues: Sequence[OpenCatalogue], principal: Principal, params: MapParams
+) -> MapResult:
+    """Return a map, or why there is none; to callers who see the same, until something changes, it
+    is made once.
+    """
     catalogue = choose_catalogue(catalogues, principal, params.catalogue)
     view = catalogue.view()
     placed = catalogue.map.find(view.reader)
@@ -228,8 +284,14 @@ def _show_map(catalogues: Sequence[OpenCatalogue], principal: Principal, params:
     scope = shown_scope(view, principal.visibility)
     seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
     rows, is_there = find_rows(placed.keys, seen)
-    keys, places, unplaced = seen[is_there], placed.places[rows[is_there]], int(np.count_nonzero(~is_there))
-    visible = VisibleMap(view=view, scope=scope, keys=keys, places=places, words=placed.words, unplaced=unplaced)
+    keys, places, unplaced = (
+        seen[is_there],
+        placed.places[rows[is_there]],
+        int(np.count_nonzero(~is_there)),
+    )
+    visible = VisibleMap(
+        view=view, scope=scope, keys=keys, places=places, words=placed.words, unplaced=unplaced
+    )
     digest = sha256(visible.keys.tobytes() + visible.unplaced.to_bytes(8)).digest()
     made = placed.finished.find_or_make((digest, params), lambda: visible.finish(params))
     return MapResult(catalogue=catalogue.name, state="ready", **made)

@@ -1,4 +1,6 @@
-"""`recommend`: records for liked and disliked ones and wishes in plain words, with the score that orders them."""
+"""`recommend`: records for liked and disliked ones and wishes in plain words, with the score that
+orders them.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +13,14 @@ from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord, RecordForm, shape_records
-from stackroom.generic.shapes import DrawnParams, ForPages, RecordsResult, ShownRecord, StatedId, when_known
+from stackroom.generic.shapes import (
+    DrawnParams,
+    ForPages,
+    RecordsResult,
+    ShownRecord,
+    StatedId,
+    when_known,
+)
 from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
@@ -39,7 +48,9 @@ class RecommendParams(PricedParams, DrawnParams):
     catalogue: str | None = Field(default=None, max_length=200, description="Where to look")
     likes: Ids = Field(default_factory=list, description="Ids or titles")
     dislikes: Ids = Field(default_factory=list, description="Ids or titles to stay away from")
-    wishes: str = Field(default="", max_length=2_000, description="e.g. after 2015, darker, not horror")
+    wishes: str = Field(
+        default="", max_length=2_000, description="e.g. after 2015, darker, not horror"
+    )
     filters: dict[str, Any] | None = Field(default=None, description="As in search")
     limit: int = Field(default=8, ge=1, le=48, description="Most results")
     exclude: ForPages[Ids] = Field(default_factory=list)
@@ -62,7 +73,9 @@ class Signal(GenericResult):
 
 
 class RecommendResult(RecordsResult):
-    """Recommendations for a taste, in the order of their score, and how it was understood. After `notes`: for pages."""
+    """Recommendations for a taste, in the order of their score, and how it was understood. After
+    `notes`: for pages.
+    """
 
     results: list[ShownRecord]
     understood: list[UnderstoodWish]
@@ -85,7 +98,9 @@ class _Tray(NamedTuple):
 def recommend_by_taste(
     view: CatalogueView, principal: Principal, params: RecommendParams, form: RecordForm
 ) -> RecommendResult:
-    """Return what suits a taste; for pages with what speaks for each record, and what was asked for by name."""
+    """Return what suits a taste; for pages with what speaks for each record, and what was asked for
+    by name.
+    """
     tray, answer, notes = ask_by_taste(view, principal, params)
     ordered = sorted(answer.items, key=lambda item: (-item.chosen_by, item.record.id))
     ranked = [RankedRecord(view=view, record=item.record, score=item.chosen_by) for item in ordered]
@@ -94,33 +109,56 @@ def recommend_by_taste(
         spec = taste_spec(view.spec, params.weights)
         values = [signal_values(item.signals, spec) for item in ordered]
         results = [
-            shown.model_copy(update={"signals": {name: round(value, 4) for name, value in signals.items()}})
+            shown.model_copy(
+                update={"signals": {name: round(value, 4) for name, value in signals.items()}}
+            )
             for shown, signals in zip(results, values, strict=True)
         ]
         drawn = {
-            name: shape_records([RankedRecord(view=view, record=one.record) for one in some if one.record], form)
+            name: shape_records(
+                [RankedRecord(view=view, record=one.record) for one in some if one.record], form
+            )
             for name, some in {"likes": tray.likes, "dislikes": tray.dislikes}.items()
         }
-        drawn |= {"taste": list(answer.taste_tags), "signals": [_signal(weight) for weight in signal_weights(spec)]}
+        drawn |= {
+            "taste": list(answer.taste_tags),
+            "signals": [_signal(weight) for weight in signal_weights(spec)],
+        }
     return RecommendResult(
-        results=results, **_understood(answer, is_described=not tray.likes), notes=[*notes, *answer.notes], **drawn
+        results=results,
+        **_understood(answer, is_described=not tray.likes),
+        notes=[*notes, *answer.notes],
+        **drawn,
     )
 
 
 def ask_by_taste(
-    view: CatalogueView, principal: Principal, params: RecommendParams, *, about: RecordId | None = None
+    view: CatalogueView,
+    principal: Principal,
+    params: RecommendParams,
+    *,
+    about: RecordId | None = None,
 ) -> tuple[_Tray, Recommendations, list[str]]:
-    """Return what was asked for by name, the recommendations, and notes on how the call was understood."""
+    """Return what was asked for by name, the recommendations, and notes on how the call was
+    understood.
+    """
     spec, seen = taste_spec(view.spec, params.weights), Scope(visibility=principal.visibility)
     tray = _find_tray(view, params, seen)
     if not tray.likes and not params.wishes.strip():
         if params.likes:
             raise InputError(f"'likes': {'; '.join(map(_unknown, tray.unknown))}")
-        raise InputError("'likes' and 'wishes' are empty; like a record, or say in a sentence what you want")
+        raise InputError(
+            "'likes' and 'wishes' are empty; like a record, or say in a sentence what you want"
+        )
     scope, notes = Scope(), list[str]()
     if params.filters:
         read = partial(parse_filters, params.filters)
-        asked = ScopeRequest(query="", visibility=principal.visibility, conditions=read, with_adult=lambda _spec: True)
+        asked = ScopeRequest(
+            query="",
+            visibility=principal.visibility,
+            conditions=read,
+            with_adult=lambda _spec: True,
+        )
         scope, notes = scope_of(view, asked)
     request = Request(
         titles=(),
@@ -132,7 +170,9 @@ def ask_by_taste(
         about=about,
     )
     recommender = replace(view.catalogue.recommender, spec=spec)
-    answer = recommender.recommend_for(view.reader, tray.likes, request, scope=seen, disliked=tray.dislikes)
+    answer = recommender.recommend_for(
+        view.reader, tray.likes, request, scope=seen, disliked=tray.dislikes
+    )
     unsure = [choice for choice in (*tray.likes, *tray.dislikes) if choice.doubt]
     doubts = [f"'{one.asked[:80]}' was taken for '{one.title}' {one.doubt}" for one in unsure]
     left_aside = [f"{_unknown(choice)}, so it was left aside" for choice in tray.unknown]
@@ -140,12 +180,24 @@ def ask_by_taste(
 
 
 def _find_tray(view: CatalogueView, params: RecommendParams, scope: Scope) -> _Tray:
-    likes, dislikes = ([_find(view, stated, scope) for stated in some] for some in (params.likes, params.dislikes))
-    liked, disliked = ({choice.key: choice for choice in some if choice.key} for some in (likes, dislikes))
-    if (both := next((choice for key, choice in disliked.items() if key in liked), None)) is not None:
-        raise InputError(f"'dislikes': '{both.title}' is among the 'likes' too; leave it out of one of them")
+    likes, dislikes = (
+        [_find(view, stated, scope) for stated in some] for some in (params.likes, params.dislikes)
+    )
+    liked, disliked = (
+        {choice.key: choice for choice in some if choice.key} for some in (likes, dislikes)
+    )
+    if (
+        both := next((choice for key, choice in disliked.items() if key in liked), None)
+    ) is not None:
+        raise InputError(
+            f"'dislikes': '{both.title}' is among the 'likes' too; leave it out of one of them"
+        )
     unknown = {choice.asked: choice for choice in (*likes, *dislikes) if choice.key is None}
-    return _Tray(likes=tuple(liked.values()), dislikes=tuple(disliked.values()), unknown=tuple(unknown.values()))
+    return _Tray(
+        likes=tuple(liked.values()),
+        dislikes=tuple(disliked.values()),
+        unknown=tuple(unknown.values()),
+    )
 
 
 def _find(view: CatalogueView, stated: str, scope: Scope) -> NameChoice:
@@ -162,8 +214,12 @@ def _unknown(choice: NameChoice) -> str:
     return f"'{choice.asked[:80]}' is not in the catalogue{hint}"
 
 
-def _of_liked_kinds(conditions: Iterable[Condition], tray: _Tray, spec: CatalogueSpec) -> list[Condition]:
-    """Return the condition on kinds, unless a filter has one: the liked kinds, else those that a search finds."""
+def _of_liked_kinds(
+    conditions: Iterable[Condition], tray: _Tray, spec: CatalogueSpec
+) -> list[Condition]:
+    """Return the condition on kinds, unless a filter has one: the liked kinds, else those that a
+    search finds.
+    """
     if len(spec.kinds) == 1 or any(condition.field == KIND_FIELD for condition in conditions):
         return []
     kinds = tuple(dict.fromkeys(like.record.kind for like in tray.likes if like.record))
@@ -172,14 +228,22 @@ def _of_liked_kinds(conditions: Iterable[Condition], tray: _Tray, spec: Catalogu
 
 
 def _signal(weight: SignalWeight) -> Signal:
-    label = LABELS[weight.name].format(fields=" and ".join(label_of(name).lower() for name in weight.fields))
+    label = LABELS[weight.name].format(
+        fields=" and ".join(label_of(name).lower() for name in weight.fields)
+    )
     return Signal(name=weight.name, label=label, weight=weight.weight)
 
 
 def _understood(answer: Recommendations, *, is_described: bool) -> dict[str, Any]:
-    """Return how the sentence was taken; one that describes what is wanted has other words by their meaning."""
+    """Return how the sentence was taken; one that describes what is wanted has other words by their
+    meaning.
+    """
     preferences = answer.preferences
-    unknown = [f"no title like '{one.asked}'" for one in (*answer.titles, *answer.excluded) if not one.title]
+    unknown = [
+        f"no title like '{one.asked}'"
+        for one in (*answer.titles, *answer.excluded)
+        if not one.title
+    ]
     by_meaning = preferences.not_understood if is_described else ()
     return {
         "understood": [

@@ -1,4 +1,6 @@
-"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
+"""The one form of a record to show, on every surface: title, telling fields, text, page, origin,
+picture, relations.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -9,7 +11,15 @@ from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.column_words import label_of
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
+from stackroom.catalogue.spec import (
+    CatalogueSpec,
+    FieldRole,
+    FieldSpec,
+    FieldType,
+    FilterKind,
+    RelationSpec,
+    texts_of,
+)
 from stackroom.errors import InputError
 from stackroom.generic.record_text import (
     BETWEEN_FIELDS,
@@ -24,7 +34,15 @@ from stackroom.generic.record_text import (
     table_columns,
     told_fields,
 )
-from stackroom.generic.shapes import FetchResult, RecordField, Relation, ShownRecord, Tile, TileField, pieces_of
+from stackroom.generic.shapes import (
+    FetchResult,
+    RecordField,
+    Relation,
+    ShownRecord,
+    Tile,
+    TileField,
+    pieces_of,
+)
 from stackroom.ingest.ledger import find_places, find_written
 from stackroom.ingest.values import READERS
 from stackroom.library import LEDGER_FILE
@@ -37,11 +55,14 @@ from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of, 
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.spec import shape_why
 
-FIRST_LINE, LAST_LINE = "first_line", "last_line"  # the fields of a passage that say which lines of its file it has
+# the fields of a passage that say which lines of its file it has
+FIRST_LINE, LAST_LINE = "first_line", "last_line"
 
 
 def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[RecordId, str]:
-    """Return the file and place of each of these records that came from a source, as `films.csv, line 12`."""
+    """Return the file and place of each of these records that came from a source, as `films.csv,
+    line 12`.
+    """
     if catalogue.folder is None:
         return {}
     by_id = {record.id: record for record in records}
@@ -58,35 +79,46 @@ def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[Rec
 
 
 def list_written(catalogue: OpenCatalogue, record: Record) -> dict[str, str]:
-    """Return the texts that values of a record were read from, where they say more and were not edited since."""
+    """Return the texts that values of a record were read from, where they say more and were not
+    edited since.
+    """
     texts = find_written(catalogue.folder / LEDGER_FILE, record.id) if catalogue.folder else {}
     shown, fields = {}, catalogue.spec.fields
     for name in texts.keys() & fields.keys():
         with suppress(InputError):
-            if fields[name].shown and READERS[fields[name].type](texts[name], fields[name]) == record.get(name):
+            if fields[name].shown and READERS[fields[name].type](
+                texts[name], fields[name]
+            ) == record.get(name):
                 shown[name] = texts[name]
     return shown
 
 
 MEDIA_PATH = "/v1/media"
-LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)  # the roles whose values make the line below a title
+# the roles whose values make the line below a title
+LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedRecord:
-    """A record in a result set: the view it was read from, its score, and the label of that score."""
+    """A record in a result set: the view it was read from, its score, and the label of that
+    score.
+    """
 
     view: CatalogueView
     record: Record
     score: float = 1.0
-    """The strength of the evidence that it answers; 1 in a list, of which each record has what was asked for."""
+    """The strength of the evidence that it answers; 1 in a list, of which each record has what was
+    asked for.
+    """
     label: Label | None = None
     why: Why | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordForm:
-    """The form of a call's results: whole texts or parts of them, fields that it asks for, and tiles for pages."""
+    """The form of a call's results: whole texts or parts of them, fields that it asks for, and
+    tiles for pages.
+    """
 
     whole: bool = False
     asked: Sequence[str] = ()
@@ -100,8 +132,12 @@ def shape_records(ranked: Sequence[RankedRecord], form: RecordForm) -> list[Show
     by_catalogue: dict[int, tuple[OpenCatalogue, list[Record]]] = {}
     for one in ranked:
         by_catalogue.setdefault(id(one.view), (one.view.catalogue, []))[1].append(one.record)
-    origins = {view: list_places(catalogue, records) for view, (catalogue, records) in by_catalogue.items()}
-    return [shape_record(one, form, origin=origins[id(one.view)].get(one.record.id)) for one in ranked]
+    origins = {
+        view: list_places(catalogue, records) for view, (catalogue, records) in by_catalogue.items()
+    }
+    return [
+        shape_record(one, form, origin=origins[id(one.view)].get(one.record.id)) for one in ranked
+    ]
 
 
 def shape_record(ranked: RankedRecord, form: RecordForm, *, origin: str | None) -> ShownRecord:
@@ -120,7 +156,9 @@ def shape_record(ranked: RankedRecord, form: RecordForm, *, origin: str | None) 
         text=body_of(record, spec) if form.whole else snippet_of(record, spec, query=form.query),
         origin=origin,
         why=shape_why(ranked.why),
-        tile=None if form.media is None else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
+        tile=None
+        if form.media is None
+        else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
     )
 
 
@@ -129,22 +167,36 @@ def url_of(spec: CatalogueSpec, catalogue: str, record: Record) -> str:
     return find_page(record, spec) or uri_of(catalogue, record.id)
 
 
-def shape_tile(spec: CatalogueSpec, name: str, record: Record, media: CallerMedia, *, has_cells: bool = False) -> Tile:
+def shape_tile(
+    spec: CatalogueSpec, name: str, record: Record, media: CallerMedia, *, has_cells: bool = False
+) -> Tile:
     """Return a record as pages draw it."""
-    line = [field for role in LINE_ROLES if (field := spec.field_with_role(role)) and has_value(record, field)]
+    line = [
+        field
+        for role in LINE_ROLES
+        if (field := spec.field_with_role(role)) and has_value(record, field)
+    ]
     told = [field for field in told_fields(record, spec) if field not in line]
     kind = label_of(record.kind) if len(spec.kinds) > 1 else ""
     return Tile(
         kind=record.kind,
-        line=BETWEEN_FIELDS.join(filter(None, [kind, *(short_value(record.get(one.name), one) for one in line)])),
+        line=BETWEEN_FIELDS.join(
+            filter(None, [kind, *(short_value(record.get(one.name), one) for one in line)])
+        ),
         text=snippet_of(record, spec),
         fields=[
-            TileField(field=field.name, label=spec.labels[field.name], value=short_value(record.get(field.name), field))
+            TileField(
+                field=field.name,
+                label=spec.labels[field.name],
+                value=short_value(record.get(field.name), field),
+            )
             for field in told
         ],
         image=find_image(name, record.id, media),
         audio=media.find_file_in(name, record.id, MediaKind.AUDIO) is not None,
-        cells={field.name: short_value(record.get(field.name), field) for field in table_columns(spec)}
+        cells={
+            field.name: short_value(record.get(field.name), field) for field in table_columns(spec)
+        }
         if has_cells
         else None,
     )
@@ -158,8 +210,12 @@ def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str |
     return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.THUMBNAIL}/{quote(record_id)}?v={found.version}"
 
 
-def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collection[str]) -> list[RecordField]:
-    """Return the fields of a record; those in `related` only have ids, names or pages of records shown themselves."""
+def shape_fields(
+    catalogue: OpenCatalogue, record: Record, *, related: Collection[str]
+) -> list[RecordField]:
+    """Return the fields of a record; those in `related` only have ids, names or pages of records
+    shown themselves.
+    """
     spec, plain = catalogue.spec, plain_record(record, catalogue.spec)
     copied = {relation.field for relation in spec.relations if relation.copies}
     return [
@@ -170,7 +226,9 @@ def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collectio
             is_shown=has_value(record, field)
             and field.name not in related
             and (field.role, field.type) != (FieldRole.PICTURE, FieldType.TEXT),
-            is_edited=field.is_of(record.kind) and field.type is not FieldType.JSON and field.name not in copied,
+            is_edited=field.is_of(record.kind)
+            and field.type is not FieldType.JSON
+            and field.name not in copied,
             required=field.required,
             choices=list(field.values),
             description=field.description,
@@ -182,7 +240,11 @@ def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collectio
 
 def _text(record: Record, field: FieldSpec) -> str:
     value = record.get(field.name)
-    return short_value(value, field) if field.is_numeric else ", ".join(map(field.in_words, texts_of(value)))
+    return (
+        short_value(value, field)
+        if field.is_numeric
+        else ", ".join(map(field.in_words, texts_of(value)))
+    )
 
 
 def describe_field(spec: CatalogueSpec, name: str, field: FieldSpec) -> dict[str, Any]:
@@ -206,20 +268,32 @@ class RelatedRecords(NamedTuple):
     total: int
 
 
-def draw_record(view: CatalogueView, record: Record, scope: Scope, media: CallerMedia) -> dict[str, Any]:
+def draw_record(
+    view: CatalogueView, record: Record, scope: Scope, media: CallerMedia
+) -> dict[str, Any]:
     """Return the parts of a record for pages, with the related records that the caller may see."""
-    found = [*_named(view, record, scope), *_naming(view, record, scope), _by_pages(view, record, scope)]
+    found = [
+        *_named(view, record, scope),
+        *_naming(view, record, scope),
+        _by_pages(view, record, scope),
+    ]
     related, relations = [one for one in found if one.records], view.spec.relations
     shown, form = {one.name for one in related}, RecordForm(media=media)
-    by_pages = [view.spec.recommend.related.field] if view.spec.recommend and RELATED in shown else []
+    by_pages = (
+        [view.spec.recommend.related.field] if view.spec.recommend and RELATED in shown else []
+    )
     copied = [one.copies for one in relations if label_of(one.copies) in shown]
     return {
         "tile": shape_tile(view.spec, view.name, record, media),
-        "fields": shape_fields(view.catalogue, record, related={*(one.field for one in relations), *copied, *by_pages}),
+        "fields": shape_fields(
+            view.catalogue, record, related={*(one.field for one in relations), *copied, *by_pages}
+        ),
         "relations": [
             Relation(
                 name=some.name,
-                results=shape_records([RankedRecord(view=view, record=other) for other in some.records], form),
+                results=shape_records(
+                    [RankedRecord(view=view, record=other) for other in some.records], form
+                ),
                 total=some.total,
             )
             for some in related
@@ -245,9 +319,14 @@ def _naming(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Relat
     """Yield the records that name this one, in their declared order or by title."""
     for relation in view.spec.relations:
         if relation.to == record.kind and view.spec.fields[relation.field].needs_column:
-            within = scope.narrowed(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record.id,)))
+            within = scope.narrowed(
+                AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record.id,))
+            )
             keys = view.reader.scan(scope=within, limit=MOST_SHOWN)
-            records = sorted(view.reader.fetch(keys, scope=scope).values(), key=lambda one: _place(view, one, relation))
+            records = sorted(
+                view.reader.fetch(keys, scope=scope).values(),
+                key=lambda one: _place(view, one, relation),
+            )
             yield _related(relation.inverse or relation.kind, records, view.reader.count(within))
 
 
@@ -256,7 +335,9 @@ def _by_pages(view: CatalogueView, record: Record, scope: Scope) -> RelatedRecor
     related = view.spec.recommend.related if view.spec.recommend else None
     pages = texts_of(record.get(related.field))[:PAGES_TRIED] if related and related.field else []
     found = (view.find_stated(page, scope=scope) for page in pages)
-    return _related(RELATED, list({one.id: one for one in found if one and one.id != record.id}.values()), 0)
+    return _related(
+        RELATED, list({one.id: one for one in found if one and one.id != record.id}.values()), 0
+    )
 
 
 def _related(name: str, records: list[Record], total: int) -> RelatedRecords:

@@ -30,15 +30,24 @@ MOST_COLUMNS = 12
 
 
 def record_text(record: Record, spec: CatalogueSpec) -> str:
-    """Return a record as text, one line per field; a text with which another one begins is left out."""
+    """Return a record as text, one line per field; a text with which another one begins is left
+    out.
+    """
     fields = [field for field in spec.fields.values() if field.shown]
     shown = [(field, _value_text(record.fields.get(field.name), field)) for field in fields]
     texts = [text for _, text in shown]
-    return "\n".join(f"{field.name}: {text}" for field, text in shown if text and not _begins_another(text, texts))
+    return "\n".join(
+        f"{field.name}: {text}"
+        for field, text in shown
+        if text and not _begins_another(text, texts)
+    )
 
 
-def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] = ()) -> list[FieldSpec]:
-    """Return the telling fields that a record has, those that were asked for, and others where it lacks some.
+def told_fields(
+    record: Record, spec: CatalogueSpec, *, asked: Collection[str] = ()
+) -> list[FieldSpec]:
+    """Return the telling fields that a record has, those that were asked for, and others where it
+    lacks some.
 
     Of a record that has none of these and no body text, they are any that it has.
     """
@@ -51,27 +60,39 @@ def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] =
         told += [field for field in others if has_value(record, field)][: FEWEST - len(told)]
     if told or body_of(record, spec):
         return told
-    shown = [field for field in spec.fields.values() if field.shown and field.role is not FieldRole.TITLE]
+    shown = [
+        field for field in spec.fields.values() if field.shown and field.role is not FieldRole.TITLE
+    ]
     return [field for field in shown if has_value(record, field)][:FEWEST]
 
 
 def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
-    """Return fields of a record on one line, with their names, of which one may be that of its unit: `minutes: 90`."""
+    """Return fields of a record on one line, with their names, of which one may be that of its
+    unit: `minutes: 90`.
+    """
     values = [(field, record.fields.get(field.name)) for field in fields]
     texts = [
-        with_unit(number_text(value), field) if isinstance(value, int | float) else short_value(value, field)
+        with_unit(number_text(value), field)
+        if isinstance(value, int | float)
+        else short_value(value, field)
         for field, value in values
     ]
-    return BETWEEN_FIELDS.join([f"{field.name}: {text}" for (field, _), text in zip(values, texts, strict=True)])
+    return BETWEEN_FIELDS.join(
+        [f"{field.name}: {text}" for (field, _), text in zip(values, texts, strict=True)]
+    )
 
 
 def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
-    """Return fields of a record as values: bare numbers as they are, texts cut, and the first values of a list."""
+    """Return fields of a record as values: bare numbers as they are, texts cut, and the first
+    values of a list.
+    """
     return {field.name: _plain_value(record.fields.get(field.name), field) for field in fields}
 
 
 def short_value(value: Value, field: FieldSpec) -> str:
-    """Return a value on part of a line: the first of a list, texts cut, numbers without needless decimals."""
+    """Return a value on part of a line: the first of a list, texts cut, numbers without needless
+    decimals.
+    """
     if field.type is FieldType.JSON:
         return shorten(json.dumps(value, ensure_ascii=False), VALUE_CHARS)
     if isinstance(value, int | float):
@@ -116,16 +137,22 @@ def body_of(record: Record, spec: CatalogueSpec) -> str:
 
 
 def snippet_of(record: Record, spec: CatalogueSpec, *, query: str = "") -> str:
-    """Return the part of a record's description or passage that has most of a query's words, else its beginning."""
+    """Return the part of a record's description or passage that has most of a query's words, else
+    its beginning.
+    """
     text = " ".join(body_of(record, spec).split())
     if len(text) <= SNIPPET_CHARS or not query:
         return shorten(text, SNIPPET_CHARS)
-    start = _find_passage(text, [word[: max(4, len(word) - 2)] for word in QUERY_WORD.findall(query.casefold())])
+    start = _find_passage(
+        text, [word[: max(4, len(word) - 2)] for word in QUERY_WORD.findall(query.casefold())]
+    )
     return f"… {shorten(text[start:], SNIPPET_CHARS)}" if start else shorten(text, SNIPPET_CHARS)
 
 
 def _find_passage(text: str, stems: list[str]) -> int:
-    """Return where to begin so that most words begin like one of the stems; a rare one counts more than a frequent."""
+    """Return where to begin so that most words begin like one of the stems; a rare one counts more
+    than a frequent.
+    """
     folded = text.casefold()
     if len(folded) != len(text) or not stems:
         return 0
@@ -135,7 +162,8 @@ def _find_passage(text: str, stems: list[str]) -> int:
 
     def worth(start: int) -> float:
         here = {stem for at, stem in found if start <= at < start + SNIPPET_CHARS}
-        return math.fsum(1 / counts[stem] for stem in here)  # the same in whichever order a set has them
+        # the same in whichever order a set has them
+        return math.fsum(1 / counts[stem] for stem in here)
 
     last = len(text) - SNIPPET_CHARS
     best = max((min(max(at - 60, 0), last) for at, _ in found), key=worth, default=0)
@@ -143,7 +171,9 @@ def _find_passage(text: str, stems: list[str]) -> int:
 
 
 def find_page(record: Record, spec: CatalogueSpec) -> str | None:
-    """Return the record's own page on the web: its first link, or one of its pages at the sources; None without any."""
+    """Return the record's own page on the web: its first link, or one of its pages at the sources;
+    None without any.
+    """
     for name in spec.link_names:
         for link in texts_of(record.fields.get(name)):
             if PAGE.fullmatch(link) and not MEDIA.search(link):
@@ -184,7 +214,13 @@ def _short_lines(texts: Iterable[str]) -> list[str]:
 
 def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields that a table has columns for beside the title, the most telling first."""
-    shown = [field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES]
+    shown = [
+        field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES
+    ]
     telling = [field for field in telling_fields(spec) if field in shown]
-    rest = [field for field in shown if field not in telling and field.needs_column and field.role not in NOT_CELLS]
+    rest = [
+        field
+        for field in shown
+        if field not in telling and field.needs_column and field.role not in NOT_CELLS
+    ]
     return [*telling, *rest][:MOST_COLUMNS]

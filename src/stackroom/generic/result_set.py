@@ -1,8 +1,10 @@
-"""The result set of a search or a list: which records, in which order, with which score, label and counts.
+"""The result set of a search or a list: which records, in which order, with which score, label and
+counts.
 
-Every surface shows what is found here: none sorts, labels or counts again. Without words a set has every record in
-scope, exactly. A search has its best, as deep as its pages reach, or a few where nothing answers. Words that name no
-more than a mood leave no record out that has the filters: they order them.
+Every surface shows what is found here: none sorts, labels or counts again. Without words a set has
+every record in scope, exactly. A search has its best, as deep as its pages reach, or a few where
+nothing answers. Words that name no more than a mood leave no record out that has the filters: they
+order them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +20,14 @@ from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, NoneOf, Scope, Visibility
 from stackroom.search.values import adult_conditions
 from stackroom.tools import merge
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, address_of, ask_each, promise_notes, unread_notes
+from stackroom.tools.catalogue import (
+    ByCatalogue,
+    CatalogueView,
+    address_of,
+    ask_each,
+    promise_notes,
+    unread_notes,
+)
 from stackroom.tools.filters import ADULT, stated_filters
 from stackroom.tools.reading import (
     EVERY,
@@ -35,7 +44,8 @@ from stackroom.tools.spec import verdict_of
 Readings = Mapping[str, ReadQuestion]
 BATCH = 1_000
 MOST_KEYS = 250_000
-DEEP = 400  # how many hits of a search are looked at for the records with evidence beyond those that it lists
+# how many hits of a search are looked at for the records with evidence beyond those that it lists
+DEEP = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +58,10 @@ class ResultSet:
     evidence: Evidence
     cursor: str | None  # that of the next page; None where there is none
     unread: list[str] = field(default_factory=list)
-    by_catalogue: Mapping[str, int] = field(default_factory=dict)  # how many records of each catalogue answer
-    searched: Mapping[str, SearchPage] = field(default_factory=dict)  # the search of each catalogue; none of a list
+    # how many records of each catalogue answer
+    by_catalogue: Mapping[str, int] = field(default_factory=dict)
+    # the search of each catalogue; none of a list
+    searched: Mapping[str, SearchPage] = field(default_factory=dict)
     only_orders: bool = False
     readings: Mapping[str, ReadQuestion] = field(default_factory=dict)
     """How each catalogue read the question in the end."""
@@ -58,7 +70,9 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedKeys:
-    """The keys of one catalogue in the order of a result set, and the strength of each that was ranked."""
+    """The keys of one catalogue in the order of a result set, and the strength of each that was
+    ranked.
+    """
 
     view: CatalogueView
     scope: Scope
@@ -104,15 +118,26 @@ def only_view(views: ByCatalogue[CatalogueView], argument: str) -> CatalogueView
 
 
 def find_page(
-    params: SearchParams, scoped: merge.CatalogueScopes, readings: Readings, visibility: Visibility, *, pool: Executor
+    params: SearchParams,
+    scoped: merge.CatalogueScopes,
+    readings: Readings,
+    visibility: Visibility,
+    *,
+    pool: Executor,
 ) -> ResultSet:
-    """Return the page that a call asks for: of named records, of a list, or of a search merged by strength."""
+    """Return the page that a call asks for: of named records, of a list, or of a search merged by
+    strength.
+    """
     views, start, limit = scoped.views, params.start, params.limit
     if params.ids:
         view, scope = only_view(views, "ids"), Scope(visibility=visibility)
-        stated = [RecordId(record_id.removeprefix(f"{view.name}/")) for record_id in dict.fromkeys(params.ids)]
+        stated = [
+            RecordId(record_id.removeprefix(f"{view.name}/"))
+            for record_id in dict.fromkeys(params.ids)
+        ]
         known = view.reader.find(stated, scope=scope)
-        keys = [known[one] for one in stated if one in known]  # in their order; those not in scope are left out
+        # in their order; those not in scope are left out
+        keys = [known[one] for one in stated if one in known]
         evidence = Evidence.STRONG if keys else Evidence.NONE
         named = RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
         return named.page(start, limit)
@@ -122,7 +147,13 @@ def find_page(
         return _list_page(views, readings, start=start, limit=limit)
     depth = merge.depth_for(start, limit)
     found = merge.search_scopes(
-        views, scoped.scopes, params.query, limit=depth, explain=params.explain, pool=pool, readings=readings
+        views,
+        scoped.scopes,
+        params.query,
+        limit=depth,
+        explain=params.explain,
+        pool=pool,
+        readings=readings,
     )
     filters = {*(params.filters or ()), *(params.exclude or ())} - {ADULT}
     may_order = is_single and reading.names_moods and (filters or params.area or reading.conditions)
@@ -130,7 +161,9 @@ def find_page(
         return search_keys(view, reading, may_order=True).page(start, limit)
     return ResultSet(
         page=[
-            RankedRecord(view=view, record=hit.record, score=hit.score, label=hit.label, why=hit.why)
+            RankedRecord(
+                view=view, record=hit.record, score=hit.score, label=hit.label, why=hit.why
+            )
             for view, hit in found.page(start, limit)
         ],
         total=found.total_matches,
@@ -145,8 +178,12 @@ def find_page(
     )
 
 
-def _list_page(views: ByCatalogue[CatalogueView], readings: Readings, *, start: int, limit: int) -> ResultSet:
-    """Return a page of all records that meet what is stated, catalogue by catalogue, and how many there are."""
+def _list_page(
+    views: ByCatalogue[CatalogueView], readings: Readings, *, start: int, limit: int
+) -> ResultSet:
+    """Return a page of all records that meet what is stated, catalogue by catalogue, and how many
+    there are.
+    """
     each = ask_each(views.found, lambda view: list_keys(view, readings[view.name]))
     shown: list[RankedRecord] = []
     total = 0
@@ -171,7 +208,9 @@ def _cursor(end: int, listed: int) -> str | None:
 
 
 def list_keys(view: CatalogueView, reading: ReadQuestion) -> RankedKeys:
-    """Return all records that meet what is stated: in the order that is asked for, or the most popular first."""
+    """Return all records that meet what is stated: in the order that is asked for, or the most
+    popular first.
+    """
     strengths = list_strengths(view, reading)
     return RankedKeys(
         view=view,
@@ -183,8 +222,11 @@ def list_keys(view: CatalogueView, reading: ReadQuestion) -> RankedKeys:
     )
 
 
-def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool = False) -> RankedKeys:
-    """Return the records that a search lists; sorted, those that answer come before those that are only near.
+def search_keys(
+    view: CatalogueView, reading: ReadQuestion, *, may_order: bool = False
+) -> RankedKeys:
+    """Return the records that a search lists; sorted, those that answer come before those that are
+    only near.
 
     Where nothing answers, words that `may_order` leave no record of the scope out.
     """
@@ -211,8 +253,12 @@ def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool =
     )
 
 
-def list_ids(view: CatalogueView, scope: Scope, params: SearchParams, found: ResultSet) -> list[str]:
-    """Return the ids of a whole result set, and after them those of all further records with evidence, best first."""
+def list_ids(
+    view: CatalogueView, scope: Scope, params: SearchParams, found: ResultSet
+) -> list[str]:
+    """Return the ids of a whole result set, and after them those of all further records with
+    evidence, best first.
+    """
     if is_list(params.query):
         keys = list_in_scope(view, scope, sort=params.sort)
     else:
@@ -220,21 +266,28 @@ def list_ids(view: CatalogueView, scope: Scope, params: SearchParams, found: Res
         listed = search_keys(view, reading, may_order=found.only_orders)
         keys = list(listed.keys)
         if listed.evidence is not Evidence.NONE and not listed.only_orders:
-            ranked = view.catalogue.searcher.rank(view.reader, params.query, scope=scope, limit=DEEP)
+            ranked = view.catalogue.searcher.rank(
+                view.reader, params.query, scope=scope, limit=DEEP
+            )
             further = [one.key for one in ranked.ranking if one.score >= EVIDENCE_AT]
             keys = list(dict.fromkeys((*keys, *further)))
     return [address_of(view.name, record_id) for record_id in view.reader.ids(keys[:MOST_KEYS])]
 
 
 def count_left_out(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope]) -> LeftOut:
-    """Return how many records that the caller may see are not in the scopes, each counted for the first reason."""
+    """Return how many records that the caller may see are not in the scopes, each counted for the
+    first reason.
+    """
     adult = hidden = filtered = 0
     for name, view in views.items():
         scope, of_adults = scopes[name], adult_conditions(view.spec)
         usual = NoneOf(KIND_FIELD, view.spec.kinds_hidden_from_search)
         without_adult = [condition for condition in scope.conditions if condition not in of_adults]
         stated = [condition for condition in without_adult if condition != usual]
-        steps = [replace(scope, conditions=tuple(some)) for some in ((), stated, without_adult, scope.conditions)]
+        steps = [
+            replace(scope, conditions=tuple(some))
+            for some in ((), stated, without_adult, scope.conditions)
+        ]
         every, *counts = (view.reader.count(step) for step in steps)
         promises = view.reader.promises
         if promises is None or max(counts) <= promises.facets_up_to:  # else not all were counted
@@ -245,13 +298,21 @@ def count_left_out(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scop
 
 
 NOTHING_LISTED = "no record has these filters and words"
-ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
+ONLY_ORDERS = (
+    "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
+)
 
 
 def answer_notes(
-    params: SearchParams, scoped: merge.CatalogueScopes, found: ResultSet, readings: Readings, *, chosen: Sequence[str]
+    params: SearchParams,
+    scoped: merge.CatalogueScopes,
+    found: ResultSet,
+    readings: Readings,
+    *,
+    chosen: Sequence[str],
 ) -> list[str]:
-    """Return notes on whether there is an answer, on how the call was understood, and on what was not read or listed.
+    """Return notes on whether there is an answer, on how the call was understood, and on what was
+    not read or listed.
 
     Pages draw what was understood. `chosen` are the notes on the choice of catalogues.
     """
@@ -259,11 +320,17 @@ def answer_notes(
     if found.only_orders:
         verdict = [ONLY_ORDERS.format(query=params.query, count=found.listed)]
     elif found.evidence is Evidence.NONE:
-        verdict = [verdict_of(merge.mode_of(found.searched.values())) if found.searched else NOTHING_LISTED]
+        verdict = [
+            verdict_of(merge.mode_of(found.searched.values())) if found.searched else NOTHING_LISTED
+        ]
     if "tiles" in params.include:
         understood = [doubt for reading in readings.values() for doubt in reading.doubts]
     elif not found.readings:
-        total = [f"{counted(found.total)} in all"] if any(reading.is_count for reading in readings.values()) else []
+        total = (
+            [f"{counted(found.total)} in all"]
+            if any(reading.is_count for reading in readings.values())
+            else []
+        )
         understood = [*(note for reading in readings.values() for note in reading.notes), *total]
     is_cut = found.searched and params.filters and not found.only_orders
     return [
@@ -282,7 +349,10 @@ def answer_notes(
 def understood_of(reading: ReadQuestion, params: SearchParams, spec: CatalogueSpec) -> Understood:
     """Return a question as it was read, with all filters and exclusions."""
     (filters, stated), excluded = stated_filters(reading.conditions, spec), params.exclude or {}
-    exclude = {name: list(some) if isinstance(some, list | tuple) else [some] for name, some in excluded.items()}
+    exclude = {
+        name: list(some) if isinstance(some, list | tuple) else [some]
+        for name, some in excluded.items()
+    }
     for name, values in stated.items():
         exclude[name] = [*exclude.get(name, ()), *values]
     return Understood(

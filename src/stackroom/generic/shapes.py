@@ -1,4 +1,6 @@
-"""Arguments and results of `search`, `fetch` and `similar`, which answer in JSON, as research assistants expect it."""
+"""Arguments and results of `search`, `fetch` and `similar`, which answer in JSON, as research
+assistants expect it.
+"""
 
 import re
 from functools import lru_cache
@@ -11,7 +13,14 @@ from pydantic.json_schema import SkipJsonSchema
 from stackroom.tools import spec
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.schema import FOR_PAGES, is_empty, is_none
-from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, QueryText, SearchText, ToolResult
+from stackroom.tools.spec import (
+    BARE_LIST,
+    GenericParams,
+    GenericResult,
+    QueryText,
+    SearchText,
+    ToolResult,
+)
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
@@ -20,11 +29,14 @@ MOST_NAMED = 100  # the most records that a call names by their ids
 
 PartT = TypeVar("PartT")
 ForPages = Annotated[PartT, SkipJsonSchema(), FOR_PAGES]
-"""An argument or a part of an answer for programs that draw: taken and given over REST, and in no tool list."""
+"""An argument or a part of an answer for programs that draw: taken and given over REST, and in no
+tool list.
+"""
 Part = Literal["tiles", "cells", "counts", "facets", "keys", "playable", "fields"]
-"""`tiles`: results with what a page draws; `cells`: with the columns of a table too; `counts`: how many are listed and
-left out; `facets`; `keys`: the ids of the whole set; `playable`: those of the first with a file to play; `fields`: a
-record's fields and relations, or a catalogue's."""
+"""`tiles`: results with what a page draws; `cells`: with the columns of a table too; `counts`: how
+many are listed and left out; `facets`; `keys`: the ids of the whole set; `playable`: those of the
+first with a file to play; `fields`: a record's fields and relations, or a catalogue's.
+"""
 StatedId = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
@@ -42,16 +54,21 @@ class DrawnParams(GenericParams):
 class SearchParams(spec.ExplainParams, PagedParams, DrawnParams):
     """The arguments of `search`; those after `limit` are for pages.
 
-    `sort` is a field of one catalogue, with a minus before it where the greatest come first: records that answer are
-    sorted, then those that are only near. With `read_conditions` a query such as "films after 2010" is read for
-    conditions, but for the phrases in `as_words`. `facet` and `like` look for values of one field. `ids` lists these
-    records alone, in their order. `area` is a part of the map of one catalogue, as `maps.map_file` reads it.
+    `sort` is a field of one catalogue, with a minus before it where the greatest come first:
+    records that answer are sorted, then those that are only near. With `read_conditions` a query
+    such as "films after 2010" is read for conditions, but for the phrases in `as_words`. `facet`
+    and `like` look for values of one field. `ids` lists these records alone, in their order. `area`
+    is a part of the map of one catalogue, as `maps.map_file` reads it.
     """
 
     query: QueryText = Field(description="A question, topic or name")
     catalogue: str | None = Field(default=None, description="Only this one")
-    filters: dict[str, Any] | None = Field(default=None, description="What every result has, by field")
-    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
+    filters: dict[str, Any] | None = Field(
+        default=None, description="What every result has, by field"
+    )
+    exclude: dict[str, Any] | None = Field(
+        default=None, description="Values to leave out, by field"
+    )
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
     sort: ForPages[str] = Field(default="", max_length=200)
     read_conditions: ForPages[bool] = True
@@ -65,7 +82,9 @@ class SearchParams(spec.ExplainParams, PagedParams, DrawnParams):
 class FetchParams(PagedParams, DrawnParams):
     """The arguments of `fetch`."""
 
-    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID from a result, or its web page")
+    id: str = Field(
+        min_length=3, max_length=1_000, description="CATALOGUE/ID from a result, or its web page"
+    )
 
 
 class SimilarParams(PagedParams, DrawnParams):
@@ -85,7 +104,9 @@ class TileField(GenericResult):
 
 
 class Tile(GenericResult):
-    """A record as pages draw it: the line below its title, a few fields, the beginning of its text, and its files."""
+    """A record as pages draw it: the line below its title, a few fields, the beginning of its text,
+    and its files.
+    """
 
     kind: str
     line: str
@@ -161,7 +182,9 @@ class UnderstoodPhrase(GenericResult):
 
 
 class Understood(GenericResult):
-    """A query as it was read: the words to search for, all filters and exclusions, and the phrases of conditions."""
+    """A query as it was read: the words to search for, all filters and exclusions, and the phrases
+    of conditions.
+    """
 
     query: str
     filters: dict[str, Any]
@@ -188,7 +211,9 @@ class RecordsResult(PricedResult, GenericResult):
 
 
 class SearchResult(spec.FoundResult, RecordsResult):
-    """The answer of `search`: records in order, each with one score and its label. After `notes`: for pages."""
+    """The answer of `search`: records in order, each with one score and its label. After `notes`:
+    for pages.
+    """
 
     results: list[ShownRecord]
     total: int
@@ -215,7 +240,9 @@ class BundledResult(SearchResult):
 
 
 class DescribedField(GenericResult):
-    """A field with its label, its type and role, and how it is filtered by: `values`, `range`, or not at all."""
+    """A field with its label, its type and role, and how it is filtered by: `values`, `range`, or
+    not at all.
+    """
 
     field: str
     label: str
@@ -247,7 +274,9 @@ class Relation(GenericResult):
 
 
 class FetchResult(PricedResult, spec.FromFile, GenericResult):
-    """The answer of `fetch`: a record, or the part of it that follows a cursor. After `metadata`: for pages."""
+    """The answer of `fetch`: a record, or the part of it that follows a cursor. After `metadata`:
+    for pages.
+    """
 
     unit = "words"
     shortening = "long metadata, which the text has too, is left out"
@@ -257,8 +286,12 @@ class FetchResult(PricedResult, spec.FromFile, GenericResult):
     text: str
     url: str
     metadata: dict[str, Any]
-    written: Annotated[dict[str, str], SkipJsonSchema()] = Field(default_factory=dict, exclude_if=is_empty)
-    """The texts of the table that values were read from, where they say more: `1.249,90 €`, `March 3, 2009`."""
+    written: Annotated[dict[str, str], SkipJsonSchema()] = Field(
+        default_factory=dict, exclude_if=is_empty
+    )
+    """The texts of the table that values were read from, where they say more: `1.249,90 €`, `March
+    3, 2009`.
+    """
     tile: ForPages[Tile | None] = when_known()
     fields: ForPages[list[RecordField] | None] = when_known()
     relations: ForPages[list[Relation] | None] = when_known()

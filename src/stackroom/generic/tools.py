@@ -1,8 +1,10 @@
-"""The generic tools: `search`, `fetch`, `similar`, `recommend`, `browse` and `explain` over every served catalogue.
+"""The generic tools: `search`, `fetch`, `similar`, `recommend`, `browse` and `explain` over every
+served catalogue.
 
-`search` and `fetch` also fit the shape that connectors of research assistants expect: results with id, title and url;
-a record with id, title, text, url and metadata. The page asks the same tools over REST, with `include` for the parts
-that it draws; `map` is for pages alone, and `GET /v1/export` gives what a search lists, or figures, as a file.
+`search` and `fetch` also fit the shape that connectors of research assistants expect: results with
+id, title and url; a record with id, title, text, url and metadata. The page asks the same tools
+over REST, with `include` for the parts that it draws; `map` is for pages alone, and `GET
+/v1/export` gives what a search lists, or figures, as a file.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,15 +20,46 @@ from pydantic import Field
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import InputError, NotFoundError
-from stackroom.generic.browse import BrowseParams, BrowseResult, browse_catalogues, browse_text, of_one_catalogue
+from stackroom.generic.browse import (
+    BrowseParams,
+    BrowseResult,
+    browse_catalogues,
+    browse_text,
+    of_one_catalogue,
+)
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import ExportedTable, ExportFormat, facet_table, figures_table, table_of, to_download
+from stackroom.generic.export import (
+    ExportedTable,
+    ExportFormat,
+    facet_table,
+    figures_table,
+    table_of,
+    to_download,
+)
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import in_area, map_operation
 from stackroom.generic.page_parts import describe_catalogues, result_parts
-from stackroom.generic.recommend import RecommendParams, RecommendResult, ask_by_taste, recommend_by_taste
-from stackroom.generic.record import RankedRecord, RecordForm, draw_record, fetch_record, shape_records
-from stackroom.generic.result_set import Readings, answer_notes, find_page, list_keys, only_view, understood_of
+from stackroom.generic.recommend import (
+    RecommendParams,
+    RecommendResult,
+    ask_by_taste,
+    recommend_by_taste,
+)
+from stackroom.generic.record import (
+    RankedRecord,
+    RecordForm,
+    draw_record,
+    fetch_record,
+    shape_records,
+)
+from stackroom.generic.result_set import (
+    Readings,
+    answer_notes,
+    find_page,
+    list_keys,
+    only_view,
+    understood_of,
+)
 from stackroom.generic.shapes import (
     BundledResult,
     FetchParams,
@@ -46,11 +79,31 @@ from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
 from stackroom.toml_text import load_packaged
 from stackroom.tools import merge
-from stackroom.tools.catalogue import CatalogueView, FoundRecord, OpenCatalogue, ask_each, get_catalogue, parse_address
+from stackroom.tools.catalogue import (
+    CatalogueView,
+    FoundRecord,
+    OpenCatalogue,
+    ask_each,
+    get_catalogue,
+    parse_address,
+)
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, QueryParams
-from stackroom.tools.filters import filter_schema, includes_adult, parse_exclusions, parse_filters, require_excludable
+from stackroom.tools.filters import (
+    filter_schema,
+    includes_adult,
+    parse_exclusions,
+    parse_filters,
+    require_excludable,
+)
 from stackroom.tools.media import CallerMedia, MediaSpec
-from stackroom.tools.reading import EVERY, is_list, plain_reading, read_question, words_conditions, words_of_list
+from stackroom.tools.reading import (
+    EVERY,
+    is_list,
+    plain_reading,
+    read_question,
+    words_conditions,
+    words_of_list,
+)
 from stackroom.tools.result_text import catalogue_tool
 from stackroom.tools.spec import ToolResult, ToolSpec, explanation_lines, validate_fields
 
@@ -59,19 +112,29 @@ MOST_GROUPS = 1_000_000  # the most groups of a file
 
 
 class GenericTools:
-    """The tools over these catalogues; `media` are the files of their records, `own` the tools of their packages."""
+    """The tools over these catalogues; `media` are the files of their records, `own` the tools of
+    their packages.
+    """
 
     def __init__(
-        self, catalogues: Sequence[OpenCatalogue], *, media: Sequence[MediaSpec] = (), own: Sequence[ToolSpec] = ()
+        self,
+        catalogues: Sequence[OpenCatalogue],
+        *,
+        media: Sequence[MediaSpec] = (),
+        own: Sequence[ToolSpec] = (),
     ) -> None:
         self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
-        self._recommending = {name: one for name, one in self._catalogues.items() if can_recommend(one.spec)}
+        self._recommending = {
+            name: one for name, one in self._catalogues.items() if can_recommend(one.spec)
+        }
         self._media = tuple(media)
         self._own = tuple(own)
         self._pool = new_pool("catalogue", max(1, min(4, len(catalogues))))
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
-        """Search one catalogue in its own order, or all of them merged by strength; or list what has the filters."""
+        """Search one catalogue in its own order, or all of them merged by strength; or list what
+        has the filters.
+        """
         chosen, notes = self._chosen(params)
         scoped, readings = _read(chosen, params, principal)
         found = find_page(params, scoped, readings, principal.visibility, pool=self._pool)
@@ -79,7 +142,11 @@ class GenericTools:
         if len(readings) == 1:
             (name, reading), *_ = (found.readings or readings).items()
             read = understood_of(reading, params, scoped.views.found[name].spec)
-            stated = {"query": read.query or EVERY, "filters": read.filters, "exclude": read.exclude}
+            stated = {
+                "query": read.query or EVERY,
+                "filters": read.filters,
+                "exclude": read.exclude,
+            }
             asked = params.model_copy(update=stated)  # with the conditions of the query as filters
             understood = read if params.include or read.phrases else None
         return (SearchResult if params.max_tokens is None else BundledResult)(
@@ -95,7 +162,9 @@ class GenericTools:
         )
 
     def export(self, principal: Principal, params: SearchParams) -> ExportedTable:
-        """Return all records that a search of one catalogue lists, in its order, as a table; or counts by a `facet`."""
+        """Return all records that a search of one catalogue lists, in its order, as a table; or
+        counts by a `facet`.
+        """
         if params.facet:
             counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
             return facet_table(params.facet, self.search(principal, counted).facets)
@@ -103,7 +172,9 @@ class GenericTools:
         scoped, readings = _read(chosen, params, principal)
         view = only_view(scoped.views, "catalogue")
         if not params.ids and (is_list(params.query) or readings[view.name].is_list):
-            return table_of(view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False)
+            return table_of(
+                view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False
+            )
         every = params.model_copy(update={"limit": merge.FURTHEST, "cursor": None})
         found = find_page(every, scoped, readings, principal.visibility, pool=self._pool)
         return table_of(view.spec, found.page, is_ranked=bool(found.searched))
@@ -111,11 +182,15 @@ class GenericTools:
     def export_figures(self, principal: Principal, params: BrowseParams) -> ExportedTable:
         """Return all groups that a `browse` counts, or all records by a number, as a table."""
         if not params.has_figures:
-            raise InputError("'by' or 'of' is needed: the fields to group by, or the number to describe")
+            raise InputError(
+                "'by' or 'of' is needed: the fields to group by, or the number to describe"
+            )
         every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
         return figures_table(self.browse(principal, every).catalogues[0])
 
-    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str = "") -> merge.SearchPath:
+    def path(
+        self, principal: Principal, params: SearchParams, name: str, _kind: str = ""
+    ) -> merge.SearchPath:
         """Return how `search` searches one catalogue."""
         if is_list(params.query):
             raise InputError("a list has no ranking to explain; give a query in words")
@@ -123,29 +198,47 @@ class GenericTools:
         require_excludable(params.exclude or {}, [view.spec])
         scope, notes = merge.scope_of(view, _asked(params, principal))
         within = in_area(view, scope, params.area)
-        return merge.usual_path(view, params.query, scope=within, limit=merge.FURTHEST, page=params.limit, notes=notes)
+        return merge.usual_path(
+            view, params.query, scope=within, limit=merge.FURTHEST, page=params.limit, notes=notes
+        )
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record, or what follows the cursor of its text."""
         scope = Scope(visibility=principal.visibility)
         view, record = self._get_record(params.id, scope)
-        drawn = draw_record(view, record, scope, CallerMedia(principal, self._media)) if params.include else {}
+        drawn = (
+            draw_record(view, record, scope, CallerMedia(principal, self._media))
+            if params.include
+            else {}
+        )
         return fetch_record(view.catalogue, record, start=params.start).model_copy(update=drawn)
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
-        """Return the records nearest in meaning to one, in its own catalogue or another; adult ones to an adult one."""
+        """Return the records nearest in meaning to one, in its own catalogue or another; adult ones
+        to an adult one.
+        """
         scope = Scope(visibility=principal.visibility)
         view, record = self._get_record(params.id, scope)
         home, own = view.catalogue, view.reader
-        target = view if params.catalogue in (None, home.name) else self._get(params.catalogue or "").view()
+        target = (
+            view
+            if params.catalogue in (None, home.name)
+            else self._get(params.catalogue or "").view()
+        )
         reader = target.reader
         vectors = own.vectors(list(own.find([record.id], scope=scope).values()))
         if reader.model is None or reader.model != own.model or not np.any(vectors):
             why = "vectors are missing or by different models"
             raise InputError(f"'{params.id}' cannot be compared with '{target.name}': {why}")
         end = min(params.start + params.limit, merge.FURTHEST)
-        within = scope if is_adult(record, view.spec) else merge.shown_scope(target, principal.visibility)
-        (ranking,) = reader.nearest(vectors, scope=within, limit=merge.depth_for(params.start, params.limit) + 1)
+        within = (
+            scope
+            if is_adult(record, view.spec)
+            else merge.shown_scope(target, principal.visibility)
+        )
+        (ranking,) = reader.nearest(
+            vectors, scope=within, limit=merge.depth_for(params.start, params.limit) + 1
+        )
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [
             RankedRecord(view=target, record=records[one.key], score=one.score)
@@ -163,26 +256,36 @@ class GenericTools:
         if len(names) > 1:
             raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
         form = RecordForm(media=CallerMedia(principal, self._media) if params.include else None)
-        return recommend_by_taste(get_catalogue(self._recommending, names[0]).view(), principal, params, form)
+        return recommend_by_taste(
+            get_catalogue(self._recommending, names[0]).view(), principal, params, form
+        )
 
-    def place(self, principal: Principal, params: RecommendParams, name: str, about: RecordId) -> Placing | None:
+    def place(
+        self, principal: Principal, params: RecommendParams, name: str, about: RecordId
+    ) -> Placing | None:
         """Return the place of one record among what `recommend` recommends from its catalogue."""
         _, answer, _ = ask_by_taste(self._get(name).view(), principal, params, about=about)
         return answer.placing
 
     def read_by_taste(self, params: RecommendParams) -> list[str]:
-        """Return the names of the catalogues that a taste may be about: one that is named, by itself or in an id."""
+        """Return the names of the catalogues that a taste may be about: one that is named, by
+        itself or in an id.
+        """
         stated = [params.catalogue, *map(self._catalogue_of, params.likes)]
         named = next((name for name in stated if name), None)
         return [meant(named, self._catalogues)] if named else list(self._recommending)
 
-    def explain(self, tools: Sequence[ToolSpec], principal: Principal, params: WhyParams) -> ExplainResult:
+    def explain(
+        self, tools: Sequence[ToolSpec], principal: Principal, params: WhyParams
+    ) -> ExplainResult:
         """Return why a record is in the answer of one of these tools, or why not."""
         found = self._get_record(params.id, Scope(visibility=principal.visibility))
         return explain_call(found, [*self._own, *tools], principal, params)
 
     def _form(self, params: SearchParams | SimilarParams, principal: Principal) -> RecordForm:
-        """Return what results have: beside the telling fields those that a call filters by; tiles for pages."""
+        """Return what results have: beside the telling fields those that a call filters by; tiles
+        for pages.
+        """
         asked = list(params.filters or ()) if isinstance(params, SearchParams) else ()
         is_drawn = "tiles" in params.include or "cells" in params.include
         return RecordForm(
@@ -198,60 +301,95 @@ class GenericTools:
         params = of_one_catalogue(params, self._catalogues)
         chosen, notes = self._chosen(params)
         views, seen = ask_each(chosen, OpenCatalogue.view), Scope(visibility=principal.visibility)
-        scoped = merge.CatalogueScopes(views=views, scopes=dict.fromkeys(views.found, seen), notes=[])
+        scoped = merge.CatalogueScopes(
+            views=views, scopes=dict.fromkeys(views.found, seen), notes=[]
+        )
         is_limited = params.filters or params.exclude or (params.query or "").strip()
-        if params.has_figures or is_limited:  # what a search finds, in place of everything that can be seen
+        # what a search finds, in place of everything that can be seen
+        if params.has_figures or is_limited:
             scoped = merge.scope_each(views, _asked(params, principal))
         if params.include:
             everything = _asked(SearchParams(query=EVERY), principal)
-            return describe_catalogues(scoped.views, everything, CallerMedia(principal, self._media))
+            return describe_catalogues(
+                scoped.views, everything, CallerMedia(principal, self._media)
+            )
         return browse_catalogues(self._catalogues, scoped, params, notes)
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
-        return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
+        return (
+            self._catalogues
+            if params.catalogue is None
+            else [meant(params.catalogue, self._catalogues)]
+        )
 
     def read_by_address(self, params: FetchParams | SimilarParams | WhyParams) -> Iterable[str]:
-        """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
+        """Return the names of the catalogues that a call reads: that of the record, and the one it
+        is compared with.
+        """
         named = self._catalogue_of(params.id)
         other = params.catalogue if isinstance(params, SimilarParams) else None
         names = [*([named] if named else self._catalogues), *([other] if other else ())]
         return [meant(name, self._catalogues) for name in names]
 
     def _catalogue_of(self, address: str) -> str | None:
-        """Return the catalogue of `CATALOGUE/ID`; None where the address is something else, such as a title."""
+        """Return the catalogue of `CATALOGUE/ID`; None where the address is something else, such as
+        a title.
+        """
         parsed = parse_address(address)
         name = meant(parsed[0], self._catalogues) if parsed and not page_forms(address) else ""
         return name if name in self._catalogues else None
 
-    def _chosen(self, params: SearchParams | BrowseParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
-        """Return the catalogues to search, the named one or all that have these filters, and notes."""
+    def _chosen(
+        self, params: SearchParams | BrowseParams
+    ) -> tuple[dict[str, OpenCatalogue], list[str]]:
+        """Return the catalogues to search, the named one or all that have these filters, and
+        notes.
+        """
         name, filters = params.catalogue, params.filters or {}
         chosen = self._catalogues if name is None else self._only(name)
         require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
         if len(chosen) == 1:
             return chosen, []
         specs = {each: one.spec for each, one in self._catalogues.items()}
-        problems = {each: problem for each, spec in specs.items() if (problem := _filter_problem(filters, spec))}
+        problems = {
+            each: problem
+            for each, spec in specs.items()
+            if (problem := _filter_problem(filters, spec))
+        }
         if len(problems) == len(specs):
-            raise InputError(f"no catalogue has these filters; {advice_over(filters, specs, problems)}")
+            raise InputError(
+                f"no catalogue has these filters; {advice_over(filters, specs, problems)}"
+            )
         notes = [f"not searched, without these filters: {', '.join(problems)}"] if problems else []
         return {each: one for each, one in self._catalogues.items() if each not in problems}, notes
 
     def _get_record(self, address: str, scope: Scope) -> FoundRecord:
-        """Return the record of `CATALOGUE/ID`, of a page, or of an id or exact title that only one catalogue has."""
+        """Return the record of `CATALOGUE/ID`, of a page, or of an id or exact title that only one
+        catalogue has.
+        """
         named, parsed = self._catalogue_of(address), parse_address(address)
-        stated, asked = (str(parsed[1]), self._only(named)) if named and parsed else (address, self._catalogues)
+        stated, asked = (
+            (str(parsed[1]), self._only(named)) if named and parsed else (address, self._catalogues)
+        )
         views = ask_each(asked, OpenCatalogue.view).found
         for find in (CatalogueView.find_stated, _find_titled):
-            found = [FoundRecord(view, one) for view in views.values() if (one := find(view, stated, scope=scope))]
+            found = [
+                FoundRecord(view, one)
+                for view in views.values()
+                if (one := find(view, stated, scope=scope))
+            ]
             if len(found) == 1:
                 return found[0]
         if parsed and not page_forms(address):
             self._only(parsed[0])
         elif len(asked) > 1 and not page_forms(address):
-            raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
-        raise NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
+            raise InputError(
+                f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}"
+            )
+        raise NotFoundError(
+            f"there is no record '{address[:200]}'; give the id of a result of search"
+        )
 
     def _only(self, name: str) -> dict[str, OpenCatalogue]:
         found = self._get(name)
@@ -283,15 +421,22 @@ def generic_tools(
         run=partial(tools.explain, asked),
         text=lambda told: "\n".join(explanation_lines(told.model_dump(mode="json"))),
     )
-    return [*(replace(tool, is_listed=is_listed) for tool in (*asked, explain)), map_operation(catalogues)]
+    return [
+        *(replace(tool, is_listed=is_listed) for tool in (*asked, explain)),
+        map_operation(catalogues),
+    ]
 
 
 def can_recommend(spec: CatalogueSpec) -> bool:
     """Tell whether a catalogue has something to recommend by: vectors or tags."""
-    return spec.embed is not None or any(field.type is FieldType.TAGS for field in spec.column_fields)
+    return spec.embed is not None or any(
+        field.type is FieldType.TAGS for field in spec.column_fields
+    )
 
 
-def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, has_media: bool) -> list[ToolSpec]:
+def _listed_tools(
+    tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, has_media: bool
+) -> list[ToolSpec]:
     specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
     facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     filters, definitions = {"type": "object", "description": filter_guide(specs)}, dict[str, Any]()
@@ -299,21 +444,33 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
         filters, definitions = filter_schema(*specs.values())
 
     def declare(run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
-        known: dict[str, Any] = {"description": DESCRIPTIONS[run.__name__], "reads_more": reads_more, "text": json_text}
+        known: dict[str, Any] = {
+            "description": DESCRIPTIONS[run.__name__],
+            "reads_more": reads_more,
+            "text": json_text,
+        }
         return catalogue_tool(name=run.__name__, run=run, **(known | declared))
 
     def reads_more(params: Any) -> bool:
         return bool((has_media and params.include) or getattr(params, "area", ""))
 
     def filters_now() -> dict[str, str]:
-        """Return the description of `filters` with the bounds and values that the records have now."""
+        """Return the description of `filters` with the bounds and values that the records have
+        now.
+        """
         known = {name: one.read() for name, one in facts.items()}
-        return {"filters": filter_guide(specs, known) if len(specs) > 1 else facts_in_words(*known.values())}
+        return {
+            "filters": filter_guide(specs, known)
+            if len(specs) > 1
+            else facts_in_words(*known.values())
+        }
 
     def count_results(result: RecommendResult | SimilarResult) -> int:
         return len(result.results)
 
-    recommend = declare(tools.recommend, reads=tools.read_by_taste, recommends=tools.place, count_of=count_results)
+    recommend = declare(
+        tools.recommend, reads=tools.read_by_taste, recommends=tools.place, count_of=count_results
+    )
     return [
         declare(
             tools.search,
@@ -343,7 +500,11 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> merge.S
     return merge.ScopeRequest(
         query=words_of_list(query),
         visibility=principal.visibility,
-        conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec), *words],
+        conditions=lambda spec: [
+            *parse_filters(filters, spec),
+            *parse_exclusions(excluded, spec),
+            *words,
+        ],
         with_adult=lambda spec: includes_adult(filters, spec),
     )
 
@@ -351,9 +512,14 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> merge.S
 def _read(
     chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
 ) -> tuple[merge.CatalogueScopes, Readings]:
-    """Return how each catalogue reads a call, in its order, and the scope in which it answers; a list is not read."""
+    """Return how each catalogue reads a call, in its order, and the scope in which it answers; a
+    list is not read.
+    """
     scoped = merge.scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
-    scopes, is_read = dict(scoped.scopes), params.read_conditions and not (params.ids or is_list(params.query))
+    scopes, is_read = (
+        dict(scoped.scopes),
+        params.read_conditions and not (params.ids or is_list(params.query)),
+    )
     if params.area:
         view = only_view(scoped.views, "area")
         scopes = {view.name: in_area(view, scopes[view.name], params.area)}
@@ -364,8 +530,13 @@ def _read(
         else replace(plain_reading(params.query, scope), query=words)
         for name, scope in scopes.items()
     }
-    readings = {name: replace(reading, sort=params.sort or reading.sort) for name, reading in readings.items()}
-    return replace(scoped, scopes={name: reading.scope for name, reading in readings.items()}), readings
+    readings = {
+        name: replace(reading, sort=params.sort or reading.sort)
+        for name, reading in readings.items()
+    }
+    return replace(
+        scoped, scopes={name: reading.scope for name, reading in readings.items()}
+    ), readings
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
@@ -380,22 +551,31 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
 class ExportParams(QueryParams):
     """Which records or figures, and as which kind of file."""
 
-    format: Literal["csv", "json", "jsonl", "parquet", "xlsx", "bib"] = Field(description="the kind of file")
+    format: Literal["csv", "json", "jsonl", "parquet", "xlsx", "bib"] = Field(
+        description="the kind of file"
+    )
     search: str = Field(
         default="",
         max_length=20_000,
-        description='the arguments of the tool search as a JSON object, such as {"catalogue": "NAME", "query": "*"}; '
-        'with "facet": "FIELD", the counts of its values',
+        description=(
+            'the arguments of the tool search as a JSON object, such as {"catalogue": "NAME",'
+            ' "query": "*"}; with "facet": "FIELD", the counts of its values'
+        ),
     )
     browse: str = Field(
         default="",
         max_length=20_000,
-        description='or the arguments of browse, for figures by group: {"catalogue": "NAME", "by": ["FIELD"]}',
+        description=(
+            'or the arguments of browse, for figures by group: {"catalogue": "NAME", "by":'
+            ' ["FIELD"]}'
+        ),
     )
 
 
 def export_records(request: EndpointRequest[ExportParams, None]) -> Download:
-    """Return all records that a search of one catalogue lists, in its order, as a file; or its figures by group."""
+    """Return all records that a search of one catalogue lists, in its order, as a file; or its
+    figures by group.
+    """
     tools, query = GenericTools(request.catalogues), request.query
     if bool(query.search) == bool(query.browse):
         raise InputError("give 'search' or 'browse'")

@@ -1,8 +1,9 @@
-"""The golden set that a catalogue writes for itself: questions made by rules from its records and relations.
+"""The golden set that a catalogue writes for itself: questions made by rules from its records and
+relations.
 
-The same records, seed and number give the same questions: misspelt and shortened names, descriptions, topics. Records
-are drawn by a hash of their ids, so that most questions stay when records are added. Questions of people are added by
-callers.
+The same records, seed and number give the same questions: misspelt and shortened names,
+descriptions, topics. Records are drawn by a hash of their ids, so that most questions stay when
+records are added. Questions of people are added by callers.
 """
 
 import hashlib
@@ -34,10 +35,13 @@ SHORT_SHARE = 0.6  # the share of a name's words that a shortened form keeps
 LEAST_TELLING_WORDS = 6
 MOST_TELLING_WORDS = 10
 RARE_SHARE = 1 / 3
-"""The share of a description's words, the rarest, that is left out: people who describe a thing rarely use the very
-words that only its record has."""
+"""The share of a description's words, the rarest, that is left out: people who describe a thing
+rarely use the very words that only its record has.
+"""
 REWORDED_SHARE = 1 / 3
-"""The share of a description's words that its record does not have; it is .34 in descriptions of plots by people."""
+"""The share of a description's words that its record does not have; it is .34 in descriptions of
+plots by people.
+"""
 TOPIC_WORDS = 2
 LONGEST_HEADING_WORDS = 8
 PUNCTUATION = " ,;:.!?-–—"
@@ -46,7 +50,8 @@ ItemT = TypeVar("ItemT")
 Frequencies = Callable[[Sequence[str]], list[int]]  # returns how many records have each token
 DEFAULT_QUESTIONS = 300
 TO_TUNE_BY = 600
-MOST_DRAWN_FROM = 200_000  # in a larger catalogue, records are drawn from so many that are spread over it
+# in a larger catalogue, records are drawn from so many that are spread over it
+MOST_DRAWN_FROM = 200_000
 TRIED_FOR_ONE = 6  # the number of records that are tried for a question of a kind
 SEED = 0  # of the draw: the same records give the same questions
 AT_ONCE = 100
@@ -54,14 +59,21 @@ MOST_ANSWERS = 40  # a combination of values that more records have is too wide 
 SAME_NAME = 5
 SHARED_TRIED = 10
 NEIGHBOURS = 3
-LEAST_KNOWN = 0.05  # the weight in the draw of a record of which nothing is known: people ask for what is known
+# the weight in the draw of a record of which nothing is known: people ask for what is known
+LEAST_KNOWN = 0.05
 VALUE_TYPES = (FieldType.TAGS, FieldType.TEXTS, FieldType.ENUM, FieldType.TEXT)
 Rule = Callable[[Record, random.Random], Question | None]
 
 
 def misspell(name: str, generator: random.Random) -> str | None:
-    """Return a name with one letter left out, doubled, swapped or replaced; None where it is too short."""
-    places = [index for index in range(1, len(name) - 1) if name[index].isalpha() and name[index + 1].isalpha()]
+    """Return a name with one letter left out, doubled, swapped or replaced; None where it is too
+    short.
+    """
+    places = [
+        index
+        for index in range(1, len(name) - 1)
+        if name[index].isalpha() and name[index + 1].isalpha()
+    ]
     if len(name) < LEAST_MISSPELT_CHARS or not places or not name.isascii():
         return None
     at = generator.choice(places)
@@ -76,7 +88,9 @@ def misspell(name: str, generator: random.Random) -> str | None:
 
 
 def shorten(name: str) -> str | None:
-    """Return the first part of a name: before its subtitle, or most of its words; None where little would be left."""
+    """Return the first part of a name: before its subtitle, or most of its words; None where little
+    would be left.
+    """
     whole = name.split()
     before = SUBTITLE.split(name.strip(), maxsplit=1)[0].split()
     words = before if len(before) < len(whole) else whole[: round(len(whole) * SHORT_SHARE)]
@@ -87,12 +101,18 @@ def shorten(name: str) -> str | None:
 
 
 def describe(
-    text: str, *, without: Collection[str], others: str, frequencies: Frequencies, generator: random.Random
+    text: str,
+    *,
+    without: Collection[str],
+    others: str,
+    frequencies: Frequencies,
+    generator: random.Random,
 ) -> str | None:
-    """Return a description of one sentence by its telling words, but for a name's words and the rarest.
+    """Return a description of one sentence by its telling words, but for a name's words and the
+    rarest.
 
-    Some words are replaced by words of `others`, texts about similar things: people do not use the very words of a
-    record. None where no sentence has enough words.
+    Some words are replaced by words of `others`, texts about similar things: people do not use the
+    very words of a record. None where no sentence has enough words.
     """
     sentences = [one for one in SENTENCE_END.split(text) if one.strip()]
     for sentence in generator.sample(sentences, len(sentences)):
@@ -103,14 +123,18 @@ def describe(
         left_out = set(rarest_first[: round(len(rarest_first) * RARE_SHARE)])
         kept = [word for word in tokens if word not in left_out][:MOST_TELLING_WORDS]
         near = list(_telling(others, {*without, *_telling(text, ()).values()}))
-        places = generator.sample(range(len(kept)), min(round(len(kept) * REWORDED_SHARE), len(near)))
+        places = generator.sample(
+            range(len(kept)), min(round(len(kept) * REWORDED_SHARE), len(near))
+        )
         replacing = dict(zip(places, generator.sample(near, len(places)), strict=True))
         return " ".join(replacing.get(place, word) for place, word in enumerate(kept))
     return None
 
 
 def name_topic(heading: str, text: str, *, frequencies: Frequencies) -> str | None:
-    """Return a heading with the rarest other words of a text; None where the text is too short, or the heading long."""
+    """Return a heading with the rarest other words of a text; None where the text is too short, or
+    the heading long.
+    """
     tokens = _telling(text, set(query_tokens(heading)))
     if len(tokens) < LEAST_TELLING_WORDS or len(heading.split()) > LONGEST_HEADING_WORDS:
         return None
@@ -118,7 +142,9 @@ def name_topic(heading: str, text: str, *, frequencies: Frequencies) -> str | No
 
 
 def _telling(text: str, without: Collection[str]) -> dict[str, str]:
-    """Return the words of a text that carry meaning, each once, with its token; names' words are left out."""
+    """Return the words of a text that carry meaning, each once, with its token; names' words are
+    left out.
+    """
     words: dict[str, str] = {}
     for word in WORD.findall(text):
         token = next(iter(query_tokens(word)), "")
@@ -152,7 +178,9 @@ def write_golden_set(reader: ShelfReader, spec: CatalogueSpec, questions: int) -
 
 
 def default_scope(spec: CatalogueSpec) -> Scope:
-    """Return the scope of a search without filters: no kinds that are hidden from it, nothing for adults only."""
+    """Return the scope of a search without filters: no kinds that are hidden from it, nothing for
+    adults only.
+    """
     hidden: list[Condition] = adult_conditions(spec)
     if spec.kinds_hidden_from_search:
         hidden.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))
@@ -167,7 +195,9 @@ class _Writer:
         self._spec = spec
         self._tried = tried
         self._scope = default_scope(spec)
-        self._keys = spread(reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM)
+        self._keys = spread(
+            reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM
+        )
         self._ids = dict(zip(self._keys, reader.ids(self._keys), strict=True))
         known = reader.numbers(KNOWN_FIELD, self._keys).tolist() if spec.known else []
         self._weights: dict[Key, float] = {
@@ -177,7 +207,10 @@ class _Writer:
         self._headings = [
             field.name
             for field in spec.fields.values()
-            if field.type is FieldType.TEXTS and field.searched and field.role is None and field.filter is None
+            if field.type is FieldType.TEXTS
+            and field.searched
+            and field.role is None
+            and field.filter is None
         ]
         """The fields with lists of words that a text stands under and that no filter has."""
         self._value_fields = [
@@ -192,7 +225,10 @@ class _Writer:
 
     def rules(self) -> dict[QuestionKind, Rule]:
         """Return the rules that this catalogue has fields for."""
-        rules: dict[QuestionKind, Rule] = {QuestionKind.MISSPELT: self._misspelt, QuestionKind.SHORT: self._short}
+        rules: dict[QuestionKind, Rule] = {
+            QuestionKind.MISSPELT: self._misspelt,
+            QuestionKind.SHORT: self._short,
+        }
         if any(field.role is FieldRole.ALTERNATIVES for field in self._spec.name_fields):
             rules[QuestionKind.OTHER_NAME] = self._other_name
         if self._body is not None and self._body.searched:
@@ -218,7 +254,8 @@ class _Writer:
         def place(key: Key) -> float:
             digest = hashlib.sha256(f"{SEED} {kind} {self._ids[key]}".encode()).digest()
             share = (int.from_bytes(digest[:8], "big") + 1) / 2**64
-            return -math.log(share) / self._weights.get(key, 1.0)  # a draw by weights, without replacement
+            # a draw by weights, without replacement
+            return -math.log(share) / self._weights.get(key, 1.0)
 
         drawn = sorted(self._keys, key=place)[: self._tried]
         for start in range(0, len(drawn), AT_ONCE):
@@ -227,30 +264,48 @@ class _Writer:
             yield from (records[key] for key in some if key in records)
 
     def _misspelt(self, record: Record, generator: random.Random) -> Question | None:
-        return self._by_name(record, QuestionKind.MISSPELT, misspell(self._spec.title_of(record), generator))
+        return self._by_name(
+            record, QuestionKind.MISSPELT, misspell(self._spec.title_of(record), generator)
+        )
 
     def _short(self, record: Record, _generator: random.Random) -> Question | None:
         short = shorten(self._spec.title_of(record))
         if not short:
             return None
-        alike = [match.key for match in self._reader.titles_like(short, scope=self._scope, limit=SHARED_TRIED)]
-        others = [one for one in self._reader.fetch(alike, scope=self._scope).values() if one.id != record.id]
+        alike = [
+            match.key
+            for match in self._reader.titles_like(short, scope=self._scope, limit=SHARED_TRIED)
+        ]
+        others = [
+            one
+            for one in self._reader.fetch(alike, scope=self._scope).values()
+            if one.id != record.id
+        ]
         names = (fold_name(name) for other in others for name in self._spec.names_of(other))
         is_shared = any(name.startswith(fold_name(short)) for name in names)
         return None if is_shared else self._by_name(record, QuestionKind.SHORT, short)
 
     def _other_name(self, record: Record, generator: random.Random) -> Question | None:
         others = [name for name in self._spec.names_of(record)[1:] if len(name) > SAME_NAME]
-        return self._by_name(record, QuestionKind.OTHER_NAME, generator.choice(others) if others else None)
+        return self._by_name(
+            record, QuestionKind.OTHER_NAME, generator.choice(others) if others else None
+        )
 
     def _by_name(self, record: Record, kind: QuestionKind, query: str | None) -> Question | None:
         """Return the question for a name; records that share the title answer it as well."""
         if not query:
             return None
-        alike = self._reader.titles_like(self._spec.title_of(record), scope=self._scope, limit=SAME_NAME)
+        alike = self._reader.titles_like(
+            self._spec.title_of(record), scope=self._scope, limit=SAME_NAME
+        )
         same = self._reader.ids([match.key for match in alike if match.likeness == 1.0])
         fields = tuple(field.name for field in self._spec.name_fields)
-        return Question(kind=kind, query=query, expected=tuple(dict.fromkeys((record.id, *same))), made_from=fields)
+        return Question(
+            kind=kind,
+            query=query,
+            expected=tuple(dict.fromkeys((record.id, *same))),
+            made_from=fields,
+        )
 
     def _description(self, record: Record, generator: random.Random) -> Question | None:
         names = {token for name in self._spec.names_of(record) for token in query_tokens(name)}
@@ -267,21 +322,32 @@ class _Writer:
         headings = [name for field in self._headings for name in texts_of(record.get(field))]
         if not headings:
             return None
-        query = name_topic(generator.choice(headings), self._text_of(record), frequencies=self._reader.frequencies)
+        query = name_topic(
+            generator.choice(headings), self._text_of(record), frequencies=self._reader.frequencies
+        )
         return self._by_body(record, QuestionKind.TOPIC, query)
 
     def _by_body(self, record: Record, kind: QuestionKind, query: str | None) -> Question | None:
         if not query or self._body is None:
             return None
-        return Question(kind=kind, query=query, expected=(record.id,), made_from=(self._body.name, *self._headings))
+        return Question(
+            kind=kind,
+            query=query,
+            expected=(record.id,),
+            made_from=(self._body.name, *self._headings),
+        )
 
     def _texts_near(self, record: Record) -> str:
         """Return the texts of the records most like one; empty in a catalogue without vectors."""
         keys = list(self._reader.find([record.id], scope=self._scope).values())
         if self._reader.model is None or not keys:
             return ""
-        (near,) = self._reader.nearest(self._reader.vectors(keys), scope=self._scope, limit=NEIGHBOURS + 1)
-        others = self._reader.fetch([key for key in near.keys.tolist() if key != keys[0]], scope=self._scope)
+        (near,) = self._reader.nearest(
+            self._reader.vectors(keys), scope=self._scope, limit=NEIGHBOURS + 1
+        )
+        others = self._reader.fetch(
+            [key for key in near.keys.tolist() if key != keys[0]], scope=self._scope
+        )
         return "\n".join(self._text_of(other) for other in others.values())
 
     def _text_of(self, record: Record) -> str:
@@ -291,15 +357,24 @@ class _Writer:
         return plain_text(text) if self._spec.embed and self._spec.embed.markdown else text
 
     def _fields(self, record: Record, generator: random.Random) -> Question | None:
-        """Return the question for records that share two values of this one: `comedy of 1998`, `film about robots`."""
-        values = [(field, value) for field in self._value_fields for value in texts_of(record.get(field))]
+        """Return the question for records that share two values of this one: `comedy of 1998`,
+        `film about robots`.
+        """
+        values = [
+            (field, value) for field in self._value_fields for value in texts_of(record.get(field))
+        ]
         if not values:
             return None
         chosen = generator.sample(values, min(2, len(values)))
         conditions: list[Condition] = [AnyOf(field, (value,)) for field, value in chosen]
         query = " about ".join(value for _, value in chosen)
         time = self._spec.field_with_role(FieldRole.TIME)
-        if time and time.type is FieldType.INT and time.filter is FilterKind.RANGE and len(chosen) == 1:
+        if (
+            time
+            and time.type is FieldType.INT
+            and time.filter is FilterKind.RANGE
+            and len(chosen) == 1
+        ):
             year = record.get(time.name)
             if year is None:
                 return None
@@ -308,7 +383,10 @@ class _Writer:
         keys = self._reader.scan(scope=self._scope.narrowed(*conditions), limit=MOST_ANSWERS + 1)
         if len(keys) > MOST_ANSWERS:
             return None
-        used, expected = tuple(condition.field for condition in conditions), tuple(self._reader.ids(keys))
+        used, expected = (
+            tuple(condition.field for condition in conditions),
+            tuple(self._reader.ids(keys)),
+        )
         return Question(kind=QuestionKind.FIELDS, query=query, expected=expected, made_from=used)
 
 

@@ -1,12 +1,13 @@
-"""The grade of a catalogue: how well it answers its golden questions, and whether an index answers them worse.
+"""The grade of a catalogue: how well it answers its golden questions, and whether an index answers
+them worse.
 
-Questions are asked of one view of a catalogue: candidates are found once, and ranked by any weights afterwards. Each
-kind of question and each arm has a grade, with intervals.
+Questions are asked of one view of a catalogue: candidates are found once, and ranked by any weights
+afterwards. Each kind of question and each arm has a grade, with intervals.
 
-Of two indexes, only what both have is compared, and what is lost has to be beyond noise. A question counts as long as
-the fields that it was made from are unchanged in its records, and both rankings are taken without records that are new
-or gone: so an update that adds, corrects or removes records is no regression, while an index that finds the same
-records worse is one.
+Of two indexes, only what both have is compared, and what is lost has to be beyond noise. A question
+counts as long as the fields that it was made from are unchanged in its records, and both rankings
+are taken without records that are new or gone: so an update that adds, corrects or removes records
+is no regression, while an index that finds the same records worse is one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,14 +40,19 @@ BY_WORDS = "words alone"
 BY_VECTORS = "vectors alone"
 FIRST = 10
 MOST_QUESTIONS = 120
-"""The number of questions that are asked of both; enough to see a fall that matters, in a few seconds."""
+"""The number of questions that are asked of both; enough to see a fall that matters, in a few
+seconds.
+"""
 LEAST_QUESTIONS = 8
 LEAST_FALL = 0.05
 LEAST_FALL_OF_PART = 0.2
-"""A smaller fall of the mean, of all questions or of one kind or arm, is no reason to refuse an index."""
+"""A smaller fall of the mean, of all questions or of one kind or arm, is no reason to refuse an
+index.
+"""
 MOST_DEPTH = 400
 
-EmbedQuery = Callable[[str], Vector | None]  # returns the vector of a query for one view; None where there is none
+# returns the vector of a query for one view; None where there is none
+EmbedQuery = Callable[[str], Vector | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +91,13 @@ class Asker:
     reader: ShelfReader
     spec: CatalogueSpec
     embed: EmbedQuery
-    depth: int = DEPTH  # the number of hits that are ranked; each arm contributes at least twice as many
+    # the number of hits that are ranked; each arm contributes at least twice as many
+    depth: int = DEPTH
 
     def ask(self, questions: Iterable[Question]) -> Iterator[AskedQuestion]:
-        """Yield each question as it was asked; those whose answers are not in the catalogue are left out."""
+        """Yield each question as it was asked; those whose answers are not in the catalogue are
+        left out.
+        """
         depth = max(self.spec.search.depth, 2 * self.depth)
         search = self.spec.search.model_copy(update={"depth": depth})
         searcher = Searcher(spec=self.spec, override=search)
@@ -100,14 +109,20 @@ class Asker:
             yield AskedQuestion(
                 question=question,
                 answers=frozenset(map(int, answers)),
-                candidates=searcher.find_candidates(self.reader, question.query, vector, scope=scope, limit=self.depth),
+                candidates=searcher.find_candidates(
+                    self.reader, question.query, vector, scope=scope, limit=self.depth
+                ),
                 vector=vector,
                 depth=self.depth,
             )
 
 
-def embed_for(reader: ShelfReader, get_embedder: Callable[[ModelId | None], Embedder]) -> EmbedQuery:
-    """Return the embedding of queries for a view, by the model of its vectors and centred as they are."""
+def embed_for(
+    reader: ShelfReader, get_embedder: Callable[[ModelId | None], Embedder]
+) -> EmbedQuery:
+    """Return the embedding of queries for a view, by the model of its vectors and centred as they
+    are.
+    """
     embedder = get_embedder(reader.model)
 
     def embed(text: str) -> Vector | None:
@@ -143,7 +158,8 @@ class Grade:
     at: datetime
     records: int
     model: str
-    kinds: Mapping[str, KindGrade]  # the grade of all questions, of each kind, and of the arms alone
+    # the grade of all questions, of each kind, and of the arms alone
+    kinds: Mapping[str, KindGrade]
 
     @property
     def overall(self) -> KindGrade:
@@ -162,10 +178,14 @@ def grade_questions(asked: Sequence[AskedQuestion], search: SearchSpec) -> dict[
     kinds = {ALL: grade_rankings(asked, rankings)}
     for kind in dict.fromkeys(one.question.kind for one in asked):
         places = [place for place, one in enumerate(asked) if one.question.kind is kind]
-        kinds[str(kind)] = grade_rankings([asked[place] for place in places], [rankings[place] for place in places])
+        kinds[str(kind)] = grade_rankings(
+            [asked[place] for place in places], [rankings[place] for place in places]
+        )
     kinds[BY_WORDS] = grade_rankings(asked, [one.rank_by_words() for one in asked])
     if with_vectors := [one for one in asked if one.vector is not None]:
-        kinds[BY_VECTORS] = grade_rankings(with_vectors, [one.rank_by_vectors() for one in with_vectors])
+        kinds[BY_VECTORS] = grade_rankings(
+            with_vectors, [one.rank_by_vectors() for one in with_vectors]
+        )
     return kinds
 
 
@@ -173,10 +193,14 @@ def grade_rankings(asked: Sequence[AskedQuestion], rankings: Sequence[Sequence[i
     """Return the grade of rankings of these questions."""
 
     def figure(measure: Callable[[AskedQuestion, Sequence[int]], float]) -> Figure:
-        return build_figure([measure(one, ranked) for one, ranked in zip(asked, rankings, strict=True)])
+        return build_figure(
+            [measure(one, ranked) for one, ranked in zip(asked, rankings, strict=True)]
+        )
 
     return KindGrade(
-        ndcg_10=figure(lambda one, ranked: ndcg(ranked, dict.fromkeys(one.answers, 1.0), depth=FIRST)),
+        ndcg_10=figure(
+            lambda one, ranked: ndcg(ranked, dict.fromkeys(one.answers, 1.0), depth=FIRST)
+        ),
         recall_50=figure(lambda one, ranked: recall(ranked, one.answers, depth=DEPTH)),
         mrr_10=figure(lambda one, ranked: reciprocal_rank(ranked, one.answers, depth=FIRST)),
     )
@@ -194,7 +218,9 @@ def find_grade(path: Path) -> Grade | None:
     try:
         return STORED.validate_python(load_checked(path.read_bytes(), None))
     except (OSError, ValueError) as error:
-        raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval") from error
+        raise StorageError(
+            f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval"
+        ) from error
 
 
 def describe_grade(grade: Grade) -> str:
@@ -224,18 +250,27 @@ class GradedView:
     search: SearchSpec
 
 
-def find_regressions(before: GradedView, after: GradedView, questions: Sequence[Question]) -> list[Fall]:
+def find_regressions(
+    before: GradedView, after: GradedView, questions: Sequence[Question]
+) -> list[Fall]:
     """Return by how much the answers to the same questions fell, where that is beyond noise."""
     fair = list(_fair_questions(before.asker, after.asker, spread(questions, MOST_QUESTIONS)))
     if len(fair) < LEAST_QUESTIONS:
         return []
     readers = before.asker.reader, after.asker.reader
     counts = [reader.count(WHOLE) for reader in readers]
-    growth = max(counts) / max(min(counts), 1)  # new records must not crowd out those that are compared
+    # new records must not crowd out those that are compared
+    growth = max(counts) / max(min(counts), 1)
     depth = min(round(before.asker.depth * growth), MOST_DEPTH)
     old, new = _rankings(before, fair, depth), _rankings(after, fair, depth)
     found = sorted(
-        {record_id for one in (old, new) for ids in one.values() for some in ids.values() for record_id in some}
+        {
+            record_id
+            for one in (old, new)
+            for ids in one.values()
+            for some in ids.values()
+            for record_id in some
+        }
     )
     in_both = set.intersection(*({*reader.find(found, scope=WHOLE)} for reader in readers))
     return list(_falls(fair, old, new, in_both))
@@ -245,11 +280,17 @@ Found = Mapping[int, list[RecordId]]  # number of a question → the ids that we
 Rankings = Mapping[str, Found]  # name of a way to rank → what it found
 
 
-def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:
-    """Yield the questions about records that both have, as far as the fields they were made from are the same."""
+def _fair_questions(
+    before: Asker, after: Asker, questions: Iterable[Question]
+) -> Iterator[Question]:
+    """Yield the questions about records that both have, as far as the fields they were made from
+    are the same.
+    """
     for question in questions:
         old, new = _records(before, question), _records(after, question)
-        expected = tuple(one for one in question.expected if one in old and one in new and old[one] == new[one])
+        expected = tuple(
+            one for one in question.expected if one in old and one in new and old[one] == new[one]
+        )
         if expected:
             yield replace(question, expected=expected)
 
@@ -258,7 +299,11 @@ def _records(asker: Asker, question: Question) -> dict[RecordId, list[object]]:
     """Return the values that a question was made from, of the records that should answer it."""
     keys = asker.reader.find(question.expected, scope=WHOLE)
     records = asker.reader.fetch(list(keys.values()), scope=WHOLE)
-    return {one: [records[key].get(name) for name in question.made_from] for one, key in keys.items() if key in records}
+    return {
+        one: [records[key].get(name) for name in question.made_from]
+        for one, key in keys.items()
+        if key in records
+    }
 
 
 def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Rankings:
@@ -273,11 +318,17 @@ def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Ra
     return found
 
 
-def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]) -> Iterator[Fall]:
+def _falls(
+    questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]
+) -> Iterator[Fall]:
     values = {name: _values(questions, old[name], new[name], in_both) for name in old}
-    groups: dict[str, list[tuple[float, float]]] = {name: list(pairs.values()) for name, pairs in values.items()}
+    groups: dict[str, list[tuple[float, float]]] = {
+        name: list(pairs.values()) for name, pairs in values.items()
+    }
     for kind in dict.fromkeys(question.kind for question in questions):
-        groups[str(kind)] = [pair for number, pair in values[ALL].items() if questions[number].kind is kind]
+        groups[str(kind)] = [
+            pair for number, pair in values[ALL].items() if questions[number].kind is kind
+        ]
     for name, pairs in groups.items():
         if len(pairs) < LEAST_QUESTIONS:
             continue
@@ -297,4 +348,7 @@ def _values(
         kept = [record_id for record_id in ids if record_id in in_both]
         return ndcg(kept, dict.fromkeys(expected, 1.0), depth=FIRST)
 
-    return {number: (value(number, ids), value(number, new.get(number, []))) for number, ids in old.items()}
+    return {
+        number: (value(number, ids), value(number, new.get(number, [])))
+        for number, ids in old.items()
+    }

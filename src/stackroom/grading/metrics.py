@@ -15,7 +15,9 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A mean or share with its 95 % interval, and one value for each question where these are kept."""
+    """A mean or share with its 95 % interval, and one value for each question where these are
+    kept.
+    """
 
     mean: float
     low: float
@@ -28,7 +30,9 @@ class Figure:
 
 
 def ndcg(ranked: Sequence[IdT], gains: Mapping[IdT, float], *, depth: int) -> float:
-    """Return the normalised discounted cumulative gain, by the grades themselves as in trec_eval and BEIR."""
+    """Return the normalised discounted cumulative gain, by the grades themselves as in trec_eval
+    and BEIR.
+    """
     gain = sum(gains.get(one, 0) / math.log2(rank + 2) for rank, one in enumerate(ranked[:depth]))
     best_first = sorted(gains.values(), reverse=True)[:depth]
     ideal = sum(best / math.log2(rank + 2) for rank, best in enumerate(best_first))
@@ -41,8 +45,12 @@ def recall(ranked: Sequence[IdT], relevant: Collection[IdT], *, depth: int) -> f
 
 
 def reciprocal_rank(ranked: Sequence[IdT], relevant: Collection[IdT], *, depth: int) -> float:
-    """Return the reciprocal rank of the first relevant document, 0 if none is among the first `depth`."""
-    return next((1 / rank for rank, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
+    """Return the reciprocal rank of the first relevant document, 0 if none is among the first
+    `depth`.
+    """
+    return next(
+        (1 / rank for rank, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0
+    )
 
 
 def build_figure(values: Sequence[float], *, lower_is_better: bool = False) -> Figure:
@@ -62,7 +70,9 @@ def build_figure(values: Sequence[float], *, lower_is_better: bool = False) -> F
 
 def as_json(figure: Figure) -> dict[str, Any]:
     """Return a figure as JSON has it, without what is not there."""
-    kept: dict[str, Any] = {name: round(getattr(figure, name), DIGITS) for name in ("mean", "low", "high")}
+    kept: dict[str, Any] = {
+        name: round(getattr(figure, name), DIGITS) for name in ("mean", "low", "high")
+    }
     if figure.lower_is_better:
         kept["lower_is_better"] = True
     if figure.values:

@@ -1,6 +1,8 @@
-"""Golden questions: queries with the records that answer them, kept beside the catalogue as JSON lines.
+"""Golden questions: queries with the records that answer them, kept beside the catalogue as JSON
+lines.
 
-A user's own are in a `golden.toml` with `[[questions]]`, each a query and the ids that should answer it.
+A user's own are in a `golden.toml` with `[[questions]]`, each a query and the ids that should
+answer it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +22,8 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.toml_text import TomlError, parse_toml
 
 OWN_FILE = "golden.toml"
-UNKNOWN_KEY = "extra_forbidden"  # the problem that is named first: a misspelt key is also missing under its right name
+# the problem that is named first: a misspelt key is also missing under its right name
+UNKNOWN_KEY = "extra_forbidden"
 FormT = TypeVar("FormT", bound=BaseModel)
 EXAMPLE = '[[questions]] with query = "…" and expect = ["id", …]'
 
@@ -45,7 +48,9 @@ class Question:
     query: str
     expected: tuple[RecordId, ...]
     made_from: tuple[str, ...] = ()
-    """The fields that the query was made from: when they change in a record, the question is no longer about it."""
+    """The fields that the query was made from: when they change in a record, the question is no
+    longer about it.
+    """
 
 
 STORED = TypeAdapter(Question)
@@ -63,7 +68,9 @@ def load_questions(path: Path) -> list[Question]:
     try:
         return [STORED.validate_json(line) for line in path.read_bytes().splitlines()]
     except (OSError, ValueError) as error:
-        raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval") from error
+        raise StorageError(
+            f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval"
+        ) from error
 
 
 class OwnQuestion(BaseModel):
@@ -88,13 +95,15 @@ def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
     own = parse_questions(path, OwnQuestions, example=EXAMPLE)
     wanted = [RecordId(one) for question in own.questions for one in question.expect]
     known = reader.find(wanted, scope=WHOLE)
-    examples = ", ".join(f"'{record_id}'" for record_id in reader.ids(reader.scan(scope=WHOLE, limit=2)))
+    examples = ", ".join(
+        f"'{record_id}'" for record_id in reader.ids(reader.scan(scope=WHOLE, limit=2))
+    )
     for number, question in enumerate(own.questions, start=1):
         unknown = [one for one in question.expect if RecordId(one) not in known]
         if unknown:
             raise InputError(
-                f"{path}: question {number} ('{question.query[:60]}'): 'expect' has '{unknown[0]}', which is no id; "
-                f"ids here look like {examples}"
+                f"{path}: question {number} ('{question.query[:60]}'): 'expect' has '{unknown[0]}',"
+                f" which is no id; ids here look like {examples}"
             )
     return [
         Question(kind=QuestionKind.OWN, query=one.query, expected=tuple(map(RecordId, one.expect)))
@@ -107,7 +116,9 @@ def parse_questions(path: Path, form: type[FormT], *, example: str) -> FormT:
     try:
         known = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; it should have {example}") from error
+        raise InputError(
+            f"{path}: cannot be read: {error.strerror}; it should have {example}"
+        ) from error
     except (TomlError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}; it should have {example}") from error
     try:

@@ -1,8 +1,9 @@
-"""Tuning: the weights of the ranking that answer one half of the questions best, if they do not lose on the other.
+"""Tuning: the weights of the ranking that answer one half of the questions best, if they do not
+lose on the other.
 
-Candidates are found once and scored again for every setting. Questions made by rules have the words of a record, so
-they favour words over vectors: the balance of the two is tuned by people's questions only (decision 24). The scale of
-the evidence is the same everywhere and is never tuned.
+Candidates are found once and scored again for every setting. Questions made by rules have the words
+of a record, so they favour words over vectors: the balance of the two is tuned by people's
+questions only (decision 24). The scale of the evidence is the same everywhere and is never tuned.
 
 The tuned weights are kept beside the catalogue: they overlay the `[search]` section of its spec.
 """
@@ -42,8 +43,12 @@ def describe_weights(weights: Weights) -> str:
 
 
 def save_tuned(weights: Weights, path: Path, *, figures: Mapping[str, str]) -> None:
-    """Write tuned weights, with the figures that they were accepted by; replaces the file as a whole."""
-    replace_file(path, dump_checked({"search": weights, "figures": figures}, option=orjson.OPT_INDENT_2))
+    """Write tuned weights, with the figures that they were accepted by; replaces the file as a
+    whole.
+    """
+    replace_file(
+        path, dump_checked({"search": weights, "figures": figures}, option=orjson.OPT_INDENT_2)
+    )
 
 
 def find_tuned(path: Path) -> Weights | None:
@@ -55,12 +60,16 @@ def find_tuned(path: Path) -> Weights | None:
         SearchSpec(**weights)
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = str(error).splitlines()[0]
-        raise StorageError(f"{path} is damaged ({reason}); remove it: stackroom eval --reset") from error
+        raise StorageError(
+            f"{path} is damaged ({reason}); remove it: stackroom eval --reset"
+        ) from error
     return weights
 
 
 def watch_tuned(path: Path, declared: SearchSpec) -> FileWatch[SearchSpec | None]:
-    """Follow the tuned weights of a catalogue: its search section with them; None if none were tuned."""
+    """Follow the tuned weights of a catalogue: its search section with them; None if none were
+    tuned.
+    """
     return FileWatch(path, lambda: _read_over(path, declared))
 
 
@@ -68,22 +77,30 @@ def _read_over(path: Path, declared: SearchSpec) -> SearchSpec | None:
     try:
         weights = find_tuned(path)
     except StorageError as error:
-        logger.warning("catalogue '%s' is searched with its declared weights: %s", path.parent.name, error)
+        logger.warning(
+            "catalogue '%s' is searched with its declared weights: %s", path.parent.name, error
+        )
         return None
     return declared.model_copy(update=weights) if weights else None
 
 
 PASSES = 2
 LEAST_GAIN = 0.002  # a step that gains less on average is not taken
-MOST_LOST_BY_KIND = 0.02  # no kind of question may lose more than this on average, whatever the others gain
+# no kind of question may lose more than this on average, whatever the others gain
+MOST_LOST_BY_KIND = 0.02
 LEAST_QUESTIONS = 30  # with fewer questions in a half, nothing is tuned
 LEAST_BY_PEOPLE = 20
 NAMES = (QuestionKind.MISSPELT, QuestionKind.SHORT, QuestionKind.OTHER_NAME)
-"""Kinds that must not lose, and count for nothing else: names have an arm of their own, which no weight is of."""
+"""Kinds that must not lose, and count for nothing else: names have an arm of their own, which no
+weight is of.
+"""
 Half = Sequence[AskedQuestion]
 Choices = dict[str, tuple[Any, ...]]  # the values that are tried for each weight
 
-WEIGHTS: Choices = {"feedback_weight": (0.0, 0.25, 0.5, 0.75), "smoothing_weight": (0.0, 0.1, 0.2, 0.3)}
+WEIGHTS: Choices = {
+    "feedback_weight": (0.0, 0.25, 0.5, 0.75),
+    "smoothing_weight": (0.0, 0.1, 0.2, 0.3),
+}
 IF_KNOWN: Choices = {"known_weight": (0.0, 0.15, 0.3, 0.5, 0.7)}
 IF_NAMED: Choices = {"named_weight": (0.0, 0.15, 0.3, 0.45)}
 BALANCE: Choices = {"vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "by_coverage": (False, True)}
@@ -91,24 +108,34 @@ BALANCE: Choices = {"vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "by_coverag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """The outcome of a tuning: the weights to use from now on, and the figures of both halves before and after."""
+    """The outcome of a tuning: the weights to use from now on, and the figures of both halves
+    before and after.
+    """
 
     search: SearchSpec  # the tuned weights where they were accepted, else the present ones
     tried: SearchSpec  # the weights that are best on the half they were tuned on
     is_accepted: bool
     reason: str
     tuned_half: tuple[Figure, Figure]  # nDCG@10 on the half that was tuned on: before, after
-    other_half: tuple[Figure, Figure]  # nDCG@10 on the half that was held out: before, with the weights that were tried
+    # nDCG@10 on the half that was held out: before, with the weights that were tried
+    other_half: tuple[Figure, Figure]
 
 
 def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec) -> Tuning:
-    """Search for better weights on every second question of each kind, and accept them if the others do not lose."""
+    """Search for better weights on every second question of each kind, and accept them if the
+    others do not lose.
+    """
     kinds = dict.fromkeys(one.question.kind for one in asked)
     by_kind = [[one for one in asked if one.question.kind is kind] for kind in kinds]
-    halves = [one for some in by_kind for one in some[::2]], [one for some in by_kind for one in some[1::2]]
+    halves = (
+        [one for some in by_kind for one in some[::2]],
+        [one for some in by_kind for one in some[1::2]],
+    )
     tried = present
     if min(map(len, halves)) >= LEAST_QUESTIONS:
-        by_people = min(sum(one.question.kind is QuestionKind.OWN for one in half) for half in halves)
+        by_people = min(
+            sum(one.question.kind is QuestionKind.OWN for one in half) for half in halves
+        )
         # The weights that have an effect here and can be judged by the questions.
         known, named = IF_KNOWN if spec.known else {}, IF_NAMED if spec.search.named else {}
         balance = BALANCE if by_people >= LEAST_BY_PEOPLE else {}
@@ -126,7 +153,9 @@ def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpe
 
 
 def _climb(half: Half, present: SearchSpec, choices: Choices) -> SearchSpec:
-    """Change one weight at a time to its best value, until a pass over all of them changes nothing."""
+    """Change one weight at a time to its best value, until a pass over all of them changes
+    nothing.
+    """
     start = best = _ndcgs(half, present)
     search = present
     for _ in range(PASSES):
@@ -146,17 +175,27 @@ def _climb(half: Half, present: SearchSpec, choices: Choices) -> SearchSpec:
 
 def _gain(half: Half, before: Sequence[float], after: Sequence[float]) -> float:
     """Return the mean gain of the kinds that count, each as much as another."""
-    means = [sum(some) / len(some) for kind, some in _changes(half, before, after).items() if kind not in NAMES]
+    means = [
+        sum(some) / len(some)
+        for kind, some in _changes(half, before, after).items()
+        if kind not in NAMES
+    ]
     return sum(means) / len(means) if means else 0.0
 
 
 def _find_objection(halves: tuple[Half, Half], present: SearchSpec, tried: SearchSpec) -> str:
     """Return why the tried weights are not accepted; empty where they are."""
     if min(map(len, halves)) < LEAST_QUESTIONS:
-        return f"there are too few questions: {min(map(len, halves))} in a half, {LEAST_QUESTIONS} are needed"
+        return (
+            f"there are too few questions: {min(map(len, halves))} in a half, {LEAST_QUESTIONS} are"
+            " needed"
+        )
     if tried == present:
         return "no other weights answer better"
-    gains = [new - old for old, new in zip(_ndcgs(halves[0], present), _ndcgs(halves[0], tried), strict=True)]
+    gains = [
+        new - old
+        for old, new in zip(_ndcgs(halves[0], present), _ndcgs(halves[0], tried), strict=True)
+    ]
     if build_figure(gains).low <= 0:
         return "the gain is within noise"
     before, after = _ndcgs(halves[1], present), _ndcgs(halves[1], tried)
@@ -169,10 +208,14 @@ def _find_objection(halves: tuple[Half, Half], present: SearchSpec, tried: Searc
 def _kinds_that_lose(half: Half, before: Sequence[float], after: Sequence[float]) -> list[str]:
     """Return the kinds of question that lose more than a little on average."""
     changes = _changes(half, before, after)
-    return [str(kind) for kind, some in changes.items() if sum(some) / len(some) < -MOST_LOST_BY_KIND]
+    return [
+        str(kind) for kind, some in changes.items() if sum(some) / len(some) < -MOST_LOST_BY_KIND
+    ]
 
 
-def _changes(half: Half, before: Sequence[float], after: Sequence[float]) -> dict[QuestionKind, list[float]]:
+def _changes(
+    half: Half, before: Sequence[float], after: Sequence[float]
+) -> dict[QuestionKind, list[float]]:
     """Return the change of each question, by kind."""
     changes: dict[QuestionKind, list[float]] = {}
     for one, old, new in zip(half, before, after, strict=True):

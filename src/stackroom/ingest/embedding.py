@@ -16,19 +16,29 @@ from stackroom.model.vectors import Vector
 from stackroom.shelf.port import EVERY_KEY, Embedding, KeyRange, Put, ShelfWriter
 
 FIRST_BATCH, LEAST_BATCH, MOST_BATCH = 64, 16, 1024
-BATCH_S = 2.0  # about how long a batch of texts takes to embed: so much is lost if the process is killed
+# about how long a batch of texts takes to embed: so much is lost if the process is killed
+BATCH_S = 2.0
 PUBLISH_S = 1.0
-PUBLISH_SHARE = 0.05  # vectors are published at least so many seconds apart, and take at most this share of the time
+# vectors are published at least so many seconds apart, and take at most this share of the time
+PUBLISH_SHARE = 0.05
 PACE_S = 30.0
-MOST_CHARS, TEXT_CHARS = 1100, 8  # the characters of a text that a model reads, and those of its first and last token
+# the characters of a text that a model reads, and those of its first and last token
+MOST_CHARS, TEXT_CHARS = 1100, 8
 SURVEYED_RECORDS, SURVEY_PAGE = 50_000, 1024
-"""Records that are measured before the first is embedded: .05 ms for each, against some 40 ms of embedding."""
+"""Records that are measured before the first is embedded: .05 ms for each, against some 40 ms of
+embedding.
+"""
 
-Pace = tuple[float, float]  # the texts per second that were embedded of late, and the seconds that are left
+# the texts per second that were embedded of late, and the seconds that are left
+Pace = tuple[float, float]
 
 
-def build_puts(records: Sequence[Record], spec: CatalogueSpec) -> tuple[list[Put], dict[bytes, str]]:
-    """Return the puts of records, each with the digest of its text and no vector yet, and the texts by digest."""
+def build_puts(
+    records: Sequence[Record], spec: CatalogueSpec
+) -> tuple[list[Put], dict[bytes, str]]:
+    """Return the puts of records, each with the digest of its text and no vector yet, and the texts
+    by digest.
+    """
     texts: dict[bytes, str] = {}
     puts = []
     for record in records:
@@ -39,14 +49,22 @@ def build_puts(records: Sequence[Record], spec: CatalogueSpec) -> tuple[list[Put
     return puts, texts
 
 
-def missing_texts(puts: Sequence[Put], texts: Mapping[bytes, str], writer: ShelfWriter) -> dict[bytes, str]:
+def missing_texts(
+    puts: Sequence[Put], texts: Mapping[bytes, str], writer: ShelfWriter
+) -> dict[bytes, str]:
     """Return those of the texts of these puts for which the shelf has no vector, by digest."""
-    missing = writer.missing_embeddings(put.embedding.digest for put in puts if put.embedding is not None)
+    missing = writer.missing_embeddings(
+        put.embedding.digest for put in puts if put.embedding is not None
+    )
     return {digest: text for digest, text in texts.items() if digest in missing}
 
 
-def iter_vectors(texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: int) -> Iterator[tuple[bytes, Vector]]:
-    """Yield each text's digest with its vector, one request to the embedder for every batch of texts."""
+def iter_vectors(
+    texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: int
+) -> Iterator[tuple[bytes, Vector]]:
+    """Yield each text's digest with its vector, one request to the embedder for every batch of
+    texts.
+    """
     digests = list(texts)
     for start in range(0, len(digests), batch_size):
         some = digests[start : start + batch_size]
@@ -54,9 +72,14 @@ def iter_vectors(texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: 
 
 
 def with_vectors(puts: Sequence[Put], vectors: Mapping[bytes, Vector]) -> list[Put]:
-    """Return the puts with the given vectors filled in; the others are on the shelf already, or are made later."""
+    """Return the puts with the given vectors filled in; the others are on the shelf already, or are
+    made later.
+    """
     return [
-        Put(record=put.record, embedding=Embedding(digest=put.embedding.digest, vector=vectors[put.embedding.digest]))
+        Put(
+            record=put.record,
+            embedding=Embedding(digest=put.embedding.digest, vector=vectors[put.embedding.digest]),
+        )
         if put.embedding is not None and put.embedding.digest in vectors
         else put
         for put in puts
@@ -64,7 +87,9 @@ def with_vectors(puts: Sequence[Put], vectors: Mapping[bytes, Vector]) -> list[P
 
 
 def work_of(texts: Iterable[str]) -> int:
-    """Return the work of embedding texts, in characters: a long text takes longer, up to what a model reads of it."""
+    """Return the work of embedding texts, in characters: a long text takes longer, up to what a
+    model reads of it.
+    """
     return sum(min(len(text), MOST_CHARS) + TEXT_CHARS for text in texts)
 
 
@@ -77,7 +102,9 @@ class PaceMeter:
         self._marks = deque([(monotonic(), 0, 0)])
 
     def note(self, texts: int, work: int) -> Pace | None:
-        """Return the pace of the last seconds after so many more texts; None where it is not known."""
+        """Return the pace of the last seconds after so many more texts; None where it is not
+        known.
+        """
         _, texts_before, work_before = self._marks[-1]
         now, texts, work = self._monotonic(), texts_before + texts, work_before + work
         self._marks.append((now, texts, work))
@@ -86,22 +113,26 @@ class PaceMeter:
         began, texts_then, work_then = self._marks[0]
         if now <= began or work == work_then:
             return None
-        return (texts - texts_then) / (now - began), max(self._total - work, 0) * (now - began) / (work - work_then)
+        return (texts - texts_then) / (now - began), max(self._total - work, 0) * (now - began) / (
+            work - work_then
+        )
 
 
 @dataclass(slots=True, kw_only=True)
 class LateEmbedding:
-    """Embeds the records that lack their vector, in batches that are each committed, and published as they come.
+    """Embeds the records that lack their vector, in batches that are each committed, and published
+    as they come.
 
-    The write lock is held for moments only, so that readers, edits and other builds go on meanwhile. Stopped at any
-    point, what was embedded is kept; run again, it embeds the rest. `progress` gets the number of texts embedded so
-    far, and their pace.
+    The write lock is held for moments only, so that readers, edits and other builds go on
+    meanwhile. Stopped at any point, what was embedded is kept; run again, it embeds the rest.
+    `progress` gets the number of texts embedded so far, and their pace.
     """
 
     spec: CatalogueSpec
     writer: ShelfWriter
     embedder: Embedder
-    parts: Iterable[KeyRange] = (EVERY_KEY,)  # the keys of the records, of which others may embed the rest
+    # the keys of the records, of which others may embed the rest
+    parts: Iterable[KeyRange] = (EVERY_KEY,)
     progress: Callable[[int, Pace | None], None] = lambda _count, _pace: None
     monotonic: Callable[[], float] = time.monotonic
     texts: int = 0  # how many texts were embedded so far
@@ -113,7 +144,9 @@ class LateEmbedding:
     _pace: Pace | None = None
 
     def run(self) -> None:
-        """Embed each part until a pass over it finds no record that lacks its vector and has a text."""
+        """Embed each part until a pass over it finds no record that lacks its vector and has a
+        text.
+        """
         self._meter = PaceMeter(self._survey(), monotonic=self.monotonic)
         try:
             for part in self.parts:
@@ -123,7 +156,9 @@ class LateEmbedding:
             self._publish()
 
     def _survey(self) -> float:
-        """Return the work of all texts that lack a vector; of more than can be read at once, an estimate."""
+        """Return the work of all texts that lack a vector; of more than can be read at once, an
+        estimate.
+        """
         left, seen, work, surveyed = EVERY_KEY, set[bytes](), 0, 0
         while rows := self.writer.list_unembedded(within=left, limit=SURVEY_PAGE):
             texts = build_puts([record for _, record in rows], self.spec)[1]

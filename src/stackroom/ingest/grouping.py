@@ -1,7 +1,9 @@
-"""Rows that are one record together, as the ingredients of a recipe are: rows with the same value in a column.
+"""Rows that are one record together, as the ingredients of a recipe are: rows with the same value
+in a column.
 
-Such rows need not follow one another, so all rows are kept in a temporary file until the source was read. A record
-has the place of every row, the first value of most fields, and the values of all rows where a field is a list.
+Such rows need not follow one another, so all rows are kept in a temporary file until the source was
+read. A record has the place of every row, the first value of most fields, and the values of all
+rows where a field is a list.
 """
 
 import pickle
@@ -23,7 +25,10 @@ from stackroom.model.record import Record, Value
 from stackroom.sources.port import SourceRow
 from stackroom.text.cells.values import is_nothing, text_of
 
-SCHEMA = "CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL)"
+SCHEMA = (
+    "CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row"
+    " BLOB NOT NULL)"
+)
 NUMBERED = re.compile(r"(\D*)(\d+)")  # a place with a number, as `line 12`
 
 
@@ -35,7 +40,9 @@ class GroupedRow(SourceRow):
 
 
 def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
-    """Yield the rows without a value at a path, then one for every distinct value, in the order of their first rows."""
+    """Yield the rows without a value at a path, then one for every distinct value, in the order of
+    their first rows.
+    """
     with closing(apsw.Connection("")) as file:  # a temporary file of its own, which SQLite removes
         file.execute(SCHEMA)
         with file:
@@ -49,8 +56,12 @@ def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
                 file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", kept)
             file.execute("CREATE INDEX by_key ON parts (key, number)")
         for (key,) in file.execute("SELECT key FROM parts GROUP BY key ORDER BY min(number)"):
-            parts = file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (key,))
-            yield _grouped([SourceRow(place=str(place), **pickle.loads(packed)) for place, packed in parts])
+            parts = file.execute(
+                "SELECT place, row FROM parts WHERE key = ? ORDER BY number", (key,)
+            )
+            yield _grouped(
+                [SourceRow(place=str(place), **pickle.loads(packed)) for place, packed in parts]
+            )
 
 
 def _grouped(parts: Sequence[SourceRow]) -> GroupedRow:
@@ -82,8 +93,12 @@ def _runs(numbers: Sequence[int]) -> str:
     return ", ".join(runs)
 
 
-def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:
-    """Return the record of a group: lists collect the values of all rows, other fields have the first value."""
+def read_group(
+    row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping[str, Any]], ReadRow]
+) -> ReadRow:
+    """Return the record of a group: lists collect the values of all rows, other fields have the
+    first value.
+    """
     collected: dict[str, dict[Any, None]] = {}
     fields: dict[str, Value] = {}
     unread: list[UnreadCell] = []
@@ -103,7 +118,10 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
                 fields[name] = value
                 written |= {name: texts[name]} if name in texts else {}
             elif fields[name] != value:
-                reason = f"'{name}' is {str(value)[:60]!r}; the record has {str(fields[name])[:60]!r} of an earlier row"
+                reason = (
+                    f"'{name}' is {str(value)[:60]!r}; the record has {str(fields[name])[:60]!r} of"
+                    " an earlier row"
+                )
                 unread.append(UnreadCell(name, reason, part.place))
     if first is None or not (fields or collected):
         raise InputError("empty row: no field has a value; a record needs one")
@@ -112,9 +130,13 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
 
 
 def iter_records(rows: Iterable[Mapping[str, Any]], spec: CatalogueSpec) -> Iterator[Record]:
-    """Yield the records that a spec makes of rows, those of a group as one; rows that make none are passed over."""
+    """Yield the records that a spec makes of rows, those of a group as one; rows that make none are
+    passed over.
+    """
     mapping = build_mapping(spec)
-    placed = (SourceRow(place=f"row {number}", values=row) for number, row in enumerate(rows, start=1))
+    placed = (
+        SourceRow(place=f"row {number}", values=row) for number, row in enumerate(rows, start=1)
+    )
     for row in iter_grouped(placed, spec.group_path) if spec.group_path else placed:
         with suppress(InputError):
             yield from read_source_row(row, spec, mapping).records
@@ -124,4 +146,8 @@ def read_source_row(row: SourceRow, spec: CatalogueSpec, mapping: RowMapping) ->
     """Return the records of a row or a group of rows, and the cells that could not be read."""
     if mapping.read_row is None:
         return ReadRow(tuple(mapping.records_of(row.values)))
-    return read_group(row, spec, mapping.read_row) if isinstance(row, GroupedRow) else mapping.read_row(row.values)
+    return (
+        read_group(row, spec, mapping.read_row)
+        if isinstance(row, GroupedRow)
+        else mapping.read_row(row.values)
+    )

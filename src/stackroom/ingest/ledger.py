@@ -1,10 +1,12 @@
-"""The ledger of a catalogue's sources: the row each record came from, rejected rows, and read positions.
+"""The ledger of a catalogue's sources: the row each record came from, rejected rows, and read
+positions.
 
-It also caches what a source extracted from each file, so that unchanged files are not parsed again, and keeps the last
-record that each source gave (for editable catalogues), so that `hand_edits` can tell edits from changes at the source.
+It also caches what a source extracted from each file, so that unchanged files are not parsed again,
+and keeps the last record that each source gave (for editable catalogues), so that `hand_edits` can
+tell edits from changes at the source.
 
-It is stored beside the records and never in their transaction: entries are written after the records, so that a kill
-between the two only means that a row is processed again.
+It is stored beside the records and never in their transaction: entries are written after the
+records, so that a kill between the two only means that a row is processed again.
 """
 
 import os
@@ -22,7 +24,13 @@ from stackroom.errors import StorageError
 from stackroom.ingest.values import READ_AS
 from stackroom.model.record import RecordId
 from stackroom.shelf.port import Problem
-from stackroom.shelf.sqlite_files import FrozenFile, check_sqlite_file, is_full, is_settled, stamp_of
+from stackroom.shelf.sqlite_files import (
+    FrozenFile,
+    check_sqlite_file,
+    is_full,
+    is_settled,
+    stamp_of,
+)
 from stackroom.sources.port import CellChange, Note, Reading
 
 SCHEMA = """
@@ -68,12 +76,17 @@ def check_ledger(path: Path) -> list[Problem]:
     faults = check_sqlite_file(path)
     if not faults and Seal(path).state() is SealState.CHANGED:
         faults = ["it is not what was written"]
-    return [Problem(part=LEDGER_PART, message=f"{_shown(path)} is damaged: {fault}", advice=ADVICE) for fault in faults]
+    return [
+        Problem(part=LEDGER_PART, message=f"{_shown(path)} is damaged: {fault}", advice=ADVICE)
+        for fault in faults
+    ]
 
 
 @contextmanager
 def _writing(db: apsw.Connection) -> Iterator[None]:
-    """Run the block in one transaction; raise StorageError if it cannot be written, as on a full disk."""
+    """Run the block in one transaction; raise StorageError if it cannot be written, as on a full
+    disk.
+    """
     if db.filename:
         Seal(Path(db.filename)).break_up()
     try:
@@ -81,7 +94,8 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
             yield
     except apsw.Error as error:
         raise StorageError(
-            f"{_shown(db.filename)}: cannot be written: {error}; make room, or check its permissions"
+            f"{_shown(db.filename)}: cannot be written: {error}; make room, or check its"
+            " permissions"
         ) from error
 
 
@@ -90,7 +104,9 @@ def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list
     try:
         return list(db.execute(query, values))
     except apsw.Error as error:
-        raise StorageError(f"{_shown(db.filename)}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
+        raise StorageError(
+            f"{_shown(db.filename)}: cannot be read: {error}; if it is damaged: {ADVICE}"
+        ) from error
 
 
 def _insert(db: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -98,7 +114,9 @@ def _insert(db: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) ->
     given = list(rows)
     if given:
         with _writing(db):
-            db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(given[0]))})", given)
+            db.executemany(
+                f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(given[0]))})", given
+            )
 
 
 def _delete(db: apsw.Connection, table: str, keys: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -108,28 +126,43 @@ def _delete(db: apsw.Connection, table: str, keys: str, rows: Iterable[tuple[Any
 
 
 def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
-    """Return the record that has one of these identities in a ledger file; None where the file cannot be read."""
+    """Return the record that has one of these identities in a ledger file; None where the file
+    cannot be read.
+    """
     return _find(path, lambda db: _holder_of(db, identities))
 
 
 def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
     """Return the source and row of records in a ledger file; none where the file cannot be read."""
     query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
-    found = _find(path, lambda db: [(record_id, _read(db, query, (record_id,))) for record_id in ids])
-    return {record_id: (str(source), str(row)) for record_id, rows in found or () for source, row in rows}
+    found = _find(
+        path, lambda db: [(record_id, _read(db, query, (record_id,))) for record_id in ids]
+    )
+    return {
+        record_id: (str(source), str(row))
+        for record_id, rows in found or ()
+        for source, row in rows
+    }
 
 
 def find_written(path: Path, record_id: RecordId) -> dict[str, str]:
-    """Return the texts that the values of a record were read from, by field, where a value does not say all of one."""
+    """Return the texts that the values of a record were read from, by field, where a value does not
+    say all of one.
+    """
     query = "SELECT written FROM origins WHERE id = ? ORDER BY source LIMIT 1"
     rows = _find(path, lambda db: _read(db, query, (record_id,))) or []
     return next((orjson.loads(texts) for (texts,) in rows if texts), {})
 
 
 def list_changes(path: Path) -> list[tuple[str, str]]:
-    """Return the columns with cells that were read as other than they are written, and how, from a ledger file."""
+    """Return the columns with cells that were read as other than they are written, and how, from a
+    ledger file.
+    """
     query = "SELECT field, reading FROM changes WHERE field <> '' ORDER BY 1, 2"
-    return [(str(name), str(reading)) for name, reading in _find(path, lambda db: _read(db, query)) or ()]
+    return [
+        (str(name), str(reading))
+        for name, reading in _find(path, lambda db: _read(db, query)) or ()
+    ]
 
 
 def count_rejects(path: Path) -> int:
@@ -157,14 +190,18 @@ def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | Non
 
 
 def note_present_records(path: Path, records: Iterable[tuple[str, bytes]]) -> None:
-    """Store the records of a catalogue that becomes editable as the last of its sources, so that edits can be told."""
+    """Store the records of a catalogue that becomes editable as the last of its sources, so that
+    edits can be told.
+    """
     if not path.is_file():
         return
     try:
         with closing(Ledger(path)) as ledger:
             ledger.note_stored_records(records)
     except apsw.Error as error:
-        raise StorageError(f"{_shown(path)}: cannot be written: {error}; if it is damaged: {ADVICE}") from error
+        raise StorageError(
+            f"{_shown(path)}: cannot be written: {error}; if it is damaged: {ADVICE}"
+        ) from error
 
 
 def copy_ledger(path: Path, copy: Path) -> None:
@@ -176,7 +213,9 @@ def copy_ledger(path: Path, copy: Path) -> None:
         with closing(apsw.Connection(str(path))) as db:
             db.execute("VACUUM INTO ?", (str(copy),))
     except apsw.Error as error:
-        raise StorageError(f"{_shown(path)}: cannot be copied: {error}; if it is damaged: {ADVICE}") from error
+        raise StorageError(
+            f"{_shown(path)}: cannot be copied: {error}; if it is damaged: {ADVICE}"
+        ) from error
 
 
 def put_back_ledger(copy: Path, path: Path) -> None:
@@ -190,11 +229,14 @@ def put_back_ledger(copy: Path, path: Path) -> None:
 
 
 class Origin(NamedTuple):
-    """The row that a record came from, and the digest of the row; empty if its source has no digests."""
+    """The row that a record came from, and the digest of the row; empty if its source has no
+    digests.
+    """
 
     row: str
     digest: str
-    written: str = ""  # the texts of cells that say more than their values, by field, as JSON; empty if there are none
+    # the texts of cells that say more than their values, by field, as JSON; empty if there are none
+    written: str = ""
 
 
 def _seal(db: apsw.Connection, path: Path) -> None:
@@ -217,11 +259,16 @@ class Ledger:
             self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
             self._db.pragma("journal_mode", "wal")
             self._db.execute(SCHEMA)
-            if not any(column == "written" for _, column, *_ in self._db.execute("PRAGMA table_info(origins)")):
+            if not any(
+                column == "written"
+                for _, column, *_ in self._db.execute("PRAGMA table_info(origins)")
+            ):
                 self._db.execute("ALTER TABLE origins ADD COLUMN written TEXT NOT NULL DEFAULT ''")
         except apsw.Error as error:
             if path is None or not path.is_file() or not is_full(path):
-                raise StorageError(f"{_shown(path)}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
+                raise StorageError(
+                    f"{_shown(path)}: cannot be opened: {error}; if it is damaged: {ADVICE}"
+                ) from error
             self._frozen = FrozenFile(path)  # on a full disk it is read as it is
             self._db = self._frozen.connect()
 
@@ -234,19 +281,32 @@ class Ledger:
 
     def origins(self, source: str) -> dict[RecordId, Origin]:
         """Return the records that came from a source, each with its row."""
-        rows = _read(self._db, "SELECT id, row, digest, written FROM origins WHERE source = ?", (source,))
+        rows = _read(
+            self._db, "SELECT id, row, digest, written FROM origins WHERE source = ?", (source,)
+        )
         return {RecordId(str(record_id)): Origin(*map(str, origin)) for record_id, *origin in rows}
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Store where these records came from."""
-        _insert(self._db, "origins", ((source, record_id, *origin) for record_id, origin in origins.items()))
+        _insert(
+            self._db,
+            "origins",
+            ((source, record_id, *origin) for record_id, origin in origins.items()),
+        )
 
     def conversions(self, source: str, fields: Mapping[str, FieldSpec]) -> list[CellChange]:
-        """Return the fields of a source with texts that say more than their values, each with the first text."""
+        """Return the fields of a source with texts that say more than their values, each with the
+        first text.
+        """
         texts = "origins, json_each(written) WHERE source = ? AND written <> ''"
         query = f"SELECT key, count(*), min(value), row FROM {texts} GROUP BY key"
         return [
-            CellChange(kind=READ_AS[fields[name].type], column=name, example=f"'{text[:SHOWN]}', {row}", count=count)
+            CellChange(
+                kind=READ_AS[fields[name].type],
+                column=name,
+                example=f"'{text[:SHOWN]}', {row}",
+                count=count,
+            )
             for name, count, text, row in _read(self._db, query, (source,))
             if name in fields
         ]
@@ -264,7 +324,9 @@ class Ledger:
         """Return the last record that a source gave for each of these ids, encoded, if known."""
         query = "SELECT record FROM said WHERE source = ? AND id = ?"
         return {
-            record_id: bytes(record) for record_id in ids for (record,) in _read(self._db, query, (source, record_id))
+            record_id: bytes(record)
+            for record_id in ids
+            for (record,) in _read(self._db, query, (source, record_id))
         }
 
     def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
@@ -278,9 +340,19 @@ class Ledger:
             self._db.executemany(query, records)
 
     def rename_source(self, source: str, new: str) -> None:
-        """Take everything that came from a source for what came from another, which takes its place."""
+        """Take everything that came from a source for what came from another, which takes its
+        place.
+        """
         with _writing(self._db):
-            for table in ("origins", "rejects", "cells", "changes", "positions", "said", "readings"):
+            for table in (
+                "origins",
+                "rejects",
+                "cells",
+                "changes",
+                "positions",
+                "said",
+                "readings",
+            ):
                 self._db.execute(f"DELETE FROM {table} WHERE source = ?", (new,))
                 self._db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (new, source))
             self._db.execute("DELETE FROM readings WHERE source = ?", (new,))  # of another file
@@ -293,7 +365,9 @@ class Ledger:
         """Replace the identities of these records."""
         with _writing(self._db):
             self.forget_identities(identities)
-            held = ((identity, record_id) for record_id, some in identities.items() for identity in some)
+            held = (
+                (identity, record_id) for record_id, some in identities.items() for identity in some
+            )
             _insert(self._db, "identities", held)
 
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
@@ -311,7 +385,9 @@ class Ledger:
         """Return the rejected rows: source, place, reason."""
         return _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
 
-    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]], *, keeps_former: bool = False) -> None:
+    def replace_rejects(
+        self, source: str, rejects: Iterable[tuple[str, str]], *, keeps_former: bool = False
+    ) -> None:
         """Replace the rejected rows (place, reason) of a source, or add to them."""
         if not keeps_former:
             _delete(self._db, "rejects", "source = ?", [(source,)])
@@ -329,7 +405,9 @@ class Ledger:
         unchanged: Container[str],
         keeps_former: bool = False,
     ) -> None:
-        """Replace the cells (place, field, reason) of a source, except those of places that are unchanged."""
+        """Replace the cells (place, field, reason) of a source, except those of places that are
+        unchanged.
+        """
         if not keeps_former:
             places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
             gone = [(source, place) for (place,) in places if place not in unchanged]
@@ -337,13 +415,20 @@ class Ledger:
         _insert(self._db, "cells", ((source, *cell) for cell in cells))
 
     def changes(self) -> list[tuple[str, str, str]]:
-        """Return what was read as other than it is written: source, column or nothing, how it was read."""
+        """Return what was read as other than it is written: source, column or nothing, how it was
+        read.
+        """
         return _read(self._db, "SELECT source, field, reading FROM changes ORDER BY 1, 2, 3")
 
     def replace_changes(self, source: str, notes: Iterable[Note]) -> None:
-        """Replace the notes on how a source was read, and on cells that were read as other than they are written."""
+        """Replace the notes on how a source was read, and on cells that were read as other than
+        they are written.
+        """
         _delete(self._db, "changes", "source = ?", [(source,)])
-        rows = ((source, note.column if isinstance(note, CellChange) else "", str(note)) for note in notes)
+        rows = (
+            (source, note.column if isinstance(note, CellChange) else "", str(note))
+            for note in notes
+        )
         _insert(self._db, "changes", rows)
 
     def position(self, source: str) -> int:
@@ -365,7 +450,9 @@ class Ledger:
 
 
 class SourceReadings:
-    """Implements `Readings` for one source. They depend on the files alone, so they may be ahead of the records."""
+    """Implements `Readings` for one source. They depend on the files alone, so they may be ahead of
+    the records.
+    """
 
     def __init__(self, db: apsw.Connection, source: str) -> None:
         self._db = db
@@ -373,13 +460,24 @@ class SourceReadings:
 
     def load(self) -> dict[str, Reading]:
         """Return what is cached, by place."""
-        rows = _read(self._db, "SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,))
+        rows = _read(
+            self._db, "SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,)
+        )
         return {str(place): Reading(str(stamp), bytes(content)) for place, stamp, content in rows}
 
     def save(self, readings: Mapping[str, Reading]) -> None:
         """Store these readings, in place of those of the same places."""
-        _insert(self._db, "readings", ((self._source, place, *reading) for place, reading in readings.items()))
+        _insert(
+            self._db,
+            "readings",
+            ((self._source, place, *reading) for place, reading in readings.items()),
+        )
 
     def forget(self, places: Iterable[str]) -> None:
         """Delete the readings of these places."""
-        _delete(self._db, "readings", "source = ? AND place = ?", ((self._source, place) for place in places))
+        _delete(
+            self._db,
+            "readings",
+            "source = ? AND place = ?",
+            ((self._source, place) for place in places),
+        )

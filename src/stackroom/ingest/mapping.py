@@ -1,4 +1,6 @@
-"""Mapping of rows to records, validation of records against the spec, and detection of fields without a column."""
+"""Mapping of rows to records, validation of records against the spec, and detection of fields
+without a column.
+"""
 
 import hashlib
 import re
@@ -28,22 +30,29 @@ ID_DIGITS = 16
 NAMED_COLUMNS = 10
 LONGEST_COMPOSED = 300
 LONGEST_WRITTEN = 1_000  # how much is kept of a text whose markup was removed
-LONGEST_KEPT, CELLS_KEPT = 60, 10_000  # how long a cell is at most whose value is kept, and how many of each field are
+# how long a cell is at most whose value is kept, and how many of each field are
+LONGEST_KEPT, CELLS_KEPT = 60, 10_000
 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
-    """Refuse a spec with several kinds that does not say which kind a row is; `origin` names it in the error."""
+    """Refuse a spec with several kinds that does not say which kind a row is; `origin` names it in
+    the error.
+    """
     if len(spec.kinds) > 1 and not (spec.kind_path or spec.kind_sources):
         kinds = ", ".join(spec.kinds)
         raise SpecError(
-            f"{origin}: it has several kinds ({kinds}) and does not say which of them a row is; say where a row has "
-            f'its kind, as in kind = "type", or which files have rows of one kind, as in [kinds.{spec.kinds[-1]}] '
+            f"{origin}: it has several kinds ({kinds}) and does not say which of them a row is; say"
+            " where a row has "
+            'its kind, as in kind = "type", or which files have rows of one kind, as in'
+            f" [kinds.{spec.kinds[-1]}] "
             f'sources = ["{spec.kinds[-1]}s.csv"]'
         )
 
 
 def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
-    """Return the kind of all rows of a source, or None if each row has its own; refuse a source of unknown kind."""
+    """Return the kind of all rows of a source, or None if each row has its own; refuse a source of
+    unknown kind.
+    """
     bare = without_settings(source_name)
     names = (source_name, PurePath(source_name).name, bare, PurePath(bare).name)
     kinds = [
@@ -53,16 +62,19 @@ def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
     ]
     if len(kinds) > 1:
         raise InputError(
-            f"{source_name}: the 'sources' of several kinds match it ({', '.join(kinds)}); make them match for one kind"
+            f"{source_name}: the 'sources' of several kinds match it ({', '.join(kinds)}); make"
+            " them match for one kind"
         )
     if kinds:
         return kinds[0]
     if spec.kind_path or len(spec.kinds) == 1:
         return None
-    known = "; ".join(f"{kind}: {', '.join(patterns)}" for kind, patterns in spec.kind_sources.items())
+    known = "; ".join(
+        f"{kind}: {', '.join(patterns)}" for kind, patterns in spec.kind_sources.items()
+    )
     raise InputError(
-        f"{source_name}: the kind of its rows is unknown: the 'sources' of no kind match it ({known}); add its name to "
-        "one of them, and pass the changed declaration with --spec"
+        f"{source_name}: the kind of its rows is unknown: the 'sources' of no kind match it"
+        f" ({known}); add its name to one of them, and pass the changed declaration with --spec"
     )
 
 
@@ -72,14 +84,21 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
         return spec.kinds[0]
     stated = value_at(row, spec.kind_path)
     if is_nothing(stated):
-        raise InputError(f"'{spec.kind_path}', the record's kind, is missing; kinds: {', '.join(spec.kinds)}")
+        raise InputError(
+            f"'{spec.kind_path}', the record's kind, is missing; kinds: {', '.join(spec.kinds)}"
+        )
     if isinstance(stated, list | tuple) and len(stated) > 1:
         values = text_of(stated)[:60]
-        raise InputError(f"'{spec.kind_path}', the record's kind, has several values: {values!r}; one is right")
+        raise InputError(
+            f"'{spec.kind_path}', the record's kind, has several values: {values!r}; one is right"
+        )
     name = text_of(stated)
     known = {kind.lower(): kind for kind in spec.kinds}
     if name.lower() not in known:
-        raise InputError(f"no kind '{name[:60]}'{did_you_mean(name, list(spec.kinds))}; kinds: {', '.join(spec.kinds)}")
+        raise InputError(
+            f"no kind '{name[:60]}'{did_you_mean(name, list(spec.kinds))}; kinds:"
+            f" {', '.join(spec.kinds)}"
+        )
     return known[name.lower()]
 
 
@@ -92,7 +111,9 @@ class UnreadCell(NamedTuple):
 
 
 class ReadRow(NamedTuple):
-    """The records of a row, its cells that could not be read, and the texts of those that say more than their value."""
+    """The records of a row, its cells that could not be read, and the texts of those that say more
+    than their value.
+    """
 
     records: tuple[Record, ...]
     unread: tuple[UnreadCell, ...] = ()
@@ -107,30 +128,41 @@ class FittingRow(ReadRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMapping:
-    """Functions from a row to its records, from a record to its unique keys, and to recognise rows of metadata."""
+    """Functions from a row to its records, from a record to its unique keys, and to recognise rows
+    of metadata.
+    """
 
     records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
     records_of_chunk: Callable[[Mapping[str, Any]], Iterable[Record]] | None = None
     """The records of a row that is a piece of a longer text; None: those of any row."""
     read_row: Callable[[Mapping[str, Any]], ReadRow] | None = None
-    """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with such a cell."""
+    """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with
+    such a cell.
+    """
     identities_of: Callable[[Record], tuple[str, ...]] = lambda record: (record.id,)
     is_metadata: Callable[[Mapping[str, Any]], bool] = lambda _row: False
-    is_by_spec: bool = False  # whether each field is read from its path in the row, by the spec alone
+    # whether each field is read from its path in the row, by the spec alone
+    is_by_spec: bool = False
     kind: str | None = None  # the kind of every record; None: each row has its own
     version: int = 1  # raise it when the mapping changes, so that unchanged rows are mapped again
 
 
 def require_valid(record: Record, spec: CatalogueSpec, *, is_fitting: bool = False) -> None:
-    """Refuse a record that lacks a required value, or whose values do not fit the spec or cannot be stored."""
+    """Refuse a record that lacks a required value, or whose values do not fit the spec or cannot be
+    stored.
+    """
     require_fitting(record, spec, fields=() if is_fitting else spec.fields.values())
     for field in spec.fields.values():
         if field.required and field.is_of(record.kind) and record.get(field.name) is None:
             raise InputError(f"'{field.name}' is missing; every {record.kind} needs one")
 
 
-def require_fitting(record: Record, spec: CatalogueSpec, *, fields: Iterable[FieldSpec] | None = None) -> None:
-    """Refuse a record whose values do not fit the spec, or these fields of it, or cannot be stored."""
+def require_fitting(
+    record: Record, spec: CatalogueSpec, *, fields: Iterable[FieldSpec] | None = None
+) -> None:
+    """Refuse a record whose values do not fit the spec, or these fields of it, or cannot be
+    stored.
+    """
     if not record.id or len(record.id) > 512:
         raise InputError("the record's id is empty or longer than 512 characters; give it another")
     if record.kind not in spec.kinds:
@@ -143,12 +175,16 @@ def require_fitting(record: Record, spec: CatalogueSpec, *, fields: Iterable[Fie
 
 
 def encoded(record: Record) -> bytes:
-    """Return a record as shelves store it; refuse one with an id or a value that cannot be stored."""
+    """Return a record as shelves store it; refuse one with an id or a value that cannot be
+    stored.
+    """
     try:
         record.id.encode()
         return encode_record(record)
     except (TypeError, UnicodeEncodeError) as error:
-        raise InputError(f"a value cannot be stored: {error}; leave it out, or write it as text") from error
+        raise InputError(
+            f"a value cannot be stored: {error}; leave it out, or write it as text"
+        ) from error
 
 
 def _is_date(text: str) -> bool:
@@ -161,7 +197,9 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
     """Return why a value does not fit its field, or None."""
     match field.type:
         case FieldType.INT | FieldType.FLOAT as type_:
-            fits = isinstance(value, int if type_ is FieldType.INT else int | float) and not isinstance(value, bool)
+            fits = isinstance(
+                value, int if type_ is FieldType.INT else int | float
+            ) and not isinstance(value, bool)
         case FieldType.TEXTS | FieldType.TAGS as type_:
             item_type = str if type_ is FieldType.TEXTS else Tag
             fits = isinstance(value, tuple) and all(isinstance(item, item_type) for item in value)
@@ -170,7 +208,11 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
         case FieldType.JSON:
             fits = True
         case FieldType.ENUM:
-            return None if value in field.values else f"is {value!r}; expected one of {', '.join(field.values)}"
+            return (
+                None
+                if value in field.values
+                else f"is {value!r}; expected one of {', '.join(field.values)}"
+            )
         case _:
             fits = isinstance(value, str)
     if not fits:
@@ -181,9 +223,14 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
 
 
 def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping:
-    """Return the mapping that a spec alone describes: one record a row, of this kind or else of the row's own kind."""
+    """Return the mapping that a spec alone describes: one record a row, of this kind or else of the
+    row's own kind.
+    """
     require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
-    fields_of = {one: [_FieldCells(field) for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
+    fields_of = {
+        one: [_FieldCells(field) for field in spec.fields.values() if field.is_of(one)]
+        for one in spec.kinds
+    }
 
     def read_row(row: Mapping[str, Any]) -> ReadRow:
         if all(map(is_nothing, row.values())):
@@ -199,18 +246,26 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
         records = (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
         return FittingRow(records, tuple(unread), written)
 
-    return RowMapping(records_of=lambda row: read_row(row).records, read_row=read_row, is_by_spec=True, kind=kind)
+    return RowMapping(
+        records_of=lambda row: read_row(row).records, read_row=read_row, is_by_spec=True, kind=kind
+    )
 
 
 class _FieldCells(dict[str, Value]):
-    """The values of a field by the text of its cell, as far as they are kept: the cells of a column repeat."""
+    """The values of a field by the text of its cell, as far as they are kept: the cells of a column
+    repeat.
+    """
 
     def __init__(self, field: FieldSpec) -> None:
         self.field = field
         self.column = None if field.template or field.marked else field.source_path
-        """The column that has the value, if the row has one of that name; None where several columns make it."""
+        """The column that has the value, if the row has one of that name; None where several
+        columns make it.
+        """
         self._read = READERS[field.type]
-        self._is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
+        self._is_bounded = (
+            field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
+        )
         """Whether not every value of the field's type fits it."""
         self.has_converted = False
         """Whether a cell was read that is not plainly written."""
@@ -222,7 +277,9 @@ class _FieldCells(dict[str, Value]):
         return value
 
     def read(self, cell: Any) -> Value:
-        """Return the value of a cell; None where it has none. One that does not fit the field is an InputError."""
+        """Return the value of a cell; None where it has none. One that does not fit the field is an
+        InputError.
+        """
         value = None if is_nothing(cell) else self._read(cell, self.field)
         if self._is_bounded and value is not None and (problem := _problem(value, self.field)):
             raise InputError(f"'{self.field.name}' {problem}")
@@ -234,7 +291,9 @@ class _FieldCells(dict[str, Value]):
 def _read_fields(
     row: Mapping[str, Any], fields: Sequence[_FieldCells]
 ) -> tuple[dict[str, Value], list[UnreadCell], dict[str, str]]:
-    """Return the values of a row's fields, the cells that do not fit their field, and texts not plainly written."""
+    """Return the values of a row's fields, the cells that do not fit their field, and texts not
+    plainly written.
+    """
     values: dict[str, Value] = {}
     unread = []
     written: dict[str, str] = {}
@@ -250,18 +309,28 @@ def _read_fields(
             values[cells.field.name] = value
             if cells.has_converted and not is_plain(cell, cells.field):
                 written[cells.field.name] = text_of(cell)[:LONGEST_WRITTEN]
-    return values, _lost(unread, values, [cells.field for cells in fields]) if unread else unread, written
+    return (
+        values,
+        _lost(unread, values, [cells.field for cells in fields]) if unread else unread,
+        written,
+    )
 
 
-def _lost(unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Sequence[FieldSpec]) -> list[UnreadCell]:
-    """Return the unread cells but those that another field has read, as `2 Seasons` beside a field of minutes."""
+def _lost(
+    unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Sequence[FieldSpec]
+) -> list[UnreadCell]:
+    """Return the unread cells but those that another field has read, as `2 Seasons` beside a field
+    of minutes.
+    """
     read = {field.source_paths for field in fields if field.name in values}
     kept = {field.name for field in fields if field.source_paths in read and not field.required}
     return [cell for cell in unread if cell.field not in kept]
 
 
 def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
-    """Return the cell that a field is read from: the value at its path, or what several columns make."""
+    """Return the cell that a field is read from: the value at its path, or what several columns
+    make.
+    """
     if field.marked:
         return [tag for column, tag in field.marked if read_boolean(value_at(row, column))]
     if not field.template:
@@ -275,15 +344,23 @@ def _words_at(row: Mapping[str, Any], column: str) -> str:
 
 
 def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str) -> RowMapping:
-    """Return the mapping for the rows of one source; one by the spec alone uses the source's kind, if it has one."""
-    return build_mapping(spec, kind=find_source_kind(spec, source_name)) if mapping.is_by_spec else mapping
+    """Return the mapping for the rows of one source; one by the spec alone uses the source's kind,
+    if it has one.
+    """
+    return (
+        build_mapping(spec, kind=find_source_kind(spec, source_name))
+        if mapping.is_by_spec
+        else mapping
+    )
 
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
     """Return the id in the row or composed of it, or a digest of its values if it has none."""
     if spec.id_template:
         composed = compose(spec.id_template, lambda column: _words_at(row, column))
-        return RecordId(composed if composed and len(composed) <= LONGEST_COMPOSED else digest_of_values(fields))
+        return RecordId(
+            composed if composed and len(composed) <= LONGEST_COMPOSED else digest_of_values(fields)
+        )
     path = spec.group_path or spec.id_path
     stated = value_at(row, path) if path else None
     return RecordId(digest_of_values(fields) if is_nothing(stated) else text_of(stated))
@@ -298,7 +375,10 @@ def digest_of_values(fields: Mapping[str, Value]) -> str:
 def digest_of_reading(spec: CatalogueSpec, mapping: RowMapping) -> str:
     """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
     paths = (spec.id_path, spec.group_path, spec.kind_path, *spec.id_template)
-    known = f"{mapping.version} {mapping.kind} {paths} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    known = (
+        f"{mapping.version} {mapping.kind} {paths} {spec.kinds} {spec.embed}"
+        f" {list(spec.fields.values())}"
+    )
     return hashlib.sha256(known.encode()).hexdigest()[:12]
 
 
@@ -307,7 +387,9 @@ class ColumnCheck:
 
     def __init__(self, spec: CatalogueSpec, *, kind: str | None = None) -> None:
         self._spec = spec
-        self._missing = tuple(field for field in spec.fields.values() if kind is None or field.is_of(kind))
+        self._missing = tuple(
+            field for field in spec.fields.values() if kind is None or field.is_of(kind)
+        )
         self._columns: dict[str, None] = {}
 
     def observe(self, row: Mapping[str, Any]) -> None:
@@ -315,14 +397,21 @@ class ColumnCheck:
         if self._missing:
             self._columns.update(dict.fromkeys(row))
             self._missing = tuple(
-                field for field in self._missing if not any(has_path(row, path) for path in field.source_paths)
+                field
+                for field in self._missing
+                if not any(has_path(row, path) for path in field.source_paths)
             )
 
     def find_note(self) -> str | None:
-        """Return a note on fields without a column and columns without a field, or None if every field has a column."""
+        """Return a note on fields without a column and columns without a field, or None if every
+        field has a column.
+        """
         if not self._missing or not self._columns:
             return None
-        paths = {field.name: ", ".join(f"'{path}'" for path in field.source_paths) for field in self._missing}
+        paths = {
+            field.name: ", ".join(f"'{path}'" for path in field.source_paths)
+            for field in self._missing
+        }
         fields = ", ".join(f"'{name}' (from {named})" for name, named in paths.items())
         note = f"no row has a column for these fields: {fields}"
         mapped = set(iter_mapped_columns(self._spec))

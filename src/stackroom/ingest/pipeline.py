@@ -1,9 +1,10 @@
-"""The ingest pipeline: rows in, shelf out, in batches that are each atomic; then the vectors of new texts.
+"""The ingest pipeline: rows in, shelf out, in batches that are each atomic; then the vectors of new
+texts.
 
-A batch is mapped, validated and written in one transaction; when all are, the records can be found by words. Then the
-texts without a vector are embedded. An interrupted run is resumed by running it again: records that were written are
-recognised and cost nothing, and so are texts that were embedded. Edits made by hand since are reconciled by
-`hand_edits`.
+A batch is mapped, validated and written in one transaction; when all are, the records can be found
+by words. Then the texts without a vector are embedded. An interrupted run is resumed by running it
+again: records that were written are recognised and cost nothing, and so are texts that were
+embedded. Edits made by hand since are reconciled by `hand_edits`.
 """
 
 import hashlib
@@ -28,27 +29,42 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
-from stackroom.sources.port import Reading, RowSource, SourceRow, SourceVector, describe_notes, describe_unread
+from stackroom.sources.port import (
+    Reading,
+    RowSource,
+    SourceRow,
+    SourceVector,
+    describe_notes,
+    describe_unread,
+)
 
 NAME_DIGITS = 16
 BATCH_RECORDS = 256
 WHOLE_BATCH_RECORDS = 1_024
-"""How many records are written at once, from a provider and from a file, which is read again in little time."""
-ONE_STEP_RECORDS = 100_000  # how many records are written at once from a source whose changes belong together
-WHOLE_SOURCE = ""  # the place under which the ledger keeps the stamp of a source that was read whole
+"""How many records are written at once, from a provider and from a file, which is read again in
+little time.
+"""
+# how many records are written at once from a source whose changes belong together
+ONE_STEP_RECORDS = 100_000
+# the place under which the ledger keeps the stamp of a source that was read whole
+WHOLE_SOURCE = ""
 KIND_NOT_READ = "files of this kind are not read"
-CELLS_KEPT = 1000  # the number of unreadable cells of each field that are listed; more are only counted
+# the number of unreadable cells of each field that are listed; more are only counted
+CELLS_KEPT = 1000
 WAIT_S = 1.0
 PROGRESS_ROWS = 100
-"""Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
+"""Progress is reported after so many rows, written or not, so that a long reading can be ended
+between them.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
     """Counts of rows and records by outcome.
 
-    Each row is mapped to records, or is metadata, or is rejected. Each record is written, unchanged or a duplicate; the
-    row of a duplicate is listed with the rejected ones. Most sources have one record per row.
+    Each row is mapped to records, or is metadata, or is rejected. Each record is written, unchanged
+    or a duplicate; the row of a duplicate is listed with the rejected ones. Most sources have one
+    record per row.
     """
 
     rows: int = 0
@@ -63,12 +79,15 @@ class IngestReport:
     pace: Pace | None = None
     edited: int = 0  # records that keep edits made by hand, wholly or in part
     unplaced: int = 0
-    """Records that are kept although no known row gave them: the ledger was lost, and their origin with it."""
+    """Records that are kept although no known row gave them: the ledger was lost, and their origin
+    with it.
+    """
     dangling: int = 0  # ids in relation fields that name no record of the relation's kind
     unread_cells: dict[str, int] = field(default_factory=dict)
     """Field → the number of its cells that could not be read, and are left out of their records."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
-    cells: list[tuple[str, str, str]] = field(default_factory=list)  # the first unreadable cells: place, field, reason
+    # the first unreadable cells: place, field, reason
+    cells: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # remarks about the rows as a whole, for people
 
     @property
@@ -102,7 +121,9 @@ class IngestRequest:
 
     author: Author = LOCAL  # the author of every change that it makes
     asks_for: Callable[[str], bool] = lambda _place: False
-    """Whether the row at a place was asked for: its records come back even if they were deleted by hand."""
+    """Whether the row at a place was asked for: its records come back even if they were deleted by
+    hand.
+    """
 
 
 UNREQUESTED = IngestRequest()
@@ -128,22 +149,31 @@ def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestRe
 
 
 def ingest_rows(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
-    """Sync the shelf with the source: write new and changed records, remove those that are gone, and publish.
+    """Sync the shelf with the source: write new and changed records, remove those that are gone,
+    and publish.
 
-    A whole source is read from its beginning, and records of rows that it no longer has are removed. A query to a
-    provider resumes where it was interrupted, and only adds. Nothing is embedded.
+    A whole source is read from its beginning, and records of rows that it no longer has are
+    removed. A query to a provider resumes where it was interrupted, and only adds. Nothing is
+    embedded.
     """
     return _Run(source, target, progress).run()
 
 
 def embed_late(target: Target, report: IngestReport, *, progress: Progress) -> None:
-    """Embed the records that lack a vector; while another process embeds, wait and report progress each second."""
+    """Embed the records that lack a vector; while another process embeds, wait and report progress
+    each second.
+    """
     if target.embedder is not None and target.spec.embed is not None:
         embed_records(target.writer, target.spec, target.embedder, report, progress=progress)
 
 
 def embed_records(
-    writer: ShelfWriter, spec: CatalogueSpec, embedder: Embedder, report: IngestReport, *, progress: Progress
+    writer: ShelfWriter,
+    spec: CatalogueSpec,
+    embedder: Embedder,
+    report: IngestReport,
+    *,
+    progress: Progress,
 ) -> None:
     """Embed the records of a shelf that lack a vector, as `embed_late` does."""
 
@@ -158,7 +188,9 @@ def embed_records(
             with writer.embedding_parts(wait_s=WAIT_S) as parts:
                 report.to_embed = before + writer.count_unembedded()
                 progress(report)
-                LateEmbedding(spec=spec, writer=writer, embedder=embedder, parts=parts, progress=note).run()
+                LateEmbedding(
+                    spec=spec, writer=writer, embedder=embedder, parts=parts, progress=note
+                ).run()
                 report.pace = None
                 return
         except EmbeddingElsewhereError:
@@ -166,7 +198,9 @@ def embed_records(
 
 
 def remove_source(name: str, target: Target) -> int:
-    """Delete the records that came from this source alone, publish, and return how many they were."""
+    """Delete the records that came from this source alone, publish, and return how many they
+    were.
+    """
     removed = _remove(set(target.ledger.origins(name)), name, target)
     target.ledger.replace_rejects(name, ())
     target.ledger.replace_cells(name, (), unchanged=())
@@ -176,7 +210,9 @@ def remove_source(name: str, target: Target) -> int:
 
 
 def _remove(ids: set[RecordId], source: str, target: Target) -> int:
-    """Delete records of a source, except those that another source has too; return how many were deleted."""
+    """Delete records of a source, except those that another source has too; return how many were
+    deleted.
+    """
     ledger = target.ledger
     gone = sorted(ids - ledger.ids_from_sources(ids, but=source))
     for start in range(0, len(gone), BATCH_RECORDS):
@@ -197,7 +233,9 @@ class _Run:
         self._report = IngestReport()
         self._given: dict[bytes, Vector] = {}
         """The vectors that came with the records of a batch, by the digest of their text."""
-        self._hand_edits = HandEdits(source=source.name, spec=target.spec, writer=target.writer, ledger=target.ledger)
+        self._hand_edits = HandEdits(
+            source=source.name, spec=target.spec, writer=target.writer, ledger=target.ledger
+        )
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._is_read = False
@@ -218,26 +256,40 @@ class _Run:
         """The model of vectors that come with the rows and cannot be used."""
         mapping = target.mapping
         self._reading = mappings.digest_of_reading(target.spec, mapping)
-        self._column_check = mappings.ColumnCheck(target.spec, kind=mapping.kind) if mapping.is_by_spec else None
+        self._column_check = (
+            mappings.ColumnCheck(target.spec, kind=mapping.kind) if mapping.is_by_spec else None
+        )
 
     def run(self) -> IngestReport:
         ledger, name, report = self._target.ledger, self._source.name, self._report
-        stamp, is_asked = self._find_stamp(), self._target.request.asks_for is not UNREQUESTED.asks_for
-        if stamp is not None and not is_asked and ledger.readings(name).load().get(WHOLE_SOURCE) == stamp:
+        stamp, is_asked = (
+            self._find_stamp(),
+            self._target.request.asks_for is not UNREQUESTED.asks_for,
+        )
+        if (
+            stamp is not None
+            and not is_asked
+            and ledger.readings(name).load().get(WHOLE_SOURCE) == stamp
+        ):
             report.rows = report.unchanged = len(self._before)
             return report
         report.rows = start = 0 if self._source.is_whole else ledger.position(name)
         try:
             for batch in map(self._without_taken_ids, self._iter_batches(start)):
                 written = self._write(self._reconciled(batch), gone=self._gone_with(batch))
-                while written:  # what was deleted by hand and is named by records written now is restored, transitively
+                # what was deleted by hand and is named by records written now is restored,
+                # transitively
+                while written:
                     written = self._write(self._hand_edits.deleted_but_named(written))
                 self._note(batch)
                 if not self._source.is_whole and not self._target.spec.group_path:
                     ledger.note_position(name, report.rows)
                 self._progress(report)
             if unread := self._source.count_unread():
-                files = (f"{kind} ({count} file{'s' if count > 1 else ''})" for kind, count in unread.items())
+                files = (
+                    f"{kind} ({count} file{'s' if count > 1 else ''})"
+                    for kind, count in unread.items()
+                )
                 report.rejects += [(one, KIND_NOT_READ) for one in files]
                 report.notes.append(describe_unread(unread))
             notes = [*self._source.notes, *ledger.conversions(name, self._target.spec.fields)]
@@ -245,15 +297,20 @@ class _Run:
             ledger.replace_changes(name, notes)
         finally:
             ledger.replace_rejects(name, report.rejects, keeps_former=bool(start))
-            ledger.replace_cells(name, report.cells, unchanged=self._unchanged, keeps_former=bool(start))
+            ledger.replace_cells(
+                name, report.cells, unchanged=self._unchanged, keeps_former=bool(start)
+            )
             report.note_cells()
         ledger.note_position(name, 0)
         self._remove_gone()
         self._target.writer.publish()
-        if stamp is not None:  # after the records, so that a kill before this only means reading again
+        # after the records, so that a kill before this only means reading again
+        if stamp is not None:
             ledger.readings(name).save({WHOLE_SOURCE: stamp})
         if self._other_model is not None:
-            report.notes.append(f"the source's vectors are by {self._other_model} and were not used")
+            report.notes.append(
+                f"the source's vectors are by {self._other_model} and were not used"
+            )
         if self._column_check and (note := self._column_check.find_note()):
             report.notes.append(note)
         self._progress(report)
@@ -263,7 +320,11 @@ class _Run:
         """Return the stamp of the source as it would be read now; None where only its rows tell."""
         stamp = self._source.recall(self._target.ledger.readings(self._source.name))
         embedder = self._target.embedder
-        return Reading(f"{stamp} {self._reading} {embedder and embedder.model}", b"") if stamp else None
+        return (
+            Reading(f"{stamp} {self._reading} {embedder and embedder.model}", b"")
+            if stamp
+            else None
+        )
 
     def _without_taken_ids(self, batch: list[Placed]) -> list[Placed]:
         """Reject the records whose id is that of a record of another kind from another source."""
@@ -278,22 +339,30 @@ class _Run:
             if other is None or other.kind == record.kind or record.id not in elsewhere:
                 kept.append((record, origin))
                 continue
-            reason = f"'{record.id}' is already the id of a {other.kind}; ids are unique across kinds"
+            reason = (
+                f"'{record.id}' is already the id of a {other.kind}; ids are unique across kinds"
+            )
             self._report.rejected += 1
             self._report.rejects.append((origin.row, reason))
         return kept
 
     def _reconciled(self, batch: Sequence[Placed]) -> list[Record]:
-        """Return the records to write after reconciling with edits by hand, and count those that keep edits."""
+        """Return the records to write after reconciling with edits by hand, and count those that
+        keep edits.
+        """
         records = [record for record, _ in batch]
         asked = {record.id for record, origin in batch if self._target.request.asks_for(origin.row)}
         kept = self._hand_edits.reconciled(records, asked=asked)
-        self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
+        self._report.edited += sum(
+            one is not record for one, record in zip(kept, records, strict=True)
+        )
         self._report.unchanged += kept.count(None)
         return [record for record in kept if record is not None]
 
     def _write(self, batch: Sequence[Record], *, gone: Iterable[RecordId] = ()) -> list[Record]:
-        """Write the new and changed records of a batch, and return them; those that are gone are deleted with it."""
+        """Write the new and changed records of a batch, and return them; those that are gone are
+        deleted with it.
+        """
         writer = self._target.writer
         puts = with_vectors(build_puts(batch, self._target.spec)[0], self._given)
         unchanged = writer.unchanged(puts)
@@ -309,7 +378,9 @@ class _Run:
     def _note(self, batch: Sequence[Placed]) -> None:
         """Store the origins, identities and source records of a batch that was written."""
         ledger, mapping = self._target.ledger, self._target.mapping
-        moved = [(record, origin) for record, origin in batch if self._before.get(record.id) != origin]
+        moved = [
+            (record, origin) for record, origin in batch if self._before.get(record.id) != origin
+        ]
         ledger.note_origins(self._source.name, {record.id: origin for record, origin in moved})
         known_by = {record.id: mapping.identities_of(record) for record, _ in moved}
         ledger.note_identities({one: some for one, some in known_by.items() if some != (one,)})
@@ -326,13 +397,19 @@ class _Run:
         self._report.removed = _remove(self._unseen, name, self._target)
 
     def _gone_with(self, batch: Sequence[Placed]) -> set[RecordId]:
-        """Return the records to delete in the step that writes a batch: where it is the last of a one-step source."""
+        """Return the records to delete in the step that writes a batch: where it is the last of a
+        one-step source.
+        """
         if not (self._is_one_step and self._is_read and batch):
             return set()
-        return self._unseen - self._target.ledger.ids_from_sources(self._unseen, but=self._source.name)
+        return self._unseen - self._target.ledger.ids_from_sources(
+            self._unseen, but=self._source.name
+        )
 
     def _iter_batches(self, start: int) -> Iterator[list[Placed]]:
-        """Yield records in batches that never split the records of one row, so that a row is written whole."""
+        """Yield records in batches that never split the records of one row, so that a row is
+        written whole.
+        """
         size = WHOLE_BATCH_RECORDS if self._source.is_whole else BATCH_RECORDS
         size = ONE_STEP_RECORDS if self._is_one_step else size
         batch: list[Placed] = []
@@ -346,7 +423,9 @@ class _Run:
             yield batch
 
     def _without_held(self, records: list[Placed]) -> list[Placed]:
-        """Hold records with new ids back until all rows were read; very many of them are no edits."""
+        """Hold records with new ids back until all rows were read; very many of them are no
+        edits.
+        """
         if not self._may_be_edited or all(record.id in self._before for record, _ in records):
             return records
         self._held += records
@@ -357,16 +436,30 @@ class _Run:
         """Return the records that were held back, those of edited rows with their former ids."""
         if not self._may_be_edited or not self._held or len(self._unseen) > MOST_MATCHED:
             return self._held if self._may_be_edited else []
-        spec, former = self._target.spec, self._target.writer.current_or_deleted(sorted(self._unseen))
-        known = [PlacedRecord(record, self._before[one].row) for one, record in former.items() if record is not None]
+        spec, former = (
+            self._target.spec,
+            self._target.writer.current_or_deleted(sorted(self._unseen)),
+        )
+        known = [
+            PlacedRecord(record, self._before[one].row)
+            for one, record in former.items()
+            if record is not None
+        ]
         new = [PlacedRecord(record, origin.row) for record, origin in self._held]
         title = spec.field_with_role(FieldRole.TITLE)
-        ids = match_edited(new, known, title=title.name if title else "", is_named=bool(spec.id_template))
+        ids = match_edited(
+            new, known, title=title.name if title else "", is_named=bool(spec.id_template)
+        )
         self._unseen.difference_update(ids.values())
-        return [(replace(record, id=ids.get(record.id, record.id)), origin) for record, origin in self._held]
+        return [
+            (replace(record, id=ids.get(record.id, record.id)), origin)
+            for record, origin in self._held
+        ]
 
     def _iter_rows(self, start: int) -> Iterator[list[Placed]]:
-        """Yield the records of each row that has to be mapped; count unchanged rows and metadata."""
+        """Yield the records of each row that has to be mapped; count unchanged rows and
+        metadata.
+        """
         ids_by_row: dict[Origin, list[RecordId]] = {}
         for record_id, origin in self._before.items():
             if origin.digest:
@@ -411,14 +504,17 @@ class _Run:
                 self._report.duplicates += 1
                 is_id_taken = self._is_of_several_kinds and first == self._identities.get(record.id)
                 taken = f"'{record.id}' is already the id of {first}; ids are unique across kinds"
-                self._report.rejects.append((row.place, taken if is_id_taken else f"the same as {first}"))
+                self._report.rejects.append(
+                    (row.place, taken if is_id_taken else f"the same as {first}")
+                )
                 continue
             self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)
             yield record, origin
 
     def _told_apart(self, record: Record) -> Record:
-        """Return a record of a table without ids, told apart from others of the same title or the same values.
+        """Return a record of a table without ids, told apart from others of the same title or the
+        same values.
 
         Two equal rows may be two sales or two answers: the later one has its number after the id.
         """
@@ -434,12 +530,21 @@ class _Run:
 
     def _repetitions(self) -> list[str]:
         count = self._repeated.total() - len(self._repeated)
-        rows = "1 row repeats an earlier one" if count == 1 else f"{count:,} rows repeat an earlier one"
+        rows = (
+            "1 row repeats an earlier one"
+            if count == 1
+            else f"{count:,} rows repeat an earlier one"
+        )
         return [f"{rows} in every field; each is a record of its own"] if count else []
 
     def _find_first(self, record: Record, identities: Sequence[str]) -> str | None:
-        """Return what a record duplicates: a row of this run, or a record of another source; None if it is new."""
-        row = next((self._identities[one] for one in (*identities, record.id) if one in self._identities), None)
+        """Return what a record duplicates: a row of this run, or a record of another source; None
+        if it is new.
+        """
+        row = next(
+            (self._identities[one] for one in (*identities, record.id) if one in self._identities),
+            None,
+        )
         if row is not None or tuple(identities) == (record.id,):
             return row
         holder = self._target.ledger.find_holder(identities)
@@ -455,7 +560,9 @@ class _Run:
                 self._column_check.observe(part.values)
         read = self._read(row)
         for record in read.records:
-            mappings.require_valid(record, self._target.spec, is_fitting=isinstance(read, mappings.FittingRow))
+            mappings.require_valid(
+                record, self._target.spec, is_fitting=isinstance(read, mappings.FittingRow)
+            )
         for cell in read.unread:
             self._report.leave_out(row.place, cell)
         if row.vector is not None and len(read.records) == 1:
@@ -463,10 +570,14 @@ class _Run:
         return read
 
     def _read(self, row: SourceRow) -> mappings.ReadRow:
-        """Return the records of a row: its own, where it is of a catalogue with this spec, or by the mapping."""
+        """Return the records of a row: its own, where it is of a catalogue with this spec, or by
+        the mapping.
+        """
         spec, mapping = self._target.spec, self._target.mapping
         if row.record is not None and row.record.catalogue == spec.name:
-            return mappings.ReadRow((decode_record(RecordId(row.record.id), row.record.body, spec),))
+            return mappings.ReadRow(
+                (decode_record(RecordId(row.record.id), row.record.body, spec),)
+            )
         if row.is_chunk and mapping.records_of_chunk is not None:
             return mappings.ReadRow(tuple(mapping.records_of_chunk(row.values)))
         return read_source_row(row, spec, mapping)
@@ -483,7 +594,9 @@ class _Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestCounts:
-    """Counts of rows by outcome; each row is in exactly one. A row that was already ingested is a duplicate."""
+    """Counts of rows by outcome; each row is in exactly one. A row that was already ingested is a
+    duplicate.
+    """
 
     inserted: int
     duplicates: int
@@ -496,7 +609,9 @@ class IngestCounts:
 
 
 class ListRows(RowSource):
-    """Implements `RowSource` over a list: one with a name replaces the former one of that name, others only add."""
+    """Implements `RowSource` over a list: one with a name replaces the former one of that name,
+    others only add.
+    """
 
     name = ""
     is_whole = False
@@ -521,7 +636,9 @@ class ListRows(RowSource):
 
 
 def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return rows as bytes: as JSON, or as Python writes them where a value has no JSON form (a 30-digit integer)."""
+    """Return rows as bytes: as JSON, or as Python writes them where a value has no JSON form (a
+    30-digit integer).
+    """
     try:
         return orjson.dumps(list(rows), default=str, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -531,7 +648,9 @@ def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
 def ingest_from_provider(
     source: RowSource, target: Target, *, progress: Progress = lambda _report: None
 ) -> IngestCounts:
-    """Ingest all rows of a provider into the target, and count them; run again, it skips what was written."""
+    """Ingest all rows of a provider into the target, and count them; run again, it skips what was
+    written.
+    """
     report = ingest(source, target, progress=progress)
     duplicates = report.duplicates + report.unchanged
     return IngestCounts(inserted=report.written, duplicates=duplicates, failed=report.rejected)

@@ -24,7 +24,10 @@ class Dangling:
     @property
     def reason(self) -> str:
         """The problem in a sentence."""
-        return f"'{self.relation.field}' names the {self.relation.to} '{self.missing}', which does not exist"
+        return (
+            f"'{self.relation.field}' names the {self.relation.to} '{self.missing}', which does not"
+            " exist"
+        )
 
 
 def find_dangling(reader: ShelfReader, spec: CatalogueSpec) -> list[Dangling]:
@@ -51,19 +54,31 @@ def describe_dangling(dangling: Iterable[Dangling]) -> list[str]:
     return problems
 
 
-def _iter_dangling(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec) -> Iterator[Dangling]:
+def _iter_dangling(
+    reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec
+) -> Iterator[Dangling]:
     scope = _find_scope(reader, spec, relation)
     keys = reader.scan(scope=scope, limit=CHUNK_RECORDS) if scope else []
     while scope and keys:
         records = reader.fetch(keys, scope=scope).values()
-        named = [(record.id, RecordId(one)) for record in records for one in texts_of(record.get(relation.field))]
+        named = [
+            (record.id, RecordId(one))
+            for record in records
+            for one in texts_of(record.get(relation.field))
+        ]
         missing = _find_missing(reader, relation, [one for _, one in named])
-        yield from (Dangling(relation=relation, record_id=by, missing=one) for by, one in named if one in missing)
+        yield from (
+            Dangling(relation=relation, record_id=by, missing=one)
+            for by, one in named
+            if one in missing
+        )
         keys = reader.scan(scope=scope, after=keys[-1], limit=CHUNK_RECORDS)
 
 
 def _find_scope(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec) -> Scope | None:
-    """Return where the records with dangling ids are; None where the field's column shows that there are none."""
+    """Return where the records with dangling ids are; None where the field's column shows that
+    there are none.
+    """
     of_kind = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)),))
     if not spec.fields[relation.field].needs_column:
         return of_kind
@@ -72,7 +87,11 @@ def _find_scope(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec
     return of_kind.narrowed(AnyOf(relation.field, tuple(sorted(missing)))) if missing else None
 
 
-def _find_missing(reader: ShelfReader, relation: RelationSpec, ids: Sequence[RecordId]) -> set[RecordId]:
+def _find_missing(
+    reader: ShelfReader, relation: RelationSpec, ids: Sequence[RecordId]
+) -> set[RecordId]:
     found = reader.find(ids, scope=WHOLE)
     kinds = reader.terms(KIND_FIELD, list(found.values()))
-    return set(ids).difference(one for one, kind in zip(found, kinds, strict=True) if term_of(relation.to) in kind)
+    return set(ids).difference(
+        one for one, kind in zip(found, kinds, strict=True) if term_of(relation.to) in kind
+    )

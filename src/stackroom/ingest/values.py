@@ -1,4 +1,6 @@
-"""Conversion of cells to field values. A cell that cannot be read as the field's type is refused."""
+"""Conversion of cells to field values. A cell that cannot be read as the field's type is
+refused.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -16,21 +18,33 @@ from stackroom.text.cells.dates import find_date, find_year
 
 FEWEST_KEYS = 8
 MOST_SHARED = 0.3  # the share of all keys that the average row may have, where the keys are data
-EVERY = "*"  # the step that stands for every key of an object whose keys are data, as currency codes are
+# the step that stands for every key of an object whose keys are data, as currency codes are
+EVERY = "*"
 LARGEST_WHOLE = 2**63 - 1
 NUMBER = "a number"
 READ_AS = {
-    **{FieldType.INT: NUMBER, FieldType.FLOAT: NUMBER, FieldType.DATE: "a date", FieldType.ENUM: "a choice"},
+    **{
+        FieldType.INT: NUMBER,
+        FieldType.FLOAT: NUMBER,
+        FieldType.DATE: "a date",
+        FieldType.ENUM: "a choice",
+    },
     FieldType.TEXT: "text without its markup",
 }
-"""The types whose values can be written in several ways, and what a cell is read as; others keep its words."""
+"""The types whose values can be written in several ways, and what a cell is read as; others keep
+its words.
+"""
 PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
-PLAIN_DATE = re.compile(r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?")
+PLAIN_DATE = re.compile(
+    r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?"
+)
 EXACT_LENGTH = 15  # how long a number is at most that is kept exactly whatever its digits are
 
 
 def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return rows with the values of nested objects as columns; rows without any, as of most files, as they are."""
+    """Return rows with the values of nested objects as columns; rows without any, as of most files,
+    as they are.
+    """
     kinds = {type(value) for row in rows for value in row.values()}
     if not any(issubclass(kind, Mapping) for kind in kinds):
         return list(rows)
@@ -45,7 +59,9 @@ def _flattened(row: Mapping[str, Any], keyed: frozenset[str], path: str = "") ->
         if not isinstance(value, Mapping) or not value or "." in name:
             flat[place] = value
         elif place in keyed:
-            paths = dict.fromkeys(".".join((EVERY, *steps)) for one in value.values() for steps in _paths_in(one))
+            paths = dict.fromkeys(
+                ".".join((EVERY, *steps)) for one in value.values() for steps in _paths_in(one)
+            )
             flat |= {f"{place}.{steps}": value_at(value, steps) for steps in paths}
         else:
             flat |= _flattened(value, keyed, f"{place}.")
@@ -73,7 +89,8 @@ def _keyed_paths(rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(
         path
         for path, counted in keys.items()
-        if len(counted) >= FEWEST_KEYS and counted.total() / (seen[path] * len(counted)) <= MOST_SHARED
+        if len(counted) >= FEWEST_KEYS
+        and counted.total() / (seen[path] * len(counted)) <= MOST_SHARED
     )
 
 
@@ -88,19 +105,24 @@ def _objects(row: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapp
 def value_at(row: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, or None.
 
-    A column of exactly that name takes precedence. `a b` joins the texts at both with a space; `list[].key` collects
-    the key of every item into one flat list, and `object.*.key` that of every value of an object.
+    A column of exactly that name takes precedence. `a b` joins the texts at both with a space;
+    `list[].key` collects the key of every item into one flat list, and `object.*.key` that of every
+    value of an object.
     """
     if path in row:
         return row[path]
     if " " in path:
-        parts = [str(part) for name in path.split() if (part := value_at(row, name)) not in (None, "")]
+        parts = [
+            str(part) for name in path.split() if (part := value_at(row, name)) not in (None, "")
+        ]
         return " ".join(parts) or None
     return _walk(row, path.split("."))
 
 
 def has_path(row: Mapping[str, Any], path: str) -> bool:
-    """Tell whether a row has a path, even without a value; an empty object or list counts as having the rest of it."""
+    """Tell whether a row has a path, even without a value; an empty object or list counts as having
+    the rest of it.
+    """
     if path in row:
         return True
     if " " in path:
@@ -114,7 +136,9 @@ def _has_steps(value: Any, steps: list[str]) -> bool:
     if isinstance(value, list | tuple):
         return any(_has_steps(item, steps) for item in value)
     if steps[0] == EVERY:
-        return isinstance(value, Mapping) and (not value or any(_has_steps(one, steps[1:]) for one in value.values()))
+        return isinstance(value, Mapping) and (
+            not value or any(_has_steps(one, steps[1:]) for one in value.values())
+        )
     name = steps[0].removesuffix("[]")
     return isinstance(value, Mapping) and name in value and _has_steps(value[name], steps[1:])
 
@@ -122,18 +146,27 @@ def _has_steps(value: Any, steps: list[str]) -> bool:
 def _walk(value: Any, steps: list[str]) -> Any:
     for place, step in enumerate(steps):
         if step == EVERY:
-            return _collect(value.values() if isinstance(value, Mapping) else (), steps[place + 1 :])
+            return _collect(
+                value.values() if isinstance(value, Mapping) else (), steps[place + 1 :]
+            )
         name = step.removesuffix("[]")
         value = value.get(name) if isinstance(value, Mapping) else None
         if step.endswith("[]"):
-            return _collect(value if isinstance(value, list | tuple) else [value], steps[place + 1 :])
+            return _collect(
+                value if isinstance(value, list | tuple) else [value], steps[place + 1 :]
+            )
     return value
 
 
 def _collect(items: Iterable[Any], steps: list[str]) -> list[Any]:
     """Return what is at a path in each item, as one flat list."""
     found = [_walk(item, steps) for item in items if item is not None]
-    return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
+    return [
+        part
+        for one in found
+        if one is not None
+        for part in (one if isinstance(one, list) else [one])
+    ]
 
 
 def _date(raw: Any, field: FieldSpec) -> str:
@@ -148,8 +181,12 @@ def _date(raw: Any, field: FieldSpec) -> str:
         return found
     advice = ""
     if find_date(cells.text_of(raw), month_first=not has_month_first) is not None:
-        first, order = ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
-        advice = f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
+        first, order = (
+            ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
+        )
+        advice = (
+            f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
+        )
     raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30{advice}")
 
 
@@ -177,14 +214,21 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
         text = cells.with_point(raw) if field.decimal_comma and isinstance(raw, str) else raw
         number = cells.read_quantity(text, field.unit) if field.unit else cells.read_number(text)
     if number is None:
-        wanted = "without a year" if field.take else f"not a number{f' in {field.unit}' if field.unit else ''}"
+        wanted = (
+            "without a year"
+            if field.take
+            else f"not a number{f' in {field.unit}' if field.unit else ''}"
+        )
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, {wanted}")
     if field.type is FieldType.FLOAT:
         return float(number)
     if number != int(number):
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a whole number")
     if abs(number) > LARGEST_WHOLE:
-        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, which is out of range; the greatest is {LARGEST_WHOLE}")
+        raise InputError(
+            f"'{field.name}' is {str(raw)[:60]!r}, which is out of range; the greatest is"
+            f" {LARGEST_WHOLE}"
+        )
     return int(number)
 
 
@@ -211,7 +255,9 @@ READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
     FieldType.TEXT: lambda raw, _field: cells.plain_text(raw),
     FieldType.URL: lambda raw, _field: cells.text_of(raw),
     FieldType.TEXTS: _texts,
-    FieldType.TAGS: lambda raw, field: tuple(Tag("", text) for text in _texts(raw, field) or ()) or None,
+    FieldType.TAGS: lambda raw, field: (
+        tuple(Tag("", text) for text in _texts(raw, field) or ()) or None
+    ),
     FieldType.INT: _number,
     FieldType.FLOAT: _number,
     FieldType.DATE: _date,
@@ -229,8 +275,11 @@ def is_converted(text: str, field: FieldSpec) -> bool:
 
 
 def is_plain(cell: Any, field: FieldSpec) -> bool:
-    """Tell whether the value of a cell says all that the cell does: `12.50`, `91 min` in minutes, `2015/04/30`."""
-    if field.type not in READ_AS or field.template or field.take:  # a field that takes the year says so
+    """Tell whether the value of a cell says all that the cell does: `12.50`, `91 min` in minutes,
+    `2015/04/30`.
+    """
+    # a field that takes the year says so
+    if field.type not in READ_AS or field.template or field.take:
         return True
     if field.type is FieldType.TEXT:
         has_no_markup = isinstance(cell, str) and "<" not in cell and "&" not in cell
@@ -239,10 +288,20 @@ def is_plain(cell: Any, field: FieldSpec) -> bool:
         return field.type is not FieldType.DATE
     text = cells.text_of(cell)
     if field.type in (FieldType.ENUM, FieldType.DATE):
-        return text in field.values if field.type is FieldType.ENUM else PLAIN_DATE.fullmatch(text) is not None
+        return (
+            text in field.values
+            if field.type is FieldType.ENUM
+            else PLAIN_DATE.fullmatch(text) is not None
+        )
     bare = text.removeprefix(field.unit)
-    number = None if field.decimal_comma and cells.with_point(bare) != bare else PLAIN_NUMBER.match(bare)
-    if number is None or (number.end() < len(bare) and not cells.same_unit(bare[number.end() :].strip(), field.unit)):
+    number = (
+        None if field.decimal_comma and cells.with_point(bare) != bare else PLAIN_NUMBER.match(bare)
+    )
+    if number is None or (
+        number.end() < len(bare) and not cells.same_unit(bare[number.end() :].strip(), field.unit)
+    ):
         return False
     figure = number[0]
-    return len(figure) <= EXACT_LENGTH or field.type is FieldType.INT or figure == repr(float(figure))
+    return (
+        len(figure) <= EXACT_LENGTH or field.type is FieldType.INT or figure == repr(float(figure))
+    )

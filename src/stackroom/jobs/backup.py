@@ -4,8 +4,9 @@
     BACKUPS/20261115T030000Z/control.sqlite       accounts, audit, jobs
     BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and installation entry
 
-Indexes and packs are not included: they are rebuilt from the records. `stackroom restore` copies the files into an
-empty library. A back-up is written under a temporary name and then renamed, so it is complete or absent.
+Indexes and packs are not included: they are rebuilt from the records. `stackroom restore` copies
+the files into an empty library. A back-up is written under a temporary name and then renamed, so it
+is complete or absent.
 """
 
 import os
@@ -52,7 +53,9 @@ BUSY_TIMEOUT_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupItem:
-    """One item of a back-up: its path there, the function that copies it, and its approximate size."""
+    """One item of a back-up: its path there, the function that copies it, and its approximate
+    size.
+    """
 
     name: str
     copy: Callable[[Path, Checkpoint], None]
@@ -80,8 +83,8 @@ def file_item(name: str, path: Path) -> BackupItem:
 def store_item(name: str, path: Path) -> BackupItem:
     """Return the item of an SQLite file that this process opens by APSW only.
 
-    Two copies of SQLite in one process, APSW's and Python's, must not open the same file: when one closes it, the
-    other's locks are gone.
+    Two copies of SQLite in one process, APSW's and Python's, must not open the same file: when one
+    closes it, the other's locks are gone.
     """
     return BackupItem(name=name, copy=partial(copy_store, path), size_bytes=_size(path))
 
@@ -89,21 +92,34 @@ def store_item(name: str, path: Path) -> BackupItem:
 def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
     """Clear the state of running processes from the copy of a control database.
 
-    The run that makes the back-up is marked as done in the copy: it can only be restored if it was completed.
+    The run that makes the back-up is marked as done in the copy: it can only be restored if it was
+    completed.
     """
     is_this_run = (job_runs.c.job == BACKUP_JOB, job_runs.c.state == RunState.RUNNING)
     with database.begin() as connection:
         connection.execute(update(job_lease).values(NOBODY))
-        connection.execute(update(job_runs).where(*is_this_run).values(state=RunState.DONE, ended_at=at))
+        connection.execute(
+            update(job_runs).where(*is_this_run).values(state=RunState.DONE, ended_at=at)
+        )
 
 
 def store_backup(
-    plan: BackupPlan, settings: Settings, *, to: str | None = None, at: datetime, keep: int, context: JobContext
+    plan: BackupPlan,
+    settings: Settings,
+    *,
+    to: str | None = None,
+    at: datetime,
+    keep: int,
+    context: JobContext,
 ) -> tuple[str, int]:
-    """Write a back-up into a folder or a bucket, by default that of the settings; return its place and its bytes."""
+    """Write a back-up into a folder or a bucket, by default that of the settings; return its place
+    and its bytes.
+    """
     place, own = to or settings.backup.to, settings.home / BACKUPS_FOLDER
     if not is_remote(place):
-        made = make_backup(plan, Path(place).expanduser() if place else own, at=at, keep=keep, context=context)
+        made = make_backup(
+            plan, Path(place).expanduser() if place else own, at=at, keep=keep, context=context
+        )
         return str(made), _size(made)
     bucket = resolve_name(BUCKET)(place, settings, field="--to" if to else FIELD)
     with open_staging(own) as staged:
@@ -124,11 +140,15 @@ def open_backup(given: str | None, settings: Settings) -> Iterator[Path]:
     folder = Path(place).expanduser()
     known = [folder] if (folder / MANIFEST).is_file() else list_backups(folder)
     if not known:
-        raise NotFoundError(f"{folder}: there is no back-up; name its folder: stackroom restore FOLDER")
+        raise NotFoundError(
+            f"{folder}: there is no back-up; name its folder: stackroom restore FOLDER"
+        )
     yield known[-1]
 
 
-def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext) -> Path:
+def make_backup(
+    plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext
+) -> Path:
     """Write a back-up and return its folder; remove the oldest beyond `keep`."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -147,46 +167,65 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
             shutil.rmtree(leaving, ignore_errors=True)
     except OSError as error:
         raise StorageError(
-            f"{folder}: the back-up could not be written: {error.strerror or error}; make room, or set another folder"
+            f"{folder}: the back-up could not be written: {error.strerror or error}; make room, or"
+            " set another folder"
         ) from error
     return target
 
 
 def restore_files(backup: Path, home: Path, names: Mapping[str, str]) -> None:
-    """Copy files and folders of a back-up into a library: name there → name here, each in one step, none over another.
+    """Copy files and folders of a back-up into a library: name there → name here, each in one step,
+    none over another.
 
     Everything is copied beside its place first; a copy that fails leaves the library as it was.
     """
-    fresh = {home / name: home / f".{Path(name).name}.{secrets.token_hex(4)}{UNFINISHED}" for name in names.values()}
+    fresh = {
+        home / name: home / f".{Path(name).name}.{secrets.token_hex(4)}{UNFINISHED}"
+        for name in names.values()
+    }
     try:
         for source, target in zip(names, fresh, strict=True):
             if target.exists():
-                raise ConflictError(f"{target} is there already, and nothing was restored; move it away first")
+                raise ConflictError(
+                    f"{target} is there already, and nothing was restored; move it away first"
+                )
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (shutil.copytree if (backup / source).is_dir() else shutil.copy2)(backup / source, fresh[target])
+            (shutil.copytree if (backup / source).is_dir() else shutil.copy2)(
+                backup / source, fresh[target]
+            )
             _sync(fresh[target])
         for target, copied in fresh.items():
             os.rename(copied, target)  # commit point of each
             sync_folder(target.parent)
     except OSError as error:
-        raise StorageError(f"{home}: cannot be written: {error.strerror or error}; make room, and try again") from error
+        raise StorageError(
+            f"{home}: cannot be written: {error.strerror or error}; make room, and try again"
+        ) from error
     finally:
         for copied in fresh.values():
-            shutil.rmtree(copied, ignore_errors=True) if copied.is_dir() else copied.unlink(missing_ok=True)
+            shutil.rmtree(copied, ignore_errors=True) if copied.is_dir() else copied.unlink(
+                missing_ok=True
+            )
 
 
 def list_backups(folder: Path) -> list[Path]:
     """Return the complete back-ups in a folder, the oldest first."""
     found = folder.iterdir() if folder.is_dir() else ()
-    complete = {one.name: one for one in found if NAME.fullmatch(one.name) and (one / MANIFEST).is_file()}
+    complete = {
+        one.name: one for one in found if NAME.fullmatch(one.name) and (one / MANIFEST).is_file()
+    }
     return [complete[name] for name in sorted(complete, key=backup_order)]
 
 
 def load_checksums(backup: Path) -> dict[str, str]:
-    """Return the files of a back-up with their sha256, as its manifest has them; none is outside of its folder."""
+    """Return the files of a back-up with their sha256, as its manifest has them; none is outside of
+    its folder.
+    """
     try:
         files: dict[str, Any] = orjson.loads((backup / MANIFEST).read_bytes())["files"]
-        outside = [name for name in files if not (backup / name).resolve().is_relative_to(backup.resolve())]
+        outside = [
+            name for name in files if not (backup / name).resolve().is_relative_to(backup.resolve())
+        ]
         if not outside:
             return {name: str(entry["sha256"]) for name, entry in files.items()}
         reason = f"it names {outside[0]}"
@@ -202,14 +241,20 @@ def check_backup(backup: Path) -> list[str]:
     except StorageError as error:
         return [error.message]
     missing = [name for name in wanted if not (backup / name).is_file()]
-    damaged = [name for name in wanted if name not in missing and sha256_of(backup / name) != wanted[name]]
+    damaged = [
+        name for name in wanted if name not in missing and sha256_of(backup / name) != wanted[name]
+    ]
     problems = [f"{backup / name} is missing" for name in missing]
-    return [*problems, *(f"{backup / name} is damaged: its sha256 is not the manifest's" for name in damaged)]
+    return [
+        *problems,
+        *(f"{backup / name} is damaged: its sha256 is not the manifest's" for name in damaged),
+    ]
 
 
 @contextmanager
 def open_staging(folder: Path) -> Iterator[Path]:
-    """Give an empty folder for a back-up that is being made, sent or fetched; remove it, and leftovers of stopped ones.
+    """Give an empty folder for a back-up that is being made, sent or fetched; remove it, and
+    leftovers of stopped ones.
 
     Its name is unique: a process that was paused and held to be dead must not continue in this one.
     """
@@ -229,8 +274,15 @@ def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -
         (fresh / item.name).parent.mkdir(parents=True, exist_ok=True)
         item.copy(fresh / item.name, context.check_stopped)
     context.progress(len(plan.items), len(plan.items), "checking")
-    copied = {path.relative_to(fresh).as_posix(): path for path in sorted(fresh.rglob("*")) if path.is_file()}
-    files = {name: {"sha256": sha256_of(path), "size_bytes": _size(path)} for name, path in copied.items()}
+    copied = {
+        path.relative_to(fresh).as_posix(): path
+        for path in sorted(fresh.rglob("*"))
+        if path.is_file()
+    }
+    files = {
+        name: {"sha256": sha256_of(path), "size_bytes": _size(path)}
+        for name, path in copied.items()
+    }
     manifest = {"format": FORMAT, "made_at": at.isoformat(), "files": files, "notes": plan.notes}
     (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
     _sync(fresh)
@@ -253,7 +305,9 @@ def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
 
 
 def backup_order(name: str) -> tuple[str, int]:
-    """Return the sort key of a back-up's name: its time, and its number among those of one second."""
+    """Return the sort key of a back-up's name: its time, and its number among those of one
+    second.
+    """
     time, _, number = name.partition("-")
     return time, int(number or 1)
 
@@ -274,10 +328,15 @@ def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
                     checkpoint()
             problem = copied.pragma("quick_check")
     except apsw.Error as error:
-        raise StorageError(f"{source}: the back-up could not be made: {error}; run: stackroom doctor") from error
+        raise StorageError(
+            f"{source}: the back-up could not be made: {error}; run: stackroom doctor"
+        ) from error
     target.chmod(0o600)
     if problem != "ok":
-        raise StorageError(f"{source}: its copy is not whole ({problem}); check it: stackroom job run integrity_check")
+        raise StorageError(
+            f"{source}: its copy is not whole ({problem}); check it: stackroom job run"
+            " integrity_check"
+        )
 
 
 def _size(path: Path) -> int:

@@ -1,6 +1,7 @@
 """The jobs of a library as users see and control them, from any process.
 
-Nothing runs here: requests are written to the control database, and the process that holds the lease carries them out.
+Nothing runs here: requests are written to the control database, and the process that holds the
+lease carries them out.
 """
 
 from collections import Counter
@@ -49,10 +50,14 @@ class JobBoard:
         list_more: Callable[[], Sequence[JobSpec]] = tuple,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`list_more` returns the jobs that come and go while a server runs, such as those of catalogues."""
+        """`list_more` returns the jobs that come and go while a server runs, such as those of
+        catalogues.
+        """
         self._specs = {spec.name: spec for spec in specs}
         self._list_more = list_more
-        if doubled := {name for name, times in Counter(spec.name for spec in specs).items() if times > 1}:
+        if doubled := {
+            name for name, times in Counter(spec.name for spec in specs).items() if times > 1
+        }:
             raise ValueError(f"two jobs have the same name: {', '.join(sorted(doubled))}")
         self.runs = Runs(database, now=now)
         self.timetable = Timetable(database, now=now)
@@ -67,7 +72,9 @@ class JobBoard:
         return {**self._specs, **{spec.name: spec for spec in self._list_more()}}
 
     def list_jobs(self) -> list[JobStatus]:
-        """Return the jobs, by name, without quiet ones that were given no schedule and have not run."""
+        """Return the jobs, by name, without quiet ones that were given no schedule and have not
+        run.
+        """
 
         def is_used(job: JobStatus) -> bool:
             return job.last_run is not None or job.timing.schedule.text != job.spec.schedule
@@ -81,17 +88,24 @@ class JobBoard:
 
     def _with_status(self, specs: list[JobSpec]) -> list[JobStatus]:
         timings, latest = self.timetable.timings(specs), self.runs.latest()
-        return [JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name)) for one in specs]
+        return [
+            JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name))
+            for one in specs
+        ]
 
     def get_spec(self, name: str) -> JobSpec:
         """Return the declaration of a job; refuse an unknown name."""
         specs = self.specs
         if name not in specs:
             known = sorted(specs)
-            raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name, known)}; jobs: {', '.join(known)}")
+            raise NotFoundError(
+                f"no job '{name[:80]}'{did_you_mean(name, known)}; jobs: {', '.join(known)}"
+            )
         return specs[name]
 
-    def list_runs(self, name: str | None = None, *, limit: int = 20, offset: int = 0) -> tuple[list[JobRun], int]:
+    def list_runs(
+        self, name: str | None = None, *, limit: int = 20, offset: int = 0
+    ) -> tuple[list[JobRun], int]:
         """Return a page of the runs of a job, or of all, the newest first, and the total."""
         job = None if name is None else self.get_spec(name).name
         return self.runs.list_runs(job=job, limit=limit, offset=offset)
@@ -101,7 +115,9 @@ class JobBoard:
         if reference in self.specs:
             run = self.runs.latest().get(reference)
         else:
-            is_number = reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
+            is_number = (
+                reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
+            )
             run = self.runs.find(int(reference)) if is_number else None
         if run is None:
             return None
@@ -111,7 +127,9 @@ class JobBoard:
     def find_runner(self) -> Holder | None:
         """Return the process that runs jobs now; None where none does."""
         holder = Lease(self.database, now=self.now).find_holder()
-        return None if holder is None or holder.is_gone or holder.expires_at <= self.now() else holder
+        return (
+            None if holder is None or holder.is_gone or holder.expires_at <= self.now() else holder
+        )
 
     def trigger(self, name: str, *, by: str) -> JobRun:
         """Queue a job, whether it is enabled or not."""
@@ -125,8 +143,12 @@ class JobBoard:
         self.on_change()
         return run
 
-    def change(self, name: str, *, schedule: str | None = None, enabled: bool | None = None) -> JobStatus:
-        """Change the schedule of a job, or enable or disable it; it can be triggered in both cases."""
+    def change(
+        self, name: str, *, schedule: str | None = None, enabled: bool | None = None
+    ) -> JobStatus:
+        """Change the schedule of a job, or enable or disable it; it can be triggered in both
+        cases.
+        """
         self.timetable.change(self.get_spec(name), schedule=schedule, enabled=enabled)
         self.on_change()
         return self.get_job(name)

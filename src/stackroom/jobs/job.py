@@ -1,4 +1,6 @@
-"""A job: its declaration, the context of one run of it, and the output of that, of which the end is kept."""
+"""A job: its declaration, the context of one run of it, and the output of that, of which the end is
+kept.
+"""
 
 import threading
 from collections import deque
@@ -31,7 +33,9 @@ class OutputTail:
     def write(self, text: str) -> None:
         """Append lines; the oldest are dropped where there is no room."""
         for line in storable(text).splitlines() or [""]:
-            whole_characters = line.encode()[: self._most_bytes // 2].decode("utf-8", "ignore").encode()
+            whole_characters = (
+                line.encode()[: self._most_bytes // 2].decode("utf-8", "ignore").encode()
+            )
             self.dropped_bytes += len(line.encode()) - len(whole_characters)
             self._lines.append(whole_characters + b"\n")
             self._kept_bytes += len(self._lines[-1])
@@ -56,7 +60,9 @@ class RunReport:
 
 
 class JobContext(TaskContext):
-    """One run, as the job's function sees it: a task's, with progress and output. Safe to use from several threads."""
+    """One run, as the job's function sees it: a task's, with progress and output. Safe to use from
+    several threads.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +74,9 @@ class JobContext(TaskContext):
         """Report progress; also a checkpoint."""
         self.check_stopped()
         with self._guard:
-            self._progress = RunReport(done=done, total=total, message=message or self._progress.message)
+            self._progress = RunReport(
+                done=done, total=total, message=message or self._progress.message
+            )
 
     def write(self, text: str) -> None:
         """Append lines to the output, of which the end is kept."""
@@ -78,7 +86,9 @@ class JobContext(TaskContext):
     def report(self) -> RunReport:
         """Return the progress and output."""
         with self._guard:
-            return replace(self._progress, output=self._tail.text(), output_dropped=self._tail.dropped_bytes)
+            return replace(
+                self._progress, output=self._tail.text(), output_dropped=self._tail.dropped_bytes
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +98,9 @@ class JobSpec:
     name: str
     description: str
     schedule: str  # the default schedule: `6h`, `0 3 * * *` (UTC), or `manual`
-    body: Callable[[JobContext], None]  # does the work, and reports through the context; fails by raising
+    # does the work, and reports through the context; fails by raising
+    body: Callable[[JobContext], None]
     enabled: bool = True  # whether its schedule is on by default
-    resumes: bool = False  # whether it is run again after its process died; the work must be idempotent
+    # whether it is run again after its process died; the work must be idempotent
+    resumes: bool = False
     is_quiet: bool = False  # whether it is listed only once it was given a schedule, or has run

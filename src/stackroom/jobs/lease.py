@@ -1,8 +1,10 @@
-"""The lease by which one process at a time runs jobs: a row of the control database that its holder renews.
+"""The lease by which one process at a time runs jobs: a row of the control database that its holder
+renews.
 
-Clocks may differ between machines, so wall-clock times are not compared between processes: a holder counts as dead when
-its row has not changed for the length of a lease by the watcher's own monotonic clock, or when its process is certainly
-gone. The holder counts from before its last renewal, so it stops before another takes over.
+Clocks may differ between machines, so wall-clock times are not compared between processes: a holder
+counts as dead when its row has not changed for the length of a lease by the watcher's own monotonic
+clock, or when its process is certainly gone. The holder counts from before its last renewal, so it
+stops before another takes over.
 
 Commit point of taking over: the update whose condition is the row as it was seen.
 """
@@ -16,14 +18,20 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from stackroom.background.processes import identity_of_this_process, is_certainly_gone, place_of_this_process
+from stackroom.background.processes import (
+    identity_of_this_process,
+    is_certainly_gone,
+    place_of_this_process,
+)
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, utc_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTimes:
-    """Length of a lease, interval of renewal, and the margin before its end at which the holder stops."""
+    """Length of a lease, interval of renewal, and the margin before its end at which the holder
+    stops.
+    """
 
     length_s: float = 20.0
     renewed_every_s: float = 4.0
@@ -77,7 +85,10 @@ class Lease:
     @property
     def is_due(self) -> bool:
         """Whether it is due for renewal."""
-        return self._renewed_at is None or self._monotonic() >= self._renewed_at + self._times.renewed_every_s
+        return (
+            self._renewed_at is None
+            or self._monotonic() >= self._renewed_at + self._times.renewed_every_s
+        )
 
     def find_holder(self) -> Holder | None:
         """Return the holder; None where it is free."""
@@ -86,10 +97,18 @@ class Lease:
         if row.holder is None:
             return None
         is_gone = is_certainly_gone(row.process)
-        return Holder(id=row.holder, place=row.place, expires_at=row.expires_at, beat=row.beat, is_gone=is_gone)
+        return Holder(
+            id=row.holder,
+            place=row.place,
+            expires_at=row.expires_at,
+            beat=row.beat,
+            is_gone=is_gone,
+        )
 
     def take(self) -> bool:
-        """Take it where it is free or its holder is dead; tell whether this process holds it now."""
+        """Take it where it is free or its holder is dead; tell whether this process holds it
+        now.
+        """
         holder = self.find_holder()
         if holder is None:
             return self._hold(job_lease.c.holder.is_(None))
@@ -113,10 +132,16 @@ class Lease:
 
     def _hold(self, condition: Any) -> bool:
         started = self._monotonic()
-        who = {"holder": self.id, "place": place_of_this_process(), "process": identity_of_this_process()}
+        who = {
+            "holder": self.id,
+            "place": place_of_this_process(),
+            "process": identity_of_this_process(),
+        }
         expires_at = self._now() + timedelta(seconds=self._times.length_s)
         with self._database.begin() as connection:
             wanted = update(job_lease).where(job_lease.c.id == 1, condition)
-            held = connection.execute(wanted.values(beat=job_lease.c.beat + 1, expires_at=expires_at, **who))
+            held = connection.execute(
+                wanted.values(beat=job_lease.c.beat + 1, expires_at=expires_at, **who)
+            )
         self._renewed_at = started if held.rowcount == 1 else None
         return self._renewed_at is not None

@@ -1,7 +1,9 @@
-"""Runs of jobs in the control database: queued, started, followed, ended, and kept as a bounded history.
+"""Runs of jobs in the control database: queued, started, followed, ended, and kept as a bounded
+history.
 
-A running run belongs to the holder of the lease: only that process writes to it, and its writes have no effect after
-another has taken over. Commit point of a state: the end of the transaction that sets it.
+A running run belongs to the holder of the lease: only that process writes to it, and its writes
+have no effect after another has taken over. Commit point of a state: the end of the transaction
+that sets it.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -73,7 +75,13 @@ class JobRun:
     @property
     def progress(self) -> str:
         """How far it is, as text."""
-        count = "" if self.done is None else str(self.done) if self.total is None else f"{self.done} of {self.total}"
+        count = (
+            ""
+            if self.done is None
+            else str(self.done)
+            if self.total is None
+            else f"{self.done} of {self.total}"
+        )
         return ", ".join(part for part in (count, self.message) if part)
 
 
@@ -101,21 +109,28 @@ class Runs:
         with self._database.begin() as connection:
             live = find_live(connection, job)
             if live is not None:
-                raise ConflictError(f"job '{job}' is {live.state} already (run {live.id}); wait for it, or cancel it")
+                raise ConflictError(
+                    f"job '{job}' is {live.state} already (run {live.id}); wait for it, or"
+                    " cancel it"
+                )
             return insert_run(connection, job, cause=RunCause.REQUEST, by=by, at=self._now())
 
     def find_next(self, jobs: Collection[str]) -> JobRun | None:
         """Return the oldest queued run of these jobs."""
         is_waiting = (job_runs.c.state == RunState.QUEUED, job_runs.c.job.in_(jobs))
         with self._database.read() as connection:
-            return _one(connection, select(*COLUMNS).where(*is_waiting).order_by(job_runs.c.id).limit(1))
+            return _one(
+                connection, select(*COLUMNS).where(*is_waiting).order_by(job_runs.c.id).limit(1)
+            )
 
     def start(self, run_id: int, *, holder: str) -> bool:
         """Mark a queued run as running; tell whether it was still queued."""
         is_queued = (job_runs.c.id == run_id, job_runs.c.state == RunState.QUEUED)
         begun = {"state": RunState.RUNNING, "holder": holder, "started_at": self._now()}
         with self._database.begin() as connection:
-            return connection.execute(update(job_runs).where(*is_queued).values(begun)).rowcount == 1
+            return (
+                connection.execute(update(job_runs).where(*is_queued).values(begun)).rowcount == 1
+            )
 
     def follow(self, run_id: int, report: RunReport, *, holder: str) -> bool:
         """Save the progress of a run; tell whether it is still this holder's."""
@@ -123,7 +138,8 @@ class Runs:
             return _write(connection, run_id, _values(report), holder=holder)
 
     def end(self, run_id: int, report: RunReport, ended: RunEnd, *, holder: str) -> bool:
-        """Save the outcome of a run, and delete the oldest of its job; tell whether it was still this holder's.
+        """Save the outcome of a run, and delete the oldest of its job; tell whether it was still
+        this holder's.
 
         A run that was interrupted after a request to cancel it counts as cancelled.
         """
@@ -141,11 +157,17 @@ class Runs:
             return True
 
     def interrupt_others(self, resumed: Collection[str], *, besides: int | None) -> list[JobRun]:
-        """Mark running runs but one as interrupted, and queue resumable ones again, for the new holder of the lease."""
+        """Mark running runs but one as interrupted, and queue resumable ones again, for the new
+        holder of the lease.
+        """
         wanted = select(*COLUMNS).where(job_runs.c.state == RunState.RUNNING).with_for_update()
         if besides is not None:
             wanted = wanted.where(job_runs.c.id != besides)
-        end = {"state": RunState.INTERRUPTED, "error": "its process ended before it did", "ended_at": self._now()}
+        end = {
+            "state": RunState.INTERRUPTED,
+            "error": "its process ended before it did",
+            "ended_at": self._now(),
+        }
         cancelled = {**end, "state": RunState.CANCELLED, "error": CANCELLED}
         with self._database.begin() as connection:
             left = [_run(row) for row in connection.execute(wanted.order_by(job_runs.c.id))]
@@ -161,7 +183,9 @@ class Runs:
         with self._database.begin() as connection:
             live = find_live(connection, job)
             if live is None:
-                raise ConflictError(f"job '{job}' is neither queued nor running; there is nothing to cancel")
+                raise ConflictError(
+                    f"job '{job}' is neither queued nor running; there is nothing to cancel"
+                )
             changes: dict[str, Any] = {"is_cancelling": True}
             if live.state is RunState.QUEUED:
                 changes |= {"state": RunState.CANCELLED, "ended_at": self._now()}
@@ -185,15 +209,28 @@ class Runs:
         """Return the runs of each job that were done or failed, the newest first."""
         is_ended = job_runs.c.state.in_((RunState.DONE, RunState.FAILED))
         with self._database.read() as connection:
-            rows = connection.execute(select(*COLUMNS).where(is_ended).order_by(job_runs.c.job, job_runs.c.id.desc()))
-            return {job: list(map(_run, some)) for job, some in groupby(rows, key=lambda row: str(row.job))}
+            rows = connection.execute(
+                select(*COLUMNS).where(is_ended).order_by(job_runs.c.job, job_runs.c.id.desc())
+            )
+            return {
+                job: list(map(_run, some))
+                for job, some in groupby(rows, key=lambda row: str(row.job))
+            }
 
     def list_runs(self, *, job: str | None, limit: int, offset: int) -> tuple[list[JobRun], int]:
         """Return a page of runs, the newest first, and the total."""
         wanted = [] if job is None else [job_runs.c.job == job]
-        page = select(*COLUMNS).where(*wanted).order_by(job_runs.c.id.desc()).limit(limit).offset(offset)
+        page = (
+            select(*COLUMNS)
+            .where(*wanted)
+            .order_by(job_runs.c.id.desc())
+            .limit(limit)
+            .offset(offset)
+        )
         with self._database.read() as connection:
-            total = connection.execute(select(func.count()).select_from(job_runs).where(*wanted)).scalar_one()
+            total = connection.execute(
+                select(func.count()).select_from(job_runs).where(*wanted)
+            ).scalar_one()
             return [_run(row) for row in connection.execute(page)], int(total)
 
     def output(self, run_id: int) -> tuple[str, int]:
@@ -207,7 +244,14 @@ class Runs:
         """Queue an interrupted run again, unless its process died too often."""
         if attempt <= MOST_ATTEMPTS and find_live(connection, run.job) is None:
             at = self._now()
-            insert_run(connection, run.job, cause=RunCause.RESUME, by=run.requested_by, at=at, attempt=attempt)
+            insert_run(
+                connection,
+                run.job,
+                cause=RunCause.RESUME,
+                by=run.requested_by,
+                at=at,
+                attempt=attempt,
+            )
 
 
 def find_live(connection: Connection, job: str) -> JobRun | None:
@@ -216,9 +260,17 @@ def find_live(connection: Connection, job: str) -> JobRun | None:
     return _one(connection, wanted.with_for_update())
 
 
-def insert_run(connection: Connection, job: str, *, cause: RunCause, by: str, at: datetime, attempt: int = 1) -> JobRun:
+def insert_run(
+    connection: Connection, job: str, *, cause: RunCause, by: str, at: datetime, attempt: int = 1
+) -> JobRun:
     """Queue a run."""
-    values = {"job": job, "cause": cause, "requested_by": shortened(by, 100), "attempt": attempt, "queued_at": at}
+    values = {
+        "job": job,
+        "cause": cause,
+        "requested_by": shortened(by, 100),
+        "attempt": attempt,
+        "queued_at": at,
+    }
     values |= {"state": RunState.QUEUED, "is_cancelling": False, **asdict(RunReport())}
     try:
         row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
@@ -229,7 +281,11 @@ def insert_run(connection: Connection, job: str, *, cause: RunCause, by: str, at
 
 def _write(connection: Connection, run_id: int, values: dict[str, Any], *, holder: str) -> bool:
     """Update a running run of this holder; tell whether it was one."""
-    is_theirs = (job_runs.c.id == run_id, job_runs.c.holder == holder, job_runs.c.state == RunState.RUNNING)
+    is_theirs = (
+        job_runs.c.id == run_id,
+        job_runs.c.holder == holder,
+        job_runs.c.state == RunState.RUNNING,
+    )
     return connection.execute(update(job_runs).where(*is_theirs).values(values)).rowcount == 1
 
 
@@ -240,7 +296,11 @@ def _change(connection: Connection, run_id: int, values: Mapping[str, Any]) -> N
 def _keep_newest(connection: Connection, job: str) -> None:
     newest = select(job_runs.c.id).where(job_runs.c.job == job).order_by(job_runs.c.id.desc())
     oldest_kept = newest.offset(KEPT_RUNS - 1).limit(1).scalar_subquery()
-    is_outdated = (job_runs.c.job == job, job_runs.c.id < oldest_kept, job_runs.c.state.not_in(LIVE))
+    is_outdated = (
+        job_runs.c.job == job,
+        job_runs.c.id < oldest_kept,
+        job_runs.c.state.not_in(LIVE),
+    )
     connection.execute(delete(job_runs).where(*is_outdated))
 
 

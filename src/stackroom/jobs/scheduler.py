@@ -1,8 +1,9 @@
 """The scheduler: one of the processes that serve a library runs its jobs, one after the other.
 
-It holds the lease, queues due jobs, runs queued ones in a thread, saves their progress, and cancels them on request. A
-process that takes the lease marks running jobs as interrupted, since their process is gone, and queues the resumable
-ones again. A process without the lease only checks whether it has become free.
+It holds the lease, queues due jobs, runs queued ones in a thread, saves their progress, and cancels
+them on request. A process that takes the lease marks running jobs as interrupted, since their
+process is gone, and queues the resumable ones again. A process without the lease only checks
+whether it has become free.
 """
 
 import logging
@@ -25,12 +26,17 @@ logger = logging.getLogger(__name__)
 
 TASK = "run jobs"
 LONGEST_RETRY_S = 5.0
-REASONS = {RunState.CANCELLED: CANCELLED, RunState.INTERRUPTED: "it was told to end before it was done"}
+REASONS = {
+    RunState.CANCELLED: CANCELLED,
+    RunState.INTERRUPTED: "it was told to end before it was done",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerTimes:
-    """Interval of the scheduler's steps, and how long `stop` waits for a job to reach a checkpoint."""
+    """Interval of the scheduler's steps, and how long `stop` waits for a job to reach a
+    checkpoint.
+    """
 
     look_every_s: float = 1.0
     stop_within_s: float = 3.0
@@ -40,8 +46,12 @@ class SchedulerTimes:
 class RunningJob:
     """One run of a job in a thread of its own. Its methods are for one other thread."""
 
-    def __init__(self, spec: JobSpec, run: JobRun, *, on_over: Callable[[], None], is_watched: bool = False) -> None:
-        """`is_watched`: the caller waits for the outcome and reports it, so that a failure is not logged."""
+    def __init__(
+        self, spec: JobSpec, run: JobRun, *, on_over: Callable[[], None], is_watched: bool = False
+    ) -> None:
+        """`is_watched`: the caller waits for the outcome and reports it, so that a failure is not
+        logged.
+        """
         self.spec = spec
         self.run = run
         self.context = JobContext()
@@ -76,11 +86,18 @@ class RunningJob:
             end = self.stopped_end()
         except ExpectedError as error:
             if not self._is_watched:
-                logger.error("job '%s' (run %d) failed: %s", self.spec.name, self.run.id, shortened(error.message))
+                logger.error(
+                    "job '%s' (run %d) failed: %s",
+                    self.spec.name,
+                    self.run.id,
+                    shortened(error.message),
+                )
             end = RunEnd(state=RunState.FAILED, error=error.message)
         except Exception as error:
             logger.exception("job '%s' failed, which is a bug", self.spec.name)
-            end = RunEnd(state=RunState.FAILED, error=f"a bug: {type(error).__name__}; the log has it")
+            end = RunEnd(
+                state=RunState.FAILED, error=f"a bug: {type(error).__name__}; the log has it"
+            )
         finally:
             self.end = end
             self._is_over.set()
@@ -89,25 +106,35 @@ class RunningJob:
     def stopped_end(self) -> RunEnd:
         """Return the outcome of a job that was told to stop."""
         is_resumed = self._wanted_end is RunState.INTERRUPTED and self.spec.resumes
-        return RunEnd(state=self._wanted_end, error=REASONS[self._wanted_end], is_resumed=is_resumed)
+        return RunEnd(
+            state=self._wanted_end, error=REASONS[self._wanted_end], is_resumed=is_resumed
+        )
 
 
 class Scheduler:
     """Runs the jobs of a board while this process holds the lease."""
 
     def __init__(
-        self, board: JobBoard, *, times: SchedulerTimes | None = None, monotonic: Callable[[], float] = time.monotonic
+        self,
+        board: JobBoard,
+        *,
+        times: SchedulerTimes | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.board = board
         self._times = times or SchedulerTimes()
-        self._lease = Lease(board.database, times=self._times.lease, now=board.now, monotonic=monotonic)
+        self._lease = Lease(
+            board.database, times=self._times.lease, now=board.now, monotonic=monotonic
+        )
         self._running: RunningJob | None = None
 
     def start_in(self, background: Background) -> None:
         """Do the rounds in a background, at once where something was asked for."""
         rounds = Task(
             name=TASK,
-            description="Runs the jobs that are due or asked for, while this process holds the lease.",
+            description=(
+                "Runs the jobs that are due or asked for, while this process holds the lease."
+            ),
             run=lambda _context: self.step(),
             period_s=self._times.look_every_s,
             jitter=0.0,
@@ -118,7 +145,9 @@ class Scheduler:
         self.board.on_change = lambda: background.wake(TASK)
 
     def stop(self) -> None:
-        """End the running job, or mark it as interrupted, and release the lease; the background has ended before."""
+        """End the running job, or mark it as interrupted, and release the lease; the background has
+        ended before.
+        """
         try:
             self._wind_up()
         except StorageError as error:
@@ -131,9 +160,12 @@ class Scheduler:
             if self._running is not None:
                 self._attend(self._running, is_ours=is_ours)
             if is_ours:
-                with suppress(ConflictError):  # changed by another process; the next round tries again
+                # changed by another process; the next round tries again
+                with suppress(ConflictError):
                     self.board.timetable.queue_due(list(self.board.specs.values()))
-                queued = None if self._running else self.board.runs.find_next(list(self.board.specs))
+                queued = (
+                    None if self._running else self.board.runs.find_next(list(self.board.specs))
+                )
                 if queued is not None:
                     self._begin(queued)
         except Exception:
@@ -146,14 +178,19 @@ class Scheduler:
         return self._running is None or self._running.wait(timeout_s)
 
     def run_now(self, name: str, *, by: str, show: Callable[[JobRun, RunReport], None]) -> JobRun:
-        """Run one job in this process and return its run; refuse while another process runs jobs."""
+        """Run one job in this process and return its run; refuse while another process runs
+        jobs.
+        """
         spec = self.board.get_spec(name)
         self._require_lease(name)
         try:
             queued = self.board.runs.find_next([name]) or self.board.trigger(name, by=by)
             running = self._begin(queued, is_watched=True)
             if running is None:
-                reason = f"job '{spec.name}' was cancelled or started by another process; look: stackroom job list"
+                reason = (
+                    f"job '{spec.name}' was cancelled or started by another process; look:"
+                    " stackroom job list"
+                )
                 raise ConflictError(reason)
             while self._running is not None:
                 running.wait(self._times.look_every_s)
@@ -185,7 +222,8 @@ class Scheduler:
             holder = self._lease.find_holder()
             if holder is not None and holder.expires_at > self.board.now():
                 raise BusyError(
-                    f"jobs are run by another process ({holder.place}); have it run there: stackroom job trigger {name}"
+                    f"jobs are run by another process ({holder.place}); have it run there:"
+                    f" stackroom job trigger {name}"
                 )
             time.sleep(self._times.look_every_s)
 
@@ -208,11 +246,15 @@ class Scheduler:
             running.stop(RunState.CANCELLED)
 
     def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
-        """Start a queued run; None where it is no longer queued, or its job is gone with its catalogue."""
+        """Start a queued run; None where it is no longer queued, or its job is gone with its
+        catalogue.
+        """
         spec = self.board.specs.get(queued.job)
         if spec is None or not self.board.runs.start(queued.id, holder=self._lease.id):
             return None
-        self._running = RunningJob(spec, queued, on_over=self.board.on_change, is_watched=is_watched)
+        self._running = RunningJob(
+            spec, queued, on_over=self.board.on_change, is_watched=is_watched
+        )
         self._running.start()
         return self._running
 

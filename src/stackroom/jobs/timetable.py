@@ -1,4 +1,5 @@
-"""The schedule and next run of each job, in the control database: an interval, a cron expression in UTC, or manual.
+"""The schedule and next run of each job, in the control database: an interval, a cron expression in
+UTC, or manual.
 
 A job that was missed while no scheduler ran is run once, however often it was missed.
 """
@@ -29,8 +30,8 @@ INTERVAL = re.compile(r"([0-9]+)\s*([smhdw])")
 MOST_COUNT = 10**8  # more than a year, in every unit
 MOST_CHARS = 100
 FORMS = (
-    "write an interval such as 30m, 6h or 1d (units s, m, h, d, w), five fields of cron in UTC such as "
-    f"'0 3 * * *' (minute, hour, day of month, month, day of week), or {MANUAL}"
+    "write an interval such as 30m, 6h or 1d (units s, m, h, d, w), five fields of cron in UTC"
+    f" such as '0 3 * * *' (minute, hour, day of month, month, day of week), or {MANUAL}"
 )
 
 
@@ -55,17 +56,23 @@ def parse_schedule(text: str) -> Schedule:
         interval = timedelta(**{UNITS[found[2]]: min(int(found[1]), MOST_COUNT)})
         if not LEAST <= interval <= MOST:
             raise InputError(f"'schedule': {written!r} is not between a minute and a year; {FORMS}")
-        return Schedule(text=written.replace(" ", "").lower(), next_after=lambda moment: moment + interval)
+        return Schedule(
+            text=written.replace(" ", "").lower(), next_after=lambda moment: moment + interval
+        )
     if not written.isascii() or len(written.split(" ")) != CRON_FIELDS:
         raise InputError(f"'schedule': {written[:60]!r} is not understood; {FORMS}")
     try:
         first = next(CronSim(written, datetime(2024, 1, 1, tzinfo=UTC)), None)
     except CronSimError as error:
         reason = str(error)
-        raise InputError(f"'schedule': {written!r}: {reason[:1].lower()}{reason[1:]}; {FORMS}") from error
+        raise InputError(
+            f"'schedule': {written!r}: {reason[:1].lower()}{reason[1:]}; {FORMS}"
+        ) from error
     if first is None:
         raise InputError(f"'schedule': {written!r} names no day that ever comes; {FORMS}")
-    return Schedule(text=written, next_after=lambda moment: next(CronSim(written, moment.astimezone(UTC)), None))
+    return Schedule(
+        text=written, next_after=lambda moment: next(CronSim(written, moment.astimezone(UTC)), None)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +97,15 @@ class Timetable:
             rows = {row.name: row for row in connection.execute(select(job_settings))}
         return {spec.name: _timing(spec, rows.get(spec.name)) for spec in specs}
 
-    def change(self, spec: JobSpec, *, schedule: str | None = None, enabled: bool | None = None) -> None:
+    def change(
+        self, spec: JobSpec, *, schedule: str | None = None, enabled: bool | None = None
+    ) -> None:
         """Change the schedule of a job, or enable or disable it, and plan its next run by that."""
-        changes = {"schedule": parse_schedule(schedule).text} if schedule is not None else {"enabled": enabled}
+        changes = (
+            {"schedule": parse_schedule(schedule).text}
+            if schedule is not None
+            else {"enabled": enabled}
+        )
         with self._database.begin() as connection:
             _locked(connection, spec.name)
             _set(connection, spec.name, **changes)
@@ -107,23 +120,32 @@ class Timetable:
             next_at = timing.schedule.next_after(now) if timing.enabled else None
             is_due = timing.next_at is not None and timing.next_at <= now
             # One that is planned later than it should be, by a wrong clock, is planned again.
-            if next_at is None or not (is_due or timing.next_at is None or timing.next_at > next_at):
+            if next_at is None or not (
+                is_due or timing.next_at is None or timing.next_at > next_at
+            ):
                 continue
             with self._database.begin() as connection:
-                if _locked(connection, name).next_at == timing.next_at:  # no other process has planned it
+                # no other process has planned it
+                if _locked(connection, name).next_at == timing.next_at:
                     _set(connection, name, next_at=next_at)
                     if is_due and find_live(connection, name) is None:
-                        insert_run(connection, name, cause=RunCause.SCHEDULE, by=RunCause.SCHEDULE, at=now)
+                        insert_run(
+                            connection, name, cause=RunCause.SCHEDULE, by=RunCause.SCHEDULE, at=now
+                        )
 
 
 def _timing(spec: JobSpec, row: Any | None) -> Timing:
     """Return the stored timing; the default schedule where that is invalid."""
-    written, enabled, next_at = (None, None, None) if row is None else (row.schedule, row.enabled, row.next_at)
+    written, enabled, next_at = (
+        (None, None, None) if row is None else (row.schedule, row.enabled, row.next_at)
+    )
     try:
         schedule = parse_schedule(spec.schedule if written is None else written)
     except InputError:
         schedule = parse_schedule(spec.schedule)
-    return Timing(schedule=schedule, enabled=spec.enabled if enabled is None else enabled, next_at=next_at)
+    return Timing(
+        schedule=schedule, enabled=spec.enabled if enabled is None else enabled, next_at=next_at
+    )
 
 
 def _locked(connection: Connection, name: str) -> Any:
@@ -135,7 +157,9 @@ def _locked(connection: Connection, name: str) -> Any:
     try:
         connection.execute(insert(job_settings), {"name": name})
     except IntegrityError as error:  # another process created it first
-        raise ConflictError(f"job '{name}' is being changed by another process; try again") from error
+        raise ConflictError(
+            f"job '{name}' is being changed by another process; try again"
+        ) from error
     return connection.execute(wanted).one()
 
 

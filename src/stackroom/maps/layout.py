@@ -1,14 +1,14 @@
 """The layout of points in the plane: t-SNE over the nearest neighbours of each, in numpy alone.
 
-Vectors are reduced to their principal components, in which neighbours are found, exactly, and the layout begins. Each
-point is attracted by its neighbours, all of the same weight, and repelled by every point. Steps begin with stronger
-attraction, which forms the clusters, and go on without it, which spreads them. The same points and the same start give
-the same layout.
+Vectors are reduced to their principal components, in which neighbours are found, exactly, and the
+layout begins. Each point is attracted by its neighbours, all of the same weight, and repelled by
+every point. Steps begin with stronger attraction, which forms the clusters, and go on without it,
+which spreads them. The same points and the same start give the same layout.
 
-The repulsion is a convolution on a grid (Linderman et al., "Fast interpolation-based t-SNE", 2019): points are spread
-over the corners of their cells, the kernels are multiplied in Fourier space, and the forces are read back at the
-points. A cell is about as wide as the kernel, which is near enough for a map. Between few points it is summed up, which
-is sooner done than one transform.
+The repulsion is a convolution on a grid (Linderman et al., "Fast interpolation-based t-SNE", 2019):
+points are spread over the corners of their cells, the kernels are multiplied in Fourier space, and
+the forces are read back at the points. A cell is about as wide as the kernel, which is near enough
+for a map. Between few points it is summed up, which is sooner done than one transform.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ Points = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 BLOCK_VALUES = 1 << 23  # how many distances are in memory at a time
-GROUP = 32  # distances are compared by groups: the nearest rows are all in the groups with the least minima
+# distances are compared by groups: the nearest rows are all in the groups with the least minima
+GROUP = 32
 Numbers = NDArray[np.float32]
 WIDEST_CELL = 1.0
 LEAST_CELLS = 64
@@ -43,11 +44,13 @@ START_SPREAD = 0.01
 JITTER = 0.0001  # points that are the same begin a little apart
 LEAST_RATE = 50.0
 SEED = 20260131
-COMPONENTS = 64  # enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions
+# enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions
+COMPONENTS = 64
 
 
 def nearest_among(points: Points, among: Points, count: int) -> Rows:
-    """Return for each point the nearest rows of another table, or the nearest others of the same, in no order.
+    """Return for each point the nearest rows of another table, or the nearest others of the same,
+    in no order.
 
     Of the same, `count` is less than the number of rows.
     """
@@ -57,7 +60,9 @@ def nearest_among(points: Points, among: Points, count: int) -> Rows:
     rows = max(64, BLOCK_VALUES // max(len(among), 1))
     for start in range(0, len(points), rows):
         block = points[start : start + rows]
-        distances = np.full((len(block), len(among) + -len(among) % GROUP), np.inf, dtype=np.float32)
+        distances = np.full(
+            (len(block), len(among) + -len(among) % GROUP), np.inf, dtype=np.float32
+        )
         there = distances[:, : len(among)]
         np.matmul(block * -2, columns, out=there)
         there += squares
@@ -67,7 +72,9 @@ def nearest_among(points: Points, among: Points, count: int) -> Rows:
         groups = _least(grouped.min(axis=2), count)
         candidates = np.take_along_axis(grouped, groups[:, :, None], axis=1).reshape(len(block), -1)
         chosen = _least(candidates, count)
-        found[start : start + len(block)] = np.take_along_axis(groups, chosen // GROUP, axis=1) * GROUP + chosen % GROUP
+        found[start : start + len(block)] = (
+            np.take_along_axis(groups, chosen // GROUP, axis=1) * GROUP + chosen % GROUP
+        )
     return found
 
 
@@ -78,18 +85,23 @@ def _least(values: Points, count: int) -> Rows:
     return np.argpartition(values, count - 1, axis=1)[:, :count]
 
 
-Forces = tuple[Numbers, Numbers]  # the repulsion at each point in both directions, as shares of that between all pairs
+# the repulsion at each point in both directions, as shares of that between all pairs
+Forces = tuple[Numbers, Numbers]
 
 
 class _Kernels:
-    """The kernels of a grid of some width in Fourier space: nearness, and the force by both coordinates."""
+    """The kernels of a grid of some width in Fourier space: nearness, and the force by both
+    coordinates.
+    """
 
     def __init__(self, width: float) -> None:
         self.cells = LEAST_CELLS
         while self.cells < MOST_CELLS and width / (self.cells - 2) > WIDEST_CELL:
             self.cells *= 2
         self.cell = width / (self.cells - 2)
-        steps = (np.fft.fftfreq(2 * self.cells, 1 / (2 * self.cells)) * self.cell).astype(np.float32)
+        steps = (np.fft.fftfreq(2 * self.cells, 1 / (2 * self.cells)) * self.cell).astype(
+            np.float32
+        )
         dx, dy = steps[:, None], steps[None, :]
         nearness = 1 / (1 + dx * dx + dy * dy)
         squares = nearness * nearness
@@ -125,7 +137,9 @@ class Repulsion:
 
 
 class _Spread:
-    """Points spread over the corners of their cells, as a grid in Fourier space; half of it is empty, against wrap."""
+    """Points spread over the corners of their cells, as a grid in Fourier space; half of it is
+    empty, against wrap.
+    """
 
     def __init__(self, x: Numbers, y: Numbers, kernels: _Kernels) -> None:
         self._side = side = 2 * kernels.cells
@@ -134,22 +148,34 @@ class _Spread:
         right, below = across - column, down - row
         first = column * side + row
         self._corners = (first, first + 1, first + side, first + side + 1)
-        self._weights = ((1 - right) * (1 - below), (1 - right) * below, right * (1 - below), right * below)
-        grid = np.bincount(np.concatenate(self._corners), np.concatenate(self._weights), side * side)
+        self._weights = (
+            (1 - right) * (1 - below),
+            (1 - right) * below,
+            right * (1 - below),
+            right * below,
+        )
+        grid = np.bincount(
+            np.concatenate(self._corners), np.concatenate(self._weights), side * side
+        )
         self._spectrum = np.fft.rfft2(grid.astype(np.float32).reshape(side, side))
 
     def read(self, kernel: NDArray[Any]) -> Numbers:
         """Return the convolution with a kernel at each point."""
         convolved = np.fft.irfft2(self._spectrum * kernel, s=(self._side, self._side)).ravel()
         read: Numbers = sum(
-            (weight * convolved[corner] for corner, weight in zip(self._corners, self._weights, strict=True)),
+            (
+                weight * convolved[corner]
+                for corner, weight in zip(self._corners, self._weights, strict=True)
+            ),
             start=np.zeros(len(self._corners[0]), dtype=np.float32),
         )
         return read
 
 
 def lay_out(points: Points, *, start: Points | None = None) -> Points:
-    """Return a place in the plane for each point; `start` has former places, which a new layout resembles."""
+    """Return a place in the plane for each point; `start` has former places, which a new layout
+    resembles.
+    """
     count = len(points)
     if count <= 2:
         return np.array([[0, 0], [1, 0]], dtype=np.float32)[:count]
@@ -179,7 +205,10 @@ def _moved(places: Points, neighbours: Rows) -> Points:
         speed_x = momentum * speed_x - 4 * rate * (attraction * pulled_x - pushed_x)
         speed_y = momentum * speed_y - 4 * rate * (attraction * pulled_y - pushed_y)
         too_fast = np.maximum(np.hypot(speed_x, speed_y) / LONGEST_STEP, 1)
-        speed_x, speed_y = (speed_x / too_fast).astype(np.float32), (speed_y / too_fast).astype(np.float32)
+        speed_x, speed_y = (
+            (speed_x / too_fast).astype(np.float32),
+            (speed_y / too_fast).astype(np.float32),
+        )
         x, y = _centred(x + speed_x), _centred(y + speed_y)
     return np.stack([x, y], axis=1)
 
@@ -217,10 +246,15 @@ class Projection:
 
 
 def build_projection(vectors: Vector) -> Projection:
-    """Measure the principal components of vectors; the direction of each axis depends on nothing but them."""
+    """Measure the principal components of vectors; the direction of each axis depends on nothing
+    but them.
+    """
     mean = vectors.mean(axis=0)
     centred = vectors - mean
     _, axes = np.linalg.eigh(centred.T @ centred)
     chosen = axes[:, ::-1][:, :COMPONENTS]
     largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None, :], axis=0)
-    return Projection(mean=mean, axes=np.ascontiguousarray(chosen * np.where(largest < 0, -1, 1)).astype(np.float32))
+    return Projection(
+        mean=mean,
+        axes=np.ascontiguousarray(chosen * np.where(largest < 0, -1, 1)).astype(np.float32),
+    )

@@ -1,11 +1,14 @@
-"""The map of a catalogue: made from its vectors, with the words that are typical of a place, and as it follows them.
+"""The map of a catalogue: made from its vectors, with the words that are typical of a place, and as
+it follows them.
 
-Up to `MOST_LAID_OUT` records are laid out all together. Of more, a sample is, and the others are placed beside the
-nearest records of the sample. Words are of the texts that were embedded, without the values of fields that are counted
-as they are; forms of a word are one word, written as most records write it.
+Up to `MOST_LAID_OUT` records are laid out all together. Of more, a sample is, and the others are
+placed beside the nearest records of the sample. Words are of the texts that were embedded, without
+the values of fields that are counted as they are; forms of a word are one word, written as most
+records write it.
 
-Records that are new are placed beside their neighbours, and the map is made anew when they are more than `MOST_CHANGED`
-of all. A few finished maps are kept: labels, colours and lists of ids take half a second of a core for 20,000 records.
+Records that are new are placed beside their neighbours, and the map is made anew when they are more
+than `MOST_CHANGED` of all. A few finished maps are kept: labels, colours and lists of ids take half
+a second of a core for 20,000 records.
 """
 
 import logging
@@ -38,8 +41,11 @@ SAMPLE = 20_000
 BLOCK_ROWS = 10_000
 EVERYTHING = 1 << 40
 BESIDE = 5
-"""A record is placed at the median of so many neighbours: the mean lies between clusters, where nothing is alike."""
-LEAST_KNOWN = 0.5  # a new layout begins with the former one where it has at least this share of the records
+"""A record is placed at the median of so many neighbours: the mean lies between clusters, where
+nothing is alike.
+"""
+# a new layout begins with the former one where it has at least this share of the records
+LEAST_KNOWN = 0.5
 
 
 def make_map(reader: ShelfReader, *, former: StoredMap | None = None) -> StoredMap | None:
@@ -49,10 +55,15 @@ def make_map(reader: ShelfReader, *, former: StoredMap | None = None) -> StoredM
     keys, points = _read_embedded(reader)
     if not len(keys):
         return None
-    start = _find_start(keys, points, former) if former is not None and former.model == reader.model else None
+    start = (
+        _find_start(keys, points, former)
+        if former is not None and former.model == reader.model
+        else None
+    )
     layout = _laid_out(points, start)
     low, high = layout.min(axis=0), layout.max(axis=0)
-    reach = float((high - low).max()) / 2 or 1.0  # whole numbers that fill the map in its longer direction
+    # whole numbers that fill the map in its longer direction
+    reach = float((high - low).max()) / 2 or 1.0
     places: Places = np.rint((layout - (low + high) / 2) / reach * REACH).astype(np.int16)
     sample = _sample_of(len(keys))
     words = find_words(reader, keys[sample], places[sample])
@@ -71,7 +82,9 @@ def all_keys(reader: ShelfReader) -> Keys:
 
 
 def find_present(vectors: Vector) -> NDArray[np.bool_]:
-    """Tell which records have a vector that a place can be found by: one of zeros or of no numbers is none."""
+    """Tell which records have a vector that a place can be found by: one of zeros or of no numbers
+    is none.
+    """
     return np.asarray(vectors.any(axis=1) & np.isfinite(vectors).all(axis=1), dtype=np.bool_)
 
 
@@ -111,7 +124,9 @@ def _laid_out(points: Points, start: Points | None) -> Points:
     layout = np.empty((len(points), 2), dtype=np.float32)
     layout[sample] = lay_out(points[sample], start=None if start is None else start[sample])
     others = np.setdiff1d(np.arange(len(points)), sample)
-    layout[others] = place_beside(layout[sample][nearest_among(points[others], points[sample], BESIDE)])
+    layout[others] = place_beside(
+        layout[sample][nearest_among(points[others], points[sample], BESIDE)]
+    )
     return layout
 
 
@@ -157,7 +172,9 @@ def find_words(reader: ShelfReader, keys: Keys, places: Places) -> Occurrences:
     indexes = np.array([index for one in each for index in one], dtype=np.int64)
     clarity: dict[str, float] = {}
     for side in SIDES:
-        for one in find_typical(MappedValues(values, indexes, rows), places, squares_of(places, side)):
+        for one in find_typical(
+            MappedValues(values, indexes, rows), places, squares_of(places, side)
+        ):
             clarity[one.text] = clarity.get(one.text, 0.0) + one.score
     clearest = sorted(clarity, key=lambda word: (-clarity[word], word))[:MOST_WORDS]
     chosen = sorted(numbers[word] for word in clearest)
@@ -172,7 +189,9 @@ def find_words(reader: ShelfReader, keys: Keys, places: Places) -> Occurrences:
 def _words_of(record: Record, spec: CatalogueSpec) -> set[str]:
     names = [part.column for part in spec.embed.parts] if spec.embed else []
     fields = [name for name in names if name in spec.fields and not spec.fields[name].facet]
-    texts = [text for name in fields or [spec.title_field.name] for text in texts_of(record.get(name))]
+    texts = [
+        text for name in fields or [spec.title_field.name] for text in texts_of(record.get(name))
+    ]
     return set(WORD.findall(" ".join(texts).lower()))
 
 
@@ -192,7 +211,9 @@ logger = logging.getLogger(__name__)
 MOST_CHANGED = 0.05
 MOST_PLACED = 1_000  # so many new records are placed at once; more wait until the map is made anew
 SMALL = 1_500
-"""The map of so many records is made when it is first asked for, where there is none: it takes less than a second."""
+"""The map of so many records is made when it is first asked for, where there is none: it takes less
+than a second.
+"""
 ASKED = 3 * BESIDE
 
 
@@ -203,7 +224,9 @@ class FinishedMaps:
         self._kept: deque[tuple[Hashable, Finished]] = deque(maxlen=MOST_KEPT)
 
     def find_or_make(self, key: Hashable, make: Callable[[], Finished]) -> Finished:
-        """Return the form of this key, made where it is not kept; two callers at once may both make it."""
+        """Return the form of this key, made where it is not kept; two callers at once may both make
+        it.
+        """
         made = next((form for known, form in list(self._kept) if known == key), None)
         if made is None:
             made = make()
@@ -217,7 +240,8 @@ class PlacedMap:
 
     keys: Keys
     places: Places
-    words: Occurrences  # the words of their texts, of those that were laid out; of a sample where these were many
+    # the words of their texts, of those that were laid out; of a sample where these were many
+    words: Occurrences
     changed: int  # how many records are new or gone since it was laid out
     laid_out: int  # how many records were laid out
     finished: FinishedMaps = field(default_factory=FinishedMaps)
@@ -250,11 +274,15 @@ def follow(stored: StoredMap, reader: ShelfReader) -> PlacedMap:
     )
 
 
-def _placed(reader: ShelfReader, keys: Keys, known_keys: Keys, known_places: Places) -> tuple[Keys, Places]:
+def _placed(
+    reader: ShelfReader, keys: Keys, known_keys: Keys, known_places: Places
+) -> tuple[Keys, Places]:
     """Return the places of new records; those without a neighbour on the map have none."""
     if not len(keys) or not len(known_keys):
         return keys[:0], known_places[:0]
-    rankings = reader.nearest(reader.vectors([Key(one) for one in keys.tolist()]), scope=WHOLE, limit=ASKED)
+    rankings = reader.nearest(
+        reader.vectors([Key(one) for one in keys.tolist()]), scope=WHOLE, limit=ASKED
+    )
     kept, places = [], []
     for key, ranking in zip(keys.tolist(), rankings, strict=True):
         rows, is_known = find_rows(known_keys, ranking.keys)
@@ -296,7 +324,11 @@ class CatalogueMap:
         try:
             return find_map(self._path) if self._path else None
         except StorageError as error:
-            logger.warning("catalogue '%s' has no map: %s", self._path.parent.name if self._path else "", error.message)
+            logger.warning(
+                "catalogue '%s' has no map: %s",
+                self._path.parent.name if self._path else "",
+                error.message,
+            )
             return None
 
     def _place(self, reader: ShelfReader) -> PlacedMap | None:
@@ -315,7 +347,9 @@ class CatalogueMap:
 
 
 def find_placed(path: Path, reader: ShelfReader) -> PlacedMap | None:
-    """Return the stored map of a catalogue as of now; None where there is none for its vectors, or it is damaged."""
+    """Return the stored map of a catalogue as of now; None where there is none for its vectors, or
+    it is damaged.
+    """
     try:
         stored = find_map(path)
     except StorageError:

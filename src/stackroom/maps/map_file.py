@@ -1,9 +1,10 @@
-"""The file of a map, `map.bin` in the catalogue's folder: a line of JSON with checksums and words, then four arrays.
+"""The file of a map, `map.bin` in the catalogue's folder: a line of JSON with checksums and words,
+then four arrays.
 
-The arrays are the keys of the records (int64), their places (two int16 each), how many words each has (uint16), and the
-numbers of these words (uint16), little-endian.
-It is written anew as a whole, and can always be made again from the vectors. An area of a map is a box or a polygon, as
-an address has it.
+The arrays are the keys of the records (int64), their places (two int16 each), how many words each
+has (uint16), and the numbers of these words (uint16), little-endian. It is written anew as a whole,
+and can always be made again from the vectors. An area of a map is a box or a polygon, as an address
+has it.
 """
 
 from collections.abc import Sequence
@@ -40,9 +41,14 @@ class StoredMap:
 
 
 def save_map(made: StoredMap, path: Path) -> None:
-    """Write a map, which readers find as it was or whole; raise StorageError where it cannot be written."""
+    """Write a map, which readers find as it was or whole; raise StorageError where it cannot be
+    written.
+    """
     rows = np.searchsorted(made.keys, made.words.keys)
-    counts, indexes = np.bincount(rows, minlength=len(made.keys)), made.words.indexes[np.argsort(rows, kind="stable")]
+    counts, indexes = (
+        np.bincount(rows, minlength=len(made.keys)),
+        made.words.indexes[np.argsort(rows, kind="stable")],
+    )
     arrays = ((made.keys, "<i8"), (made.places, "<i2"), (counts, "<u2"), (indexes, "<u2"))
     body = b"".join(array.astype(form).tobytes() for array, form in arrays)
     about = {"model": asdict(made.model), "count": len(made.keys), "words": list(made.words.values)}
@@ -69,7 +75,10 @@ def find_map(path: Path) -> StoredMap | None:
         if known["sum"] != sum_of(body) or len(body) < known["count"] * BYTES_EACH:
             raise _damaged(path)
         count = int(known["count"])
-        keys, counts = np.frombuffer(body, "<i8", count), np.frombuffer(body, "<u2", count, offset=12 * count)
+        keys, counts = (
+            np.frombuffer(body, "<i8", count),
+            np.frombuffer(body, "<u2", count, offset=12 * count),
+        )
         indexes = np.frombuffer(body, "<u2", offset=BYTES_EACH * count).astype(np.int64)
         return StoredMap(
             model=ModelId(**known["model"]),
@@ -82,7 +91,9 @@ def find_map(path: Path) -> StoredMap | None:
 
 
 def _damaged(path: Path) -> StorageError:
-    return StorageError(f"{path.name} is damaged; make it anew with: stackroom map {path.parent.name}")
+    return StorageError(
+        f"{path.name} is damaged; make it anew with: stackroom map {path.parent.name}"
+    )
 
 
 MOST_CORNERS = 100
@@ -94,10 +105,14 @@ def parse_area(text: str) -> list[tuple[int, int]]:
         numbers = [int(number) for number in text.split("_")]
     except ValueError:
         numbers = []
-    if len(numbers) % 2 or not 4 <= len(numbers) <= 2 * MOST_CORNERS or max(map(abs, numbers)) > REACH:
+    if (
+        len(numbers) % 2
+        or not 4 <= len(numbers) <= 2 * MOST_CORNERS
+        or max(map(abs, numbers)) > REACH
+    ):
         raise InputError(
-            f"'area': '{text[:60]}' is not an area; right are x_y_x_y, two corners of a box, or x_y of each of 3 to "
-            f"{MOST_CORNERS} corners, in whole numbers from -{REACH} to {REACH}"
+            f"'area': '{text[:60]}' is not an area; right are x_y_x_y, two corners of a box, or x_y"
+            f" of each of 3 to {MOST_CORNERS} corners, in whole numbers from -{REACH} to {REACH}"
         )
     if len(numbers) == 4:
         left, top, right, bottom = numbers
@@ -106,7 +121,8 @@ def parse_area(text: str) -> list[tuple[int, int]]:
 
 
 def find_within(places: Places, corners: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Tell which places lie in a polygon: those from which a ray to the right crosses its edges an odd number of times.
+    """Tell which places lie in a polygon: those from which a ray to the right crosses its edges an
+    odd number of times.
 
     A place on a left or upper edge is within.
     """

@@ -1,4 +1,6 @@
-"""Search on a judged collection in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels/SPLIT.tsv`, or `.zst`."""
+"""Search on a judged collection in the BEIR layout: `corpus.jsonl`, `queries.jsonl`,
+`qrels/SPLIT.tsv`, or `.zst`.
+"""
 
 import csv
 import io
@@ -29,7 +31,9 @@ from stackroom.sources.compressed import find_compressed, open_decompressed
 from stackroom.sources.json_rows import JsonRows
 
 NOT_GAINS = {"cranfield": "the lowest of Cranfield's grades mixes minimum interest with none"}
-"""Collections by folder name whose grades are no gains, and why; figures of them are published as binary."""
+"""Collections by folder name whose grades are no gains, and why; figures of them are published as
+binary.
+"""
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -52,11 +56,16 @@ class Collection:
     @property
     def is_graded(self) -> bool:
         """Whether some documents are more relevant than others."""
-        return len({grade for documents in self.grades.values() for grade in documents.values()}) > 1
+        return (
+            len({grade for documents in self.grades.values() for grade in documents.values()}) > 1
+        )
 
     def as_binary(self) -> "Collection":
         """Return the same judgements as relevant or not."""
-        return replace(self, grades={query: dict.fromkeys(documents, 1) for query, documents in self.grades.items()})
+        return replace(
+            self,
+            grades={query: dict.fromkeys(documents, 1) for query, documents in self.grades.items()},
+        )
 
     def corpus(self) -> JsonRows:
         """Return the documents as a source of rows."""
@@ -70,18 +79,26 @@ def load_collection(folder: Path, *, split: str) -> Collection:
     missing = [query for query in grades if query not in texts]
     if missing or not grades:
         raise InputError(
-            f"{folder}: {len(missing)} judged queries have no text, {len(grades)} are judged; each needs a text"
+            f"{folder}: {len(missing)} judged queries have no text, {len(grades)} are judged; each"
+            " needs a text"
         )
-    return Collection(folder=folder, queries={query: texts[query] for query in sorted(grades)}, grades=grades)
+    return Collection(
+        folder=folder, queries={query: texts[query] for query in sorted(grades)}, grades=grades
+    )
 
 
 def choose_grades(collection: Collection, *, binary: bool | None) -> tuple[Collection, str]:
-    """Return the collection with or without its grades, and which; by default (None) with those that are gains."""
+    """Return the collection with or without its grades, and which; by default (None) with those
+    that are gains.
+    """
     if not collection.is_graded:
         return collection, "binary: every judgement is the same"
     not_gains = NOT_GAINS.get(collection.name.casefold())
     if binary or (binary is None and not_gains):
-        return collection.as_binary(), f"binary: {not_gains if binary is None else 'every grade above 0 is relevant'}"
+        return (
+            collection.as_binary(),
+            f"binary: {not_gains if binary is None else 'every grade above 0 is relevant'}",
+        )
     return collection, "used: the gain of a document is its grade"
 
 
@@ -96,27 +113,36 @@ def document_of(row: Any) -> Record:
 def _queries(path: Path) -> Iterator[tuple[str, str]]:
     for row in JsonRows(path).iter_rows():
         if row.problem or "_id" not in row.values or not isinstance(row.values.get("text"), str):
-            raise InputError(f"{path}, {row.place}: {row.problem or 'wanted an object with _id and text'}")
+            raise InputError(
+                f"{path}, {row.place}: {row.problem or 'wanted an object with _id and text'}"
+            )
         yield str(row.values["_id"]), row.values["text"]
 
 
 def _read_grades(path: Path) -> dict[str, dict[str, int]]:
     grades: dict[str, dict[str, int]] = {}
     with open_decompressed(path) as file:
-        lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE)
+        lines = csv.reader(
+            io.TextIOWrapper(file, encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE
+        )
         for number, line in enumerate(lines, start=1):
             if len(line) == 3 and GRADE.fullmatch(line[2]):
                 if (grade := int(float(line[2]))) > 0:
                     grades.setdefault(line[0], {})[line[1]] = grade
             elif number > 1:  # the first line may be a heading
-                raise InputError(f"{path}, line {number}: wanted query, document and grade, separated by tabs")
+                raise InputError(
+                    f"{path}, line {number}: wanted query, document and grade, separated by tabs"
+                )
     return grades
 
 
 def _file(folder: Path, name: str) -> Path:
     found = find_compressed(folder / name)
     if found is None:
-        raise InputError(f"{folder}: no {name} here; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv")
+        raise InputError(
+            f"{folder}: no {name} here; a BEIR folder has corpus.jsonl, queries.jsonl and"
+            " qrels/test.tsv"
+        )
     return found
 
 
@@ -133,11 +159,15 @@ class Quality:
 
 
 def want_evaluated_model(app: App, asked: str | None = None) -> ModelChoice:
-    """Return the model to evaluate: the one asked for, the endpoint of the settings, or the one for prose."""
+    """Return the model to evaluate: the one asked for, the endpoint of the settings, or the one for
+    prose.
+    """
     return want_model(app, compile_text(DECLARATION, origin="beir"), None, asked=asked)
 
 
-def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress: Progress) -> dict[str, Quality]:
+def evaluate(
+    collection: Collection, *, embedder: Embedder, work: Path, progress: Progress
+) -> dict[str, Quality]:
     """Index the collection under `work` (once) and measure every search method."""
     spec = compile_text(DECLARATION, origin="beir")
     shelf = EmbeddedShelf.create(work, spec, model=embedder.model)
@@ -152,7 +182,9 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
         ingest(collection.corpus(), target, progress=progress)
         reader = shelf.reader()
         asked = CatalogueEmbedder(shelf, lambda _model: embedder)
-        vectors = {query: embed_query(asked, reader, text) for query, text in collection.queries.items()}
+        vectors = {
+            query: embed_query(asked, reader, text) for query, text in collection.queries.items()
+        }
         calibration = calibrate(reader, asked)
         searcher = Searcher(spec=spec, calibration_of=lambda _model: calibration)
         by_ranks = replace(searcher, override=spec.search.model_copy(update={"fusion": Fusion.RRF}))
@@ -161,10 +193,16 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
             vector = vectors[query].vector
             if vector is None:
                 return []
-            return list(reader.ids(reader.nearest(vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
+            return list(
+                reader.ids(
+                    reader.nearest(vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()
+                )
+            )
 
         def search(by: Searcher, query: str, vector: QueryVector) -> list[str]:
-            page = by.search(reader, collection.queries[query], scope=WHOLE, limit=DEPTH, query_vector=vector)
+            page = by.search(
+                reader, collection.queries[query], scope=WHOLE, limit=DEPTH, query_vector=vector
+            )
             return [hit.record.id for hit in page.hits]
 
         ways: dict[str, Callable[[str], list[str]]] = {
@@ -182,6 +220,10 @@ def _quality(collection: Collection, rank: Callable[[str], list[str]]) -> Qualit
     judged = [(rank(query), collection.grades[query]) for query in collection.queries]
     return Quality(
         ndcg_10=build_figure([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
-        recall_100=build_figure([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),
-        mrr_10=build_figure([reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]),
+        recall_100=build_figure(
+            [recall(ranked, relevant, depth=100) for ranked, relevant in judged]
+        ),
+        mrr_10=build_figure(
+            [reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]
+        ),
     )

@@ -1,6 +1,8 @@
-"""Questions in plain words, asked of every surface that searches, and held against what the records say.
+"""Questions in plain words, asked of every surface that searches, and held against what the records
+say.
 
-A TOML file of a folder names its catalogue; each of its `[[questions]]` says what a right answer has.
+A TOML file of a folder names its catalogue; each of its `[[questions]]` says what a right answer
+has.
 """
 
 import re
@@ -27,17 +29,23 @@ from stackroom.tools.spec import FoundResult
 
 ASKED, CONTRADICTED = "asked", "contradicted"
 DEPTH = 5  # the first hits, among which a record that is expected has to be
-EXAMPLE = 'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count or none'
+EXAMPLE = (
+    'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count'
+    " or none"
+)
 NOT_UNDERSTOOD = re.compile(r"not understood|not applied|cannot be checked|left aside")
 """The words of a note which says that a part of the question has no effect."""
 IN_ALL = re.compile(r"([\d,]+) records? in all")
 TOTALS = ("total", "totalMatches")
 
-Surface = Callable[[str], Mapping[str, Any]]  # asks a question in one way; returns the structured answer
+# asks a question in one way; returns the structured answer
+Surface = Callable[[str], Mapping[str, Any]]
 
 
 class PlainQuestion(BaseModel):
-    """`[[questions]]` of a file: a query, and all that a right answer has; `kind` groups the figures."""
+    """`[[questions]]` of a file: a query, and all that a right answer has; `kind` groups the
+    figures.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -57,7 +65,9 @@ class PlainQuestion(BaseModel):
 
     @model_validator(mode="after")
     def _expects_something(self) -> Self:
-        if self.none == any((self.expect, self.first, self.filters, self.exclude, self.count is not None)):
+        if self.none == any(
+            (self.expect, self.first, self.filters, self.exclude, self.count is not None)
+        ):
             raise ValueError(f"'{self.query}' states either none = true or what a right answer has")
         return self
 
@@ -77,7 +87,8 @@ class Verdict(StrEnum):
     """How an answer turned out."""
 
     RIGHT = "right"
-    NOT_UNDERSTOOD = "not understood"  # not right, and a note says that a part of the question was not understood
+    # not right, and a note says that a part of the question was not understood
+    NOT_UNDERSTOOD = "not understood"
     WRONG = "wrong"
 
 
@@ -114,13 +125,18 @@ class ListedHit:
 
 def load_plain_questions(folder: Path) -> list[PlainQuestions]:
     """Read every file of a folder, in the order of their names."""
-    return [parse_questions(path, PlainQuestions, example=EXAMPLE) for path in sorted(folder.glob("*.toml"))]
+    return [
+        parse_questions(path, PlainQuestions, example=EXAMPLE)
+        for path in sorted(folder.glob("*.toml"))
+    ]
 
 
 def build_tool_surfaces(app: App, catalogue: str) -> dict[str, Surface]:
     """Return the tools that search: `search`, and those of the catalogue's own."""
     gate = app.build_gate((catalogue,), tools=ToolChoice.ALL)
-    tools = [tool.name for tool in gate.list_tools(LOCAL_USER) if issubclass(tool.result, FoundResult)]
+    tools = [
+        tool.name for tool in gate.list_tools(LOCAL_USER) if issubclass(tool.result, FoundResult)
+    ]
     return {name: partial(_call, gate, name) for name in tools}
 
 
@@ -131,14 +147,24 @@ def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
     return answer.structured
 
 
-def ask_plain_questions(app: App, asked: PlainQuestions, surfaces: Mapping[str, Surface]) -> Iterator[Judgement]:
+def ask_plain_questions(
+    app: App, asked: PlainQuestions, surfaces: Mapping[str, Surface]
+) -> Iterator[Judgement]:
     """Ask each question of each surface, and judge the answers."""
     for question in asked.questions:
         matching = _find_matching(app, asked.catalogue, question)
         for name in asked.surfaces or surfaces:
             answer = surfaces[name](question.query)
-            hits, notes, verdict = list_hits(answer, asked.catalogue), _notes_of(answer), Verdict.WRONG
-            against = [hit.title for hit in hits if hit.is_strong and matching is not None and hit.id not in matching]
+            hits, notes, verdict = (
+                list_hits(answer, asked.catalogue),
+                _notes_of(answer),
+                Verdict.WRONG,
+            )
+            against = [
+                hit.title
+                for hit in hits
+                if hit.is_strong and matching is not None and hit.id not in matching
+            ]
             if not against and _is_right(question, answer, hits, matching):
                 verdict = Verdict.RIGHT
             elif not against and any(NOT_UNDERSTOOD.search(note) for note in notes):
@@ -157,10 +183,14 @@ def ask_plain_questions(app: App, asked: PlainQuestions, surfaces: Mapping[str, 
 
 
 def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozenset[str] | None:
-    """Return the ids of all records that meet what a question states; None where it states no conditions."""
+    """Return the ids of all records that meet what a question states; None where it states no
+    conditions.
+    """
     if not (question.filters or question.exclude):
         return None
-    listing = SearchParams(query="*", filters=question.filters, exclude=question.exclude, include=["keys"])
+    listing = SearchParams(
+        query="*", filters=question.filters, exclude=question.exclude, include=["keys"]
+    )
     found = GenericTools([app.open_catalogue(catalogue)]).search(LOCAL_USER, listing)
     return frozenset(key.removeprefix(f"{catalogue}/") for key in found.keys or ())
 
@@ -169,14 +199,20 @@ def count_verdicts(judgements: Sequence[Judgement]) -> dict[str, dict[str, int]]
     """Count the verdicts over all answers, by catalogue, surface and kind of question."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for judgement in judgements:
-        reached = (ASKED, judgement.verdict.value, *([CONTRADICTED] if judgement.contradictions else ()))
+        reached = (
+            ASKED,
+            judgement.verdict.value,
+            *([CONTRADICTED] if judgement.contradictions else ()),
+        )
         for group in filter(None, ("all", judgement.catalogue, judgement.surface, judgement.kind)):
             counts[group].update(reached)
     return {group: {column: found[column] for column in COLUMNS} for group, found in counts.items()}
 
 
 def list_hits(answer: Mapping[str, Any], catalogue: str) -> list[ListedHit]:
-    """Return the records of an answer in their order; those of several lists, as by kind, by their score."""
+    """Return the records of an answer in their order; those of several lists, as by kind, by their
+    score.
+    """
     lists = list(_iter_lists(answer))
     listed = [hit for hits in lists for hit in hits]
     if len(lists) > 1:
@@ -192,7 +228,9 @@ def list_hits(answer: Mapping[str, Any], catalogue: str) -> list[ListedHit]:
 
 
 def _iter_lists(value: Any) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the lists of scored records anywhere in an answer; a passage has its id and score in its metadata."""
+    """Yield the lists of scored records anywhere in an answer; a passage has its id and score in
+    its metadata.
+    """
     if isinstance(value, Mapping):
         for inner in value.values():
             yield from _iter_lists(inner)
@@ -204,7 +242,10 @@ def _iter_lists(value: Any) -> Iterator[list[Mapping[str, Any]]]:
 
 
 def _is_right(
-    question: PlainQuestion, answer: Mapping[str, Any], hits: Sequence[ListedHit], matching: frozenset[str] | None
+    question: PlainQuestion,
+    answer: Mapping[str, Any],
+    hits: Sequence[ListedHit],
+    matching: frozenset[str] | None,
 ) -> bool:
     is_empty = not hits or answer["evidence"] == Evidence.NONE
     if question.none:
@@ -221,10 +262,16 @@ def _is_right(
 
 
 def _figures_of(answer: Mapping[str, Any]) -> set[int]:
-    """Return the counts that an answer states: its totals, of each kind and in sum, and those of its notes."""
+    """Return the counts that an answer states: its totals, of each kind and in sum, and those of
+    its notes.
+    """
     parts = [part for part in (answer, *answer.values()) if isinstance(part, Mapping)]
     totals = [part[name] for part in parts for name in TOTALS if part.get(name) is not None]
-    noted = [int(figure.replace(",", "")) for note in _notes_of(answer) for figure in IN_ALL.findall(note)]
+    noted = [
+        int(figure.replace(",", ""))
+        for note in _notes_of(answer)
+        for figure in IN_ALL.findall(note)
+    ]
     return {*totals, sum(totals), *noted}
 
 

@@ -20,7 +20,9 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ranking:
-    """The best of one ranking, best first, as two arrays side by side, and how many records matched in all."""
+    """The best of one ranking, best first, as two arrays side by side, and how many records matched
+    in all.
+    """
 
     keys: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -32,12 +34,16 @@ class Ranking:
         return tuple(map(Scored, map(Key, self.keys.tolist()), self.scores.tolist()))
 
 
-def build_ranking(keys: ArrayLike, scores: ArrayLike, *, limit: int, total: int | None = None) -> Ranking:
+def build_ranking(
+    keys: ArrayLike, scores: ArrayLike, *, limit: int, total: int | None = None
+) -> Ranking:
     """Sort by score, ties by key, and cut; `total` defaults to the number kept."""
     all_keys = np.asarray(keys, dtype=np.int64)
     all_scores = np.asarray(scores, dtype=np.float64)
     order = np.lexsort((all_keys, -all_scores))[:limit]
-    return Ranking(keys=all_keys[order], scores=all_scores[order], total=len(order) if total is None else total)
+    return Ranking(
+        keys=all_keys[order], scores=all_scores[order], total=len(order) if total is None else total
+    )
 
 
 class TitleMatch(NamedTuple):
@@ -58,10 +64,11 @@ class FacetCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Occurrences:
-    """The values of a field in scope and the records that have them: record `keys[i]` has `values[indexes[i]]`.
+    """The values of a field in scope and the records that have them: record `keys[i]` has
+    `values[indexes[i]]`.
 
-    Spellings that compare as equal are one value, written as most records in scope write it. Each pair of a value and
-    a record occurs once; the pairs are in no order.
+    Spellings that compare as equal are one value, written as most records in scope write it. Each
+    pair of a value and a record occurs once; the pairs are in no order.
     """
 
     values: Sequence[str]
@@ -133,7 +140,9 @@ STRONG_AT = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """An explanation of a hit: parts that add up to its score, and parts that add up to the score that orders it."""
+    """An explanation of a hit: parts that add up to its score, and parts that add up to the score
+    that orders it.
+    """
 
     strength: Mapping[str, float]  # the parts of the score, by name
     order: Mapping[str, float]  # the parts of the score by which hits are ordered
@@ -142,7 +151,9 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons`: what it is of."""
+    """A ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons`:
+    what it is of.
+    """
 
     key: Key
     record: Record
@@ -163,28 +174,40 @@ class SearchPage:
 
     hits: tuple[Hit, ...]
     total_matches: int
-    """How many records there is evidence for; at least those within the depth of the search are counted."""
+    """How many records there is evidence for; at least those within the depth of the search are
+    counted.
+    """
     mode: SearchMode
     evidence: Evidence  # the evidence of the strongest among the first hits
     ranked: int = 0  # how many records were ranked, of which the hits are the first
     degraded: str | None = None
-    """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
-    notes: tuple[str, ...] = ()  # notes on words of the query that no record has, or that the model does not know
+    """Why the search was not hybrid, or answered from stale data or from few vectors; None
+    otherwise.
+    """
+    # notes on words of the query that no record has, or that the model does not know
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """The second tier of the shelf's contract; a shelf of the first tier has none, and is exact in everything."""
+    """The second tier of the shelf's contract; a shelf of the first tier has none, and is exact in
+    everything.
+    """
 
     recall_at_10: float = 0.97
-    """The share of the ten records nearest to a vector that are found, on average, with and without filters."""
-    totals_up_to: int = 10_000  # totals up to this number are exact; from it on, there are at least as many
+    """The share of the ten records nearest to a vector that are found, on average, with and without
+    filters.
+    """
+    # totals up to this number are exact; from it on, there are at least as many
+    totals_up_to: int = 10_000
     facets_up_to: int = 100_000
-    """Values, and records in scope, are counted exactly up to this many records; of more, values in a sample."""
+    """Values, and records in scope, are counted exactly up to this many records; of more, values in
+    a sample.
+    """
 
     def __str__(self) -> str:
         return (
-            f"at least {self.recall_at_10:.0%} of the nearest records are found; totals are exact up to "
-            f"{self.totals_up_to:,}, above that there may be more; values and figures of more than "
-            f"{self.facets_up_to:,} records are of a sample"
+            f"at least {self.recall_at_10:.0%} of the nearest records are found; totals are exact"
+            f" up to {self.totals_up_to:,}, above that there may be more; values and figures of"
+            f" more than {self.facets_up_to:,} records are of a sample"
         )

@@ -58,15 +58,19 @@ class Identity:
     principal: Principal
     credential_id: str
     expires_at: datetime | None  # the expiry of the credential; None: never
-    scopes: frozenset[Action] | None = None  # the actions that the credential is limited to; None: no limit
+    # the actions that the credential is limited to; None: no limit
+    scopes: frozenset[Action] | None = None
     must_choose_password: bool = False
-    """Whether they logged in with a one-time password, which allows nothing but choosing a password."""
+    """Whether they logged in with a one-time password, which allows nothing but choosing a
+    password.
+    """
 
 
 LOCAL_USER = Principal(name="local", actions=frozenset(Action))
 """The local user, on stdio and the command line: may do everything."""
 
-ANONYMOUS = Principal(name="anonymous", actions=frozenset())  # a caller without credentials: may do nothing
+# a caller without credentials: may do nothing
+ANONYMOUS = Principal(name="anonymous", actions=frozenset())
 
 
 class Outcome(StrEnum):
@@ -79,7 +83,9 @@ class Outcome(StrEnum):
     OVERLOADED = "overloaded"
     FAILED = "failed"  # a bug; the log has the details
     INTERRUPTED = "interrupted"
-    """A change that was made, but whose call was never noted: its process ended first. Rebuilt from the change log."""
+    """A change that was made, but whose call was never noted: its process ended first. Rebuilt from
+    the change log.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,16 @@
-"""A record: one thing in a catalogue, with its id, kind and named values; and a flag on a text of it."""
+"""A record: one thing in a catalogue, with its id, kind and named values; and a flag on a text of
+it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
 
-RecordId = NewType("RecordId", str)  # a record's name, chosen by its source; the same on every shelf
+# a record's name, chosen by its source; the same on every shelf
+RecordId = NewType("RecordId", str)
 
-Key = NewType("Key", int)  # a record's handle on one shelf: stable while the record lives, meaningless elsewhere
+# a record's handle on one shelf: stable while the record lives, meaningless elsewhere
+Key = NewType("Key", int)
 
 
 class Tag(NamedTuple):
@@ -17,7 +21,9 @@ class Tag(NamedTuple):
 
 
 Value = Any
-"""A field's value: str, int, float, None, tuple of str, tuple of Tag, or JSON (dict, list) for `json` fields."""
+"""A field's value: str, int, float, None, tuple of str, tuple of Tag, or JSON (dict, list) for
+`json` fields.
+"""
 
 DEFAULT_KIND = "record"
 

@@ -1,7 +1,7 @@
 """The scope of a read: conditions on fields, and the caller's visibility.
 
-Conditions are a small closed language that every shelf translates for itself. A scope is a conjunction: a record is in
-scope when it meets every condition and the caller may see it.
+Conditions are a small closed language that every shelf translates for itself. A scope is a
+conjunction: a record is in scope when it meets every condition and the caller may see it.
 """
 
 from collections.abc import Iterable
@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 KIND_FIELD = "_kind"
 AUDIENCE_FIELD = "_audience"
 WORDS_FIELD = "_words"
-"""A reserved field: the tokens of all searched text. Its values in conditions are tokens, as `text.analyser` gives."""
-KEY_FIELD = "_key"  # a reserved field: the key of a record. Its values in conditions are keys in digits.
+"""A reserved field: the tokens of all searched text. Its values in conditions are tokens, as
+`text.analyser` gives.
+"""
+# a reserved field: the key of a record. Its values in conditions are keys in digits.
+KEY_FIELD = "_key"
 KNOWN_FIELD = "_known"  # a reserved number column: how much is known of a record, 0–1
 PUBLIC = "*"  # the audience of a public record, which names none
 
@@ -45,7 +48,8 @@ TIMES = " × "  # between the fields of a product, as in `episodes × duration`
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The field's number lies between the bounds, both included; a record without the number does not pass.
+    """The field's number lies between the bounds, both included; a record without the number does
+    not pass.
 
     The field may be a product of several, except where a search by words is limited.
     """
@@ -65,7 +69,9 @@ Condition = AnyOf | AllOf | NoneOf | Range
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The caller's visibility: public records, and those for these audiences. None sees everything."""
+    """The caller's visibility: public records, and those for these audiences. None sees
+    everything.
+    """
 
     audiences: frozenset[str] | None = None
     only: frozenset[str] | None = None  # the only catalogues that they may see; None: no limit
@@ -84,7 +90,9 @@ class Visibility:
     def sees(self, audiences: Iterable[str]) -> bool:
         """Tell whether the caller may see a record for these audiences (none: public)."""
         wanted = set(audiences)
-        return self.audiences is None or not wanted or not wanted.isdisjoint({PUBLIC, *self.audiences})
+        return (
+            self.audiences is None or not wanted or not wanted.isdisjoint({PUBLIC, *self.audiences})
+        )
 
 
 SEES_EVERYTHING = Visibility(None)

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 
-FEW = 30  # with this many vectors, half of their mean is subtracted: the mean of a few is mostly what they are about
+# with this many vectors, half of their mean is subtracted: the mean of a few is mostly what they
+# are about
+FEW = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,14 +19,18 @@ class ModelId:
     name: str
     dimension: int
     is_centred: bool = False
-    """Whether an index subtracts the mean of its vectors: for models whose cosines are high and nearly alike."""
+    """Whether an index subtracts the mean of its vectors: for models whose cosines are high and
+    nearly alike.
+    """
 
     def __str__(self) -> str:
         return f"{self.name} ({self.dimension} dimensions)"
 
 
 def measure_mean(vectors: Vector) -> Vector:
-    """Return the mean of unit vectors, drawn towards zero where they are few; rows of zeros are missing vectors."""
+    """Return the mean of unit vectors, drawn towards zero where they are few; rows of zeros are
+    missing vectors.
+    """
     present = np.count_nonzero(np.any(vectors, axis=1))
     mean: Vector = (vectors.sum(axis=0, dtype=np.float64) / (present + FEW)).astype(np.float32)
     return mean
@@ -35,5 +41,7 @@ def centre(vectors: Vector, mean: Vector) -> Vector:
     moved = vectors - mean
     lengths = np.linalg.norm(moved, axis=-1, keepdims=True)
     is_present = np.any(vectors, axis=-1, keepdims=True) & (lengths > 0)
-    centred: Vector = np.where(is_present, moved / np.where(lengths > 0, lengths, 1), 0).astype(np.float32)
+    centred: Vector = np.where(is_present, moved / np.where(lengths > 0, lengths, 1), 0).astype(
+        np.float32
+    )
     return centred

@@ -1,8 +1,9 @@
-"""SSRF protection: which URLs may be fetched, that is public addresses and those that are explicitly allowed.
+"""SSRF protection: which URLs may be fetched, that is public addresses and those that are
+explicitly allowed.
 
-A URL is parsed strictly, its host resolved once, and every IP address of it is checked. Clients connect to the checked
-addresses (`ResolvedUrl.addresses`) and never to the name, so that DNS rebinding cannot lead elsewhere. A redirect is
-checked like a new URL.
+A URL is parsed strictly, its host resolved once, and every IP address of it is checked. Clients
+connect to the checked addresses (`ResolvedUrl.addresses`) and never to the name, so that DNS
+rebinding cannot lead elsewhere. A redirect is checked like a new URL.
 """
 
 import ipaddress
@@ -39,18 +40,35 @@ URL = re.compile(
     r"(?:#[!-\[\]-~]*)?"
 )
 LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a last label that some parsers read as part of an IPv4 address
+# a last label that some parsers read as part of an IPv4 address
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 INWARD = "the address leads to a network that is not public"
-INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
+INWARD_NAMES = (
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "lan",
+    "home.arpa",
+    "onion",
+    "invalid",
+)
 """Host names and suffixes of internal or unroutable hosts."""
 
-INWARD_IPV4_TEXT = "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 224.0.0.0/4"
+INWARD_IPV4_TEXT = (
+    "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 224.0.0.0/4"
+)
 CLOUD_METADATA = "168.63.129.16/32"  # a service of a cloud at a public address
 INWARD_IPV4 = tuple(map(ipaddress.IPv4Network, (CLOUD_METADATA, *INWARD_IPV4_TEXT.split())))
 """Networks that are not public although `ipaddress` takes them, or a part of them, for global."""
 PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
-INWARD_IPV6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2002::/16", "2620:4f:8000::/48", "3fff::/20")))
-"""Among them Teredo, benchmarking and identifiers that are no addresses (2001::/23), and 6to4 (2002::/16)."""
+INWARD_IPV6 = tuple(
+    map(ipaddress.IPv6Network, ("2001::/23", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
+)
+"""Among them Teredo, benchmarking and identifiers that are no addresses (2001::/23), and 6to4
+(2002::/16).
+"""
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 ISATAP_IDS = frozenset({0x00005EFE, 0x02005EFE})
 
@@ -62,11 +80,16 @@ class AddressRules:
     ports: frozenset[int] = frozenset(USUAL_PORTS.values())
     allowed_hosts: frozenset[str] = frozenset()
     """Hosts, as written in the URL and in lower case, that may resolve to any address."""
-    allowed_networks: tuple[Network, ...] = ()  # networks that are allowed although they are not public
+    # networks that are allowed although they are not public
+    allowed_networks: tuple[Network, ...] = ()
 
     @classmethod
     def of(
-        cls, *, hosts: Sequence[str] = (), networks: Sequence[str] = (), ports: Sequence[int | str] = ()
+        cls,
+        *,
+        hosts: Sequence[str] = (),
+        networks: Sequence[str] = (),
+        ports: Sequence[int | str] = (),
     ) -> "AddressRules":
         """Build the rules from settings; the ports are in addition to the usual ones."""
         return cls(
@@ -112,7 +135,9 @@ class AddressGuard:
             self._require_allowed(host, [address])
 
     def require(self, url: str) -> ResolvedUrl:
-        """Resolve a URL; refuse one that is not allowed. UnavailableError: its name cannot be resolved."""
+        """Resolve a URL; refuse one that is not allowed. UnavailableError: its name cannot be
+        resolved.
+        """
         scheme, host, port, target = self._parsed(url)
         addresses = self._addresses(host, port)
         self._require_allowed(host, addresses)
@@ -122,27 +147,43 @@ class AddressGuard:
         """Resolve a redirect; refuse a target that is not allowed, and one from https to http."""
         url = join_url(place.url, location) if _is_plain(location) else location
         if place.scheme == "https" and not url.lower().startswith("https://"):
-            raise InvalidUrlError(f"{place.host} redirects from https to http; give an address that stays on https")
+            raise InvalidUrlError(
+                f"{place.host} redirects from https to http; give an address that stays on https"
+            )
         return self.require(url)
 
     def _parsed(self, url: str) -> tuple[str, str, int, str]:
         """Return scheme, host, port and target of a well-formed URL."""
         if len(url) > LONGEST_URL:
-            raise InvalidUrlError(f"the URL is longer than {LONGEST_URL:,} characters; give a shorter one")
+            raise InvalidUrlError(
+                f"the URL is longer than {LONGEST_URL:,} characters; give a shorter one"
+            )
         if "\\" in url:
-            raise InvalidUrlError("a URL cannot have a backslash; write '/' between its parts, or %5C in a name")
+            raise InvalidUrlError(
+                "a URL cannot have a backslash; write '/' between its parts, or %5C in a name"
+            )
         if not _is_plain(url):
-            raise InvalidUrlError("a URL has printable ASCII characters only; write others as %XX or xn--…")
+            raise InvalidUrlError(
+                "a URL has printable ASCII characters only; write others as %XX or xn--…"
+            )
         found = URL.fullmatch(url)
         scheme = found["scheme"].lower() if found else url.partition(":")[0].lower()
         if found is None or scheme not in USUAL_PORTS:
-            raise InvalidUrlError("only URLs of the form http(s)://HOST/PATH, without user information, can be fetched")
+            raise InvalidUrlError(
+                "only URLs of the form http(s)://HOST/PATH, without user information, can be"
+                " fetched"
+            )
         port = int(found["port"] or USUAL_PORTS[scheme])
         if port not in self._rules.ports:
             allowed = ", ".join(map(str, sorted(self._rules.ports)))
             raise InvalidUrlError(f"port {port} is not allowed; allowed: {allowed}")
         target = found["target"]
-        return scheme, self._host(found["host"].lower()), port, target if target.startswith("/") else f"/{target}"
+        return (
+            scheme,
+            self._host(found["host"].lower()),
+            port,
+            target if target.startswith("/") else f"/{target}",
+        )
 
     def _host(self, host: str) -> str:
         """Return the host name or IP address, without brackets; refuse ambiguous forms."""
@@ -163,10 +204,14 @@ class AddressGuard:
         try:
             found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))
         except (OSError, UnicodeError) as error:
-            message = f"the name '{host}' cannot be resolved; check its spelling, or try again later"
+            message = (
+                f"the name '{host}' cannot be resolved; check its spelling, or try again later"
+            )
             raise UnavailableError(message) from error
         if not found:
-            raise UnavailableError(f"the name '{host}' has no address; check its spelling, or try again later")
+            raise UnavailableError(
+                f"the name '{host}' has no address; check its spelling, or try again later"
+            )
         return tuple(_resolved(host, one) for one in dict.fromkeys(found))
 
     def _require_allowed(self, host: str, addresses: Sequence[Address]) -> None:
@@ -193,7 +238,9 @@ def is_public(address: Address) -> bool:
 
 def resolve_name(host: str, port: int) -> list[str]:
     """Resolve a host name by the system's resolver."""
-    return [str(address[0]) for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    return [
+        str(address[0]) for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    ]
 
 
 def _port(written: int | str) -> int:
@@ -207,11 +254,15 @@ def _network(text: str) -> Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:
-        raise InputError(f"'{text[:60]}' is not a network ({error}); one is written as 10.0.0.0/8") from None
+        raise InputError(
+            f"'{text[:60]}' is not a network ({error}); one is written as 10.0.0.0/8"
+        ) from None
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text has printable ASCII only: no spaces, control characters or backslashes."""
+    """Return whether a text has printable ASCII only: no spaces, control characters or
+    backslashes.
+    """
     return all("!" <= character <= "~" and character != "\\" for character in text)
 
 
@@ -220,7 +271,9 @@ def join_url(base: str, location: str) -> str:
     try:
         return urljoin(base, location)
     except ValueError as error:
-        message = f"the server names '{location[:80]}', which is not a URL ({error}); ask its publisher"
+        message = (
+            f"the server names '{location[:80]}', which is not a URL ({error}); ask its publisher"
+        )
         raise InvalidUrlError(message) from None
 
 
@@ -241,9 +294,13 @@ def _address(read: Callable[[str], Address], text: str, problem: str) -> Address
 def _require_public_name(host: str) -> None:
     labels = host.split(".")
     if len(host) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
-        raise InvalidUrlError("the host is not a plain name or IP address; one is written as example.org")
+        raise InvalidUrlError(
+            "the host is not a plain name or IP address; one is written as example.org"
+        )
     if len(labels) == 1 or any(host == name or host.endswith(f".{name}") for name in INWARD_NAMES):
-        raise InvalidUrlError(f"'{host}' is not a public name; give a host on the public internet, as example.org")
+        raise InvalidUrlError(
+            f"'{host}' is not a public name; give a host on the public internet, as example.org"
+        )
     if not all(_is_decodable(label) for label in labels if label[2:4] == "--"):
         raise InvalidUrlError(f"'{host}' is not a name in Punycode; check its spelling")
 
@@ -254,8 +311,15 @@ def _is_decodable(label: str) -> bool:
         word = label[4:].encode().decode("punycode")
     except UnicodeError:
         return False
-    is_word = all(character == "-" or unicodedata.category(character)[0] in "LMN" for character in word)
-    return label.startswith("xn--") and not word.isascii() and is_word and unicodedata.normalize("NFKC", word) == word
+    is_word = all(
+        character == "-" or unicodedata.category(character)[0] in "LMN" for character in word
+    )
+    return (
+        label.startswith("xn--")
+        and not word.isascii()
+        and is_word
+        and unicodedata.normalize("NFKC", word) == word
+    )
 
 
 def _resolved(host: str, text: str) -> Address:
@@ -268,7 +332,9 @@ def _resolved(host: str, text: str) -> Address:
 
 
 def _within(seconds: float, work: Callable[[], ValueT]) -> ValueT:
-    """Run a blocking call, or raise TimeoutError; the system's resolver has no time-out of its own."""
+    """Run a blocking call, or raise TimeoutError; the system's resolver has no time-out of its
+    own.
+    """
     future: Future[ValueT] = Future()
 
     def run() -> None:
@@ -290,11 +356,14 @@ SECRET_NAME = re.compile(
 )
 """Names of arguments and settings whose values are secrets."""
 SECRET_WORDS = r"key|secret|pass|pwd|token|credential|auth|signature"
-"""Parts of the names of URL parameters whose values are secrets; stricter than for arguments, one of which may be
-`author`."""
+"""Parts of the names of URL parameters whose values are secrets; stricter than for arguments, one
+of which may be `author`.
+"""
 SECRET_PARAMETERS = r"sig|code"  # further names of secret URL parameters, matched as a whole
 _USERINFO = re.compile(r"(?<=://)\S*(?=@)")
-"""Up to the last @: a password may contain any character, so too much is redacted rather than too little."""
+"""Up to the last @: a password may contain any character, so too much is redacted rather than too
+little.
+"""
 _PARAMETER = re.compile(r"(?<=[?&;#])([^=&;#?\s]+)=([^&;#\s]+)")
 _SECRET_PARAMETER = re.compile(rf"{SECRET_WORDS}|^(?:{SECRET_PARAMETERS})$", re.IGNORECASE)
 

@@ -1,8 +1,8 @@
 """Downloads from untrusted servers: limited, verified, and installed atomically.
 
-Every connection goes to an IP address that `AddressGuard` checked, without proxies, cookies or connection reuse. Bodies
-with a content encoding are refused, since their decompressed size is unknown. A download has a deadline as a whole, on
-an event loop of its own, as in `net.polite`.
+Every connection goes to an IP address that `AddressGuard` checked, without proxies, cookies or
+connection reuse. Bodies with a content encoding are refused, since their decompressed size is
+unknown. A download has a deadline as a whole, on an event loop of its own, as in `net.polite`.
 """
 
 import asyncio
@@ -38,7 +38,12 @@ class TransferError(UnavailableError):
     """A server did not deliver the file."""
 
     def __init__(
-        self, message: str, *, is_final: bool = False, retry_after_s: float | None = None, status: int | None = None
+        self,
+        message: str,
+        *,
+        is_final: bool = False,
+        retry_after_s: float | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.is_final = is_final
@@ -122,9 +127,13 @@ class Fetcher:
         is_cancelled: IsCancelled = lambda: False,
         on_progress: OnProgress = lambda _received: None,
     ) -> FetchedFile:
-        """Fetch a file to its destination; an existing file is only verified. A transfer that fails is tried again."""
+        """Fetch a file to its destination; an existing file is only verified. A transfer that fails
+        is tried again.
+        """
         part = wanted.destination.with_name(f"{wanted.destination.name}.part")
-        limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
+        limit = (
+            self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
+        )
         try:
             if wanted.destination.exists():
                 with suppress(TransferError):
@@ -138,39 +147,59 @@ class Fetcher:
             if error.is_final or attempts <= 1:
                 raise
         except OSError as error:
-            raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
+            raise StorageError(
+                f"{wanted.destination}: cannot be written: {error.strerror or error}"
+            ) from error
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
         return self.fetch_file(
-            wanted, max_bytes=max_bytes, attempts=attempts - 1, is_cancelled=is_cancelled, on_progress=on_progress
+            wanted,
+            max_bytes=max_bytes,
+            attempts=attempts - 1,
+            is_cancelled=is_cancelled,
+            on_progress=on_progress,
         )
 
     def fetch_copy(self, url: str, destination: Path) -> FetchedCopy:
         """Fetch a file as it is now."""
         return self._run(self._copy(url, destination), lambda: False)
 
-    async def _file(self, wanted: WantedFile, part: Path, limit: int, on_progress: OnProgress) -> None:
+    async def _file(
+        self, wanted: WantedFile, part: Path, limit: int, on_progress: OnProgress
+    ) -> None:
         async with self._opened(wanted.url) as (response, _):
             size = _declared_size(response)
             if None not in (size, wanted.size) and size != wanted.size:
                 raise TransferError(
-                    f"the server has a file of another size than {wanted.size:,} bytes; ask its publisher",
+                    f"the server has a file of another size than {wanted.size:,} bytes; ask its"
+                    " publisher",
                     is_final=True,
                 )
             is_chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
             if {size, wanted.size, wanted.sha256} == {None} and not is_chunked:
                 raise TransferError(
-                    "the server does not state the file's length; it must send Content-Length", is_final=True
+                    "the server does not state the file's length; it must send Content-Length",
+                    is_final=True,
                 )
-            await _save(response, part, min(limit, limit if wanted.size is None else wanted.size), on_progress)
+            await _save(
+                response,
+                part,
+                min(limit, limit if wanted.size is None else wanted.size),
+                on_progress,
+            )
 
     async def _copy(self, url: str, destination: Path) -> FetchedCopy:
         async with self._opened(url) as (response, place):
             await _save(response, destination, self._limits.max_bytes)
-            return FetchedCopy(url=place.url, headers={name.lower(): text for name, text in response.headers.items()})
+            return FetchedCopy(
+                url=place.url,
+                headers={name.lower(): text for name, text in response.headers.items()},
+            )
 
-    def fetch_text(self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False) -> FetchedText:
+    def fetch_text(
+        self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False
+    ) -> FetchedText:
         """Fetch a small body."""
         return self._run(self._text(url, max_bytes), is_cancelled)
 
@@ -185,12 +214,20 @@ class Fetcher:
 
     def _require_file(self, response: httpx.Response) -> None:
         """Refuse a response with another status than 200, or with a content encoding."""
-        status, encoding = response.status_code, response.headers.get("Content-Encoding", "identity").strip().lower()
+        status, encoding = (
+            response.status_code,
+            response.headers.get("Content-Encoding", "identity").strip().lower(),
+        )
         if encoding != "identity":
             advice = "it must send the file as it is"
-            raise TransferError(f"the server sends a compressed body, which was not requested; {advice}", is_final=True)
+            raise TransferError(
+                f"the server sends a compressed body, which was not requested; {advice}",
+                is_final=True,
+            )
         if status != 200:
-            wait_s = polite.read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
+            wait_s = polite.read_retry_after(
+                response.headers.get("Retry-After", ""), self._clock.utc_now()
+            )
             raise TransferError(
                 f"the server answered status {status}; "
                 f"{'try again later' if status in LATER_STATUSES else 'check the address'}",
@@ -211,10 +248,13 @@ class Fetcher:
                     return
                 location = response.headers.get("Location")
             if not location:
-                raise TransferError("the server redirects without a location; give the final address", is_final=True)
+                raise TransferError(
+                    "the server redirects without a location; give the final address", is_final=True
+                )
             place = self._guard.follow(place, location)
         raise TransferError(
-            f"the server redirects more than {MOST_REDIRECTS} times; give the final address", is_final=True
+            f"the server redirects more than {MOST_REDIRECTS} times; give the final address",
+            is_final=True,
         )
 
     @asynccontextmanager
@@ -227,14 +267,19 @@ class Fetcher:
             await response.aclose()
             await transport.aclose()
 
-    async def _first_answer(self, place: ResolvedUrl) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
+    async def _first_answer(
+        self, place: ResolvedUrl
+    ) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
         failure: httpx.HTTPError | None = None
         for address in place.addresses[:MOST_ADDRESSES]:
-            # One transport per connection: a pooled one would be reused for another host name at the same address.
+            # One transport per connection: a pooled one would be reused for another host name at
+            # the same address.
             certificates = self._certificates or polite.load_certificates()
             transport = httpx.AsyncHTTPTransport(verify=certificates, trust_env=False)
             try:
-                return await transport.handle_async_request(self._request(place, str(address))), transport
+                return await transport.handle_async_request(
+                    self._request(place, str(address))
+                ), transport
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 failure = error
                 await transport.aclose()
@@ -245,10 +290,20 @@ class Fetcher:
 
     def _request(self, place: ResolvedUrl, address: str) -> httpx.Request:
         limits = self._limits
-        wait = {"connect": limits.connect_s, "pool": limits.connect_s, "read": limits.stall_s, "write": limits.stall_s}
+        wait = {
+            "connect": limits.connect_s,
+            "pool": limits.connect_s,
+            "read": limits.stall_s,
+            "write": limits.stall_s,
+        }
         return httpx.Request(
             "GET",
-            httpx.URL(scheme=place.scheme, host=address, port=place.port, raw_path=place.target.encode("ascii")),
+            httpx.URL(
+                scheme=place.scheme,
+                host=address,
+                port=place.port,
+                raw_path=place.target.encode("ascii"),
+            ),
             headers={
                 "User-Agent": polite.USER_AGENT,
                 "Accept": "*/*",
@@ -264,9 +319,13 @@ class Fetcher:
         try:
             return asyncio.run(self._supervised(work, is_cancelled))
         except (httpx.HTTPError, ssl.SSLError) as error:
-            raise TransferError(f"the server {polite.describe_failure(error)}; try again later") from error
+            raise TransferError(
+                f"the server {polite.describe_failure(error)}; try again later"
+            ) from error
 
-    async def _supervised(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
+    async def _supervised(
+        self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled
+    ) -> ValueT:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._limits.total_s
         task = loop.create_task(work)
@@ -275,7 +334,10 @@ class Fetcher:
                 if is_cancelled():
                     raise FetchCancelledError
                 if loop.time() >= ends_at:
-                    raise TransferError(f"the download did not end within {self._limits.total_s:g} s; try again later")
+                    raise TransferError(
+                        f"the download did not end within {self._limits.total_s:g} s; try again"
+                        " later"
+                    )
                 await asyncio.wait({task}, timeout=POLL_S)
             return task.result()
         finally:
@@ -285,7 +347,10 @@ class Fetcher:
 
 
 async def _save(
-    response: httpx.Response, path: Path, max_bytes: int, on_progress: OnProgress = lambda _received: None
+    response: httpx.Response,
+    path: Path,
+    max_bytes: int,
+    on_progress: OnProgress = lambda _received: None,
 ) -> None:
     """Write a body to a file; refuse one that is too large, or shorter than the server said."""
     size, received = _declared_size(response), 0
@@ -309,7 +374,9 @@ def _declared_size(response: httpx.Response) -> int | None:
 def _require_size(size: int | None, max_bytes: int) -> None:
     """Refuse a size above the limit."""
     if size is not None and size > max_bytes:
-        raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes; give a smaller file")
+        raise TooLargeError(
+            f"the server sends more than the limit of {max_bytes:,} bytes; give a smaller file"
+        )
 
 
 def _verified(wanted: WantedFile, path: Path) -> FetchedFile:
@@ -318,5 +385,7 @@ def _verified(wanted: WantedFile, path: Path) -> FetchedFile:
     if wanted.size not in (None, size):
         raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}; try again")
     if wanted.sha256 not in (None, sha256):
-        raise TransferError("the file is not the expected one: its sha256 differs; ask its publisher", is_final=True)
+        raise TransferError(
+            "the file is not the expected one: its sha256 differs; ask its publisher", is_final=True
+        )
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)

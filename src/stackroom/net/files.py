@@ -20,7 +20,9 @@ def install_file(part: Path, destination: Path) -> None:
 
 
 def open_like(place: Path, folder: Path) -> None:
-    """Open a new file or folder, with what is in it, to those who may read the folder that it is put into."""
+    """Open a new file or folder, with what is in it, to those who may read the folder that it is
+    put into.
+    """
     allowed = folder.stat().st_mode & 0o777
     for path in (place, *(place.rglob("*") if place.is_dir() else ())):
         if not path.is_symlink():

@@ -1,4 +1,6 @@
-"""Polite requests to public servers (rate-limited, retried, bounded in time and size), and what HTTP clients share."""
+"""Polite requests to public servers (rate-limited, retried, bounded in time and size), and what
+HTTP clients share.
+"""
 
 import asyncio
 import random
@@ -26,7 +28,9 @@ RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 @cache
 def load_certificates() -> ssl.SSLContext:
-    """Return the trusted certificates, loaded once: loading takes longer than a request on loopback."""
+    """Return the trusted certificates, loaded once: loading takes longer than a request on
+    loopback.
+    """
     return httpx.create_ssl_context()
 
 
@@ -42,7 +46,9 @@ def describe_failure(error: Exception) -> str:
 
 
 def read_retry_after(text: str, now: datetime) -> float:
-    """Return the seconds of a Retry-After header, given as seconds or as a date; 0 where it is missing or invalid."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date; 0 where it is
+    missing or invalid.
+    """
     if text.strip().isdecimal():
         return float(text)
     try:
@@ -108,16 +114,25 @@ class PoliteGetter:
     clock: Clock = field(default_factory=Clock)
     _asked_at: float | None = field(default=None, init=False)
 
-    def fetch(self, params: Mapping[str, str | int], *, read: Callable[[Fetched], AnswerT]) -> AnswerT:
-        """Return the result of `read` on the response; `read` raises `UnusableAnswerError` to request a retry."""
+    def fetch(
+        self, params: Mapping[str, str | int], *, read: Callable[[Fetched], AnswerT]
+    ) -> AnswerT:
+        """Return the result of `read` on the response; `read` raises `UnusableAnswerError` to
+        request a retry.
+        """
         if self.offline:
             raise UnavailableError(
-                f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); unset it to use the network"
+                f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); unset it to"
+                " use the network"
             )
         attempt = 0
         while True:
             attempt += 1
-            early_s = -1.0 if self._asked_at is None else self._asked_at + self.pace.interval_s - self.clock.monotonic()
+            early_s = (
+                -1.0
+                if self._asked_at is None
+                else self._asked_at + self.pace.interval_s - self.clock.monotonic()
+            )
             if early_s > 0:
                 self.clock.sleep(early_s)
             try:
@@ -125,23 +140,31 @@ class PoliteGetter:
             except UnusableAnswerError as error:
                 if attempt >= self.pace.attempts:
                     times = "once" if attempt == 1 else f"{attempt} times"
-                    message = f"{self.base_url} {error.reason}; asked {times}, given up; try again later"
+                    message = (
+                        f"{self.base_url} {error.reason}; asked {times}, given up; try again later"
+                    )
                     raise UnavailableError(message) from error
                 first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
-                backed_off_s = back_off_s(attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance())
+                backed_off_s = back_off_s(
+                    attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance()
+                )
                 self.clock.sleep(max(backed_off_s, min(error.retry_after_s, longest_s)))
 
     def _ask(self, params: Mapping[str, str | int]) -> Fetched:
         headers = {"User-Agent": USER_AGENT, **self.headers}
         try:
             with (
-                httpx.Client(headers=headers, timeout=self.pace.timeout_s, verify=load_certificates()) as client,
+                httpx.Client(
+                    headers=headers, timeout=self.pace.timeout_s, verify=load_certificates()
+                ) as client,
                 client.stream("GET", self.base_url, params=dict(params)) as response,
             ):
                 if response.status_code in RETRIED_STATUSES:
                     raise UnusableAnswerError(
                         f"answered status {response.status_code}",
-                        retry_after_s=read_retry_after(response.headers.get("Retry-After", ""), self.clock.utc_now()),
+                        retry_after_s=read_retry_after(
+                            response.headers.get("Retry-After", ""), self.clock.utc_now()
+                        ),
                     )
                 return Fetched(response.status_code, self._whole_body(response))
         except httpx.HTTPError as error:
@@ -150,13 +173,18 @@ class PoliteGetter:
             self._asked_at = self.clock.monotonic()
 
     def _whole_body(self, response: httpx.Response) -> bytes:
-        """Return the body within the time-out as a whole: httpx restarts its time-out with every block."""
+        """Return the body within the time-out as a whole: httpx restarts its time-out with every
+        block.
+        """
         ends_at = self.clock.monotonic() + self.pace.timeout_s
         received = bytearray()
         for block in response.iter_bytes():
             received += block
             if len(received) > self.pace.max_bytes:
-                message = f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; ask for fewer results"
+                message = (
+                    f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; ask for"
+                    " fewer results"
+                )
                 raise UnavailableError(message)
             if self.clock.monotonic() > ends_at:
                 raise httpx.ReadTimeout("the body did not end")
@@ -188,14 +216,18 @@ class DeadlineClient:
         with self._guard:  # so that `close` cancels every request that was begun before it
             if self._is_closed:
                 raise httpx.ConnectError(CLOSED)
-            answer = asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop())
+            answer = asyncio.run_coroutine_threadsafe(
+                self._answer(request, timeout_s), self._running_loop()
+            )
         try:
             return answer.result()
         except CancelledError as error:
             raise httpx.ReadError(CLOSED) from error
 
     def close(self) -> None:
-        """Close the connections and end the thread; pending requests fail, and no new ones are accepted."""
+        """Close the connections and end the thread; pending requests fail, and no new ones are
+        accepted.
+        """
         with self._guard:
             self._is_closed = True
             loop, self._loop = self._loop, None
@@ -227,6 +259,8 @@ class DeadlineClient:
 
 
 def _run(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
-    """Run the loop until it is to stop; pending requests are cancelled then, and close what they have open."""
+    """Run the loop until it is to stop; pending requests are cancelled then, and close what they
+    have open.
+    """
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.run(stopping.wait())

@@ -1,11 +1,14 @@
-"""Building a pack from a snapshot of a shelf, and checking one: the same catalogue gives the same bytes.
+"""Building a pack from a snapshot of a shelf, and checking one: the same catalogue gives the same
+bytes.
 
-The files of a pack are in a folder that is named by their content. A new one is written beside the former, then the
-manifest is replaced in one step, then the former is removed: at every moment the pack is the former or the new one.
+The files of a pack are in a folder that is named by their content. A new one is written beside the
+former, then the manifest is replaced in one step, then the former is removed: at every moment the
+pack is the former or the new one.
 
-A pack as shipped is checked byte for byte, and read as a receiver reads it: every file by its SHA-256, its entries by
-what the manifest says, the manifest by its checksum. The files of an installed release may have been made by a patch
-and compressed anew, so they are checked by the SHA-256 of their content.
+A pack as shipped is checked byte for byte, and read as a receiver reads it: every file by its
+SHA-256, its entries by what the manifest says, the manifest by its checksum. The files of an
+installed release may have been made by a patch and compressed anew, so they are checked by the
+SHA-256 of their content.
 """
 
 import hashlib
@@ -22,7 +25,13 @@ from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ExpectedError, InputError, StorageError
-from stackroom.library import CALIBRATION_FILE, HALF_WRITTEN, THUMBNAILS_FOLDER, Installed, replace_file
+from stackroom.library import (
+    CALIBRATION_FILE,
+    HALF_WRITTEN,
+    THUMBNAILS_FOLDER,
+    Installed,
+    replace_file,
+)
 from stackroom.net.files import sha256_of
 from stackroom.packs import entries
 from stackroom.packs.installed import FORMER_FILE, InstalledPack
@@ -53,7 +62,8 @@ HEX_DIGITS = frozenset("0123456789abcdef")
 LOCK_TIMEOUT_S = 60.0
 UNFINISHED = "unfinished"
 
-Progress = Callable[[int], None]  # called with the number of records that were written since the last call
+# called with the number of records that were written since the last call
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +72,14 @@ class PackLabel:
 
     catalogue: str
     loaded: LoadedSpec
-    is_package: bool = False  # whether the spec is that of a package, which the receiver has to have
+    # whether the spec is that of a package, which the receiver has to have
+    is_package: bool = False
     version: str | None = None
-    """The version; without one, that of the pack which it takes the place of, counted up if its content is another."""
-    licence: str | None = None  # the licence; without one, that of the pack which it takes the place of
+    """The version; without one, that of the pack which it takes the place of, counted up if its
+    content is another.
+    """
+    # the licence; without one, that of the pack which it takes the place of
+    licence: str | None = None
     calibration: PackCalibration | None = None
     thumbnails: tuple[Path, ...] = ()
 
@@ -73,7 +87,9 @@ class PackLabel:
 def build_pack(
     reader: ShelfReader, label: PackLabel, target: Path, *, progress: Progress = lambda _count: None
 ) -> Manifest:
-    """Write the pack of a snapshot into a folder, in place of an older pack, and return its manifest."""
+    """Write the pack of a snapshot into a folder, in place of an older pack, and return its
+    manifest.
+    """
     if label.version is not None:
         require_version(label.version)
     with _writing_pack(target):
@@ -82,7 +98,10 @@ def build_pack(
         except StorageError:  # there is none that can be read
             former = None
         if former is not None and former.catalogue != label.catalogue:
-            raise InputError(f"{target} is a pack of '{former.catalogue}', not of '{label.catalogue}'; give another")
+            raise InputError(
+                f"{target} is a pack of '{former.catalogue}', not of '{label.catalogue}'; give"
+                " another"
+            )
         fresh = target / UNFINISHED
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
@@ -108,7 +127,12 @@ def build_pack(
 
 
 def label_installed(
-    installed: Installed, loaded: LoadedSpec, reader: ShelfReader, *, version: str | None, licence: str | None
+    installed: Installed,
+    loaded: LoadedSpec,
+    reader: ShelfReader,
+    *,
+    version: str | None,
+    licence: str | None,
 ) -> PackLabel:
     """Return the label of a catalogue of the library, with its calibration."""
     known = find_calibration(installed.folder / CALIBRATION_FILE)
@@ -119,7 +143,9 @@ def label_installed(
         is_package=installed.own_declaration is None,
         version=version,
         licence=licence,
-        calibration=PackCalibration(middle=known.middle, spread=known.spread) if known and is_current else None,
+        calibration=PackCalibration(middle=known.middle, spread=known.spread)
+        if known and is_current
+        else None,
         thumbnails=tuple((installed.folder / THUMBNAILS_FOLDER).glob("*.webp")),
     )
 
@@ -130,7 +156,9 @@ def files_folder(pack: Path, manifest: Manifest) -> Path:
 
 
 def next_version(former: Manifest | None, content: str) -> str:
-    """Return the version of a pack after a former one: its own for the same content, else the next number."""
+    """Return the version of a pack after a former one: its own for the same content, else the next
+    number.
+    """
     if former is None:
         return "1"
     if former.content == content:
@@ -172,18 +200,26 @@ def _write_files(
     for written in fresh.iterdir():
         sync_file(written)
     sync_folder(fresh)
-    more = [_describe_plain(file) for name in (EMBEDDINGS_FILE, THUMBNAILS_FILE) if (file := fresh / name).is_file()]
+    more = [
+        _describe_plain(file)
+        for name in (EMBEDDINGS_FILE, THUMBNAILS_FILE)
+        if (file := fresh / name).is_file()
+    ]
     lines_file = replace(_describe_plain(path), content=digest.hexdigest(), raw_bytes=raw_bytes)
     return records, vectors, (_describe_plain(fresh / SPEC_FILE), lines_file, *more)
 
 
 def _describe_plain(path: Path) -> PackFile:
     sha256, size_bytes = sha256_of(path), path.stat().st_size
-    return PackFile(name=path.name, sha256=sha256, size_bytes=size_bytes, content=sha256, raw_bytes=size_bytes)
+    return PackFile(
+        name=path.name, sha256=sha256, size_bytes=size_bytes, content=sha256, raw_bytes=size_bytes
+    )
 
 
 def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:
-    """Make a folder the pack of a manifest whose files were written, and remove those of a former one."""
+    """Make a folder the pack of a manifest whose files were written, and remove those of a former
+    one.
+    """
     final = files_folder(target, manifest)
     if any(check_file(final / file.name, file, is_shipped=True) for file in manifest.files):
         shutil.rmtree(final, ignore_errors=True)
@@ -207,13 +243,23 @@ def _writing_pack(folder: Path) -> Iterator[None]:
     try:
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
     except OSError as error:
-        raise StorageError(f"{folder}: cannot be read: {error.strerror}; give another folder") from error
+        raise StorageError(
+            f"{folder}: cannot be read: {error.strerror}; give another folder"
+        ) from error
     others = [path.name for path in paths if not _is_of_pack(path)]
     if others:
-        raise InputError(f"{folder} has {', '.join(others[:3])} in it, and is no pack; give an empty or new folder")
+        raise InputError(
+            f"{folder} has {', '.join(others[:3])} in it, and is no pack; give an empty or new"
+            " folder"
+        )
     whole = folder.resolve()  # "." has no name
-    lock, busy = whole.with_name(f"{whole.name}.lock"), f"{folder}: another process is writing the pack; wait for it"
-    with FileLease(lock).held(wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"):
+    lock, busy = (
+        whole.with_name(f"{whole.name}.lock"),
+        f"{folder}: another process is writing the pack; wait for it",
+    )
+    with FileLease(lock).held(
+        wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"
+    ):
         folder.mkdir(exist_ok=True)
         yield
     lock.unlink(missing_ok=True)
@@ -225,7 +271,9 @@ def _is_of_pack(path: Path) -> bool:
         return path.name.removesuffix(HALF_WRITTEN) in (MANIFEST_FILE, SIGNATURE_FILE)
     is_content = len(path.name) == SHORT and HEX_DIGITS.issuperset(path.name)
     own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE, THUMBNAILS_FILE}
-    return (is_content or path.name == UNFINISHED) and own.issuperset(inner.name for inner in path.iterdir())
+    return (is_content or path.name == UNFINISHED) and own.issuperset(
+        inner.name for inner in path.iterdir()
+    )
 
 
 def check_pack(folder: Path) -> Iterator[str]:
@@ -236,14 +284,23 @@ def check_pack(folder: Path) -> Iterator[str]:
         yield error.message
         return
     paths = {file.name: files_folder(folder, manifest) / file.name for file in manifest.files}
-    problems = [*filter(None, (check_file(paths[file.name], file, is_shipped=True) for file in manifest.files))]
+    problems = [
+        *filter(
+            None, (check_file(paths[file.name], file, is_shipped=True) for file in manifest.files)
+        )
+    ]
     yield from problems
     if problems:
         return
     try:
-        compile_text(paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE)
+        compile_text(
+            paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE
+        )
         deque(entries.iter_entries(manifest, paths), maxlen=0)
-        deque(entries.iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (), maxlen=0)
+        deque(
+            entries.iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (),
+            maxlen=0,
+        )
     except ExpectedError as error:
         yield error.message
 
@@ -254,13 +311,18 @@ def check_signature(folder: Path, key: PublicKey) -> Iterator[str]:
         content = (folder / MANIFEST_FILE).read_bytes()
         verify_signature(content, (folder / SIGNATURE_FILE).read_bytes(), key)
     except OSError as error:
-        yield f"{error.filename}: cannot be read: {error.strerror}; the pack is not signed, or not whole"
+        yield (
+            f"{error.filename}: cannot be read: {error.strerror}; the pack is not signed, or not"
+            " whole"
+        )
     except ExpectedError as error:
         yield f"{folder / SIGNATURE_FILE}: {error.message}"
 
 
 def check_installed_pack(folder: Path, *, checkpoint: Checkpoint = never_stop) -> Iterator[str]:
-    """Yield the faults of the release that a catalogue was installed from, and of the one before it."""
+    """Yield the faults of the release that a catalogue was installed from, and of the one before
+    it.
+    """
     pack = InstalledPack(folder)
     for name in (MANIFEST_FILE, FORMER_FILE):
         try:

@@ -1,9 +1,10 @@
 """The records, vectors and thumbnails of a pack, written to and read from three files.
 
-There is one entry per record, in order of ids. `records.jsonl` has one JSON object per line: {"id", "audiences"?,
-"fields", "kind"?}. `embeddings.parquet` has the columns `id`, `text_sha256` (the SHA-256 of the text that was embedded)
-and `embedding` (32-bit floats, as the model made them), neither compressed nor by dictionary, so that a patch finds
-what stayed the same. Thumbnails, the small copies of pictures, are one plain archive with nothing else in it.
+There is one entry per record, in order of ids. `records.jsonl` has one JSON object per line: {"id",
+"audiences"?, "fields", "kind"?}. `embeddings.parquet` has the columns `id`, `text_sha256` (the
+SHA-256 of the text that was embedded) and `embedding` (32-bit floats, as the model made them),
+neither compressed nor by dictionary, so that a patch finds what stayed the same. Thumbnails, the
+small copies of pictures, are one plain archive with nothing else in it.
 """
 
 import re
@@ -26,7 +27,13 @@ from stackroom.library import replace_file
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
-from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, THUMBNAILS_FILE, Manifest, PackFile
+from stackroom.packs.manifest import (
+    EMBEDDINGS_FILE,
+    RECORDS_FILE,
+    THUMBNAILS_FILE,
+    Manifest,
+    PackFile,
+)
 from stackroom.packs.patches import iter_content
 from stackroom.shelf.port import Embedding, Put, ShelfReader, iter_key_batches
 from stackroom.sources.parquet_rows import ParquetRows
@@ -43,14 +50,18 @@ MOST_PICTURE_BYTES, MOST_THUMBNAIL_BYTES = 1 << 20, 1 << 29
 
 
 class PackedVector(NamedTuple):
-    """The vector of a record, as the model made it, and the digest of the text that was embedded."""
+    """The vector of a record, as the model made it, and the digest of the text that was
+    embedded.
+    """
 
     digest: bytes
     values: Vector
 
 
 class PackEntry(NamedTuple):
-    """A record of a pack: its id, its other members as `encode_record` writes them, and its vector, if it has one."""
+    """A record of a pack: its id, its other members as `encode_record` writes them, and its vector,
+    if it has one.
+    """
 
     id: RecordId
     body: bytes
@@ -63,7 +74,10 @@ class PackEntry(NamedTuple):
 
     def is_same(self, other: "PackEntry") -> bool:
         """Tell whether record and vector are the same."""
-        vectors = [vector and (vector.digest, vector.values.tobytes()) for vector in (self.vector, other.vector)]
+        vectors = [
+            vector and (vector.digest, vector.values.tobytes())
+            for vector in (self.vector, other.vector)
+        ]
         return self.body == other.body and vectors[0] == vectors[1]
 
     def decode(self, spec: CatalogueSpec) -> Record:
@@ -74,40 +88,74 @@ class PackEntry(NamedTuple):
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             problem = error if isinstance(error, InputError) else f"it is malformed ({error!r:.80})"
             raise StorageError(
-                f"record '{self.id:.80}' of the release does not fit its spec: {problem}; {BUILD_AGAIN}"
+                f"record '{self.id:.80}' of the release does not fit its spec: {problem};"
+                f" {BUILD_AGAIN}"
             ) from error
         return record
 
     def build_put(self, spec: CatalogueSpec) -> Put:
-        """Return the put of the record; a vector of another text than the spec composes is left out, and made later."""
+        """Return the put of the record; a vector of another text than the spec composes is left
+        out, and made later.
+        """
         record = self.decode(spec)
         digest = find_digest(record, spec)
         if digest is None:
             return Put(record=record)
-        values = self.vector.values if self.vector is not None and self.vector.digest == digest else None
+        values = (
+            self.vector.values if self.vector is not None and self.vector.digest == digest else None
+        )
         return Put(record=record, embedding=Embedding(digest=digest, vector=values))
 
 
 def iter_shelf(reader: ShelfReader, spec: CatalogueSpec) -> Iterator[list[PackEntry]]:
-    """Yield the records of a snapshot in order of their ids; refuse a catalogue with records that cannot be read."""
-    known = [pair for keys in iter_key_batches(reader) for pair in zip(reader.ids(keys), keys, strict=True)]
+    """Yield the records of a snapshot in order of their ids; refuse a catalogue with records that
+    cannot be read.
+    """
+    known = [
+        pair
+        for keys in iter_key_batches(reader)
+        for pair in zip(reader.ids(keys), keys, strict=True)
+    ]
     keys = [key for _, key in sorted(known)]
     for first in range(0, len(keys), BATCH_RECORDS):
         batch = keys[first : first + BATCH_RECORDS]
         records = reader.fetch(batch, scope=WHOLE)
         if lost := len(batch) - len(records):
-            raise StorageError(f"'{spec.name}': {lost} of its records cannot be read; stackroom doctor says what to do")
+            raise StorageError(
+                f"'{spec.name}': {lost} of its records cannot be read; stackroom doctor says what"
+                " to do"
+            )
         vectors = _read_vectors(reader, spec, records)
-        yield [PackEntry(records[key].id, encode_record(records[key]), vectors.get(key)) for key in batch]
+        yield [
+            PackEntry(records[key].id, encode_record(records[key]), vectors.get(key))
+            for key in batch
+        ]
 
 
-def _read_vectors(reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key, Record]) -> dict[Key, PackedVector]:
-    """Return the vectors that records have now; of those changed since the snapshot, by the texts that they had."""
-    now = {key: (stored.digest, stored.vector) for key, stored in reader.embeddings(list(records)).items()}
+def _read_vectors(
+    reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key, Record]
+) -> dict[Key, PackedVector]:
+    """Return the vectors that records have now; of those changed since the snapshot, by the texts
+    that they had.
+    """
+    now = {
+        key: (stored.digest, stored.vector)
+        for key, stored in reader.embeddings(list(records)).items()
+    }
     texts = {key: find_digest(record, spec) for key, record in records.items() if key not in now}
-    former = reader.stored_vectors(list(dict.fromkeys(digest for digest in texts.values() if digest is not None)))
-    now |= {key: (digest, former[digest]) for key, digest in texts.items() if digest is not None and digest in former}
-    return {key: PackedVector(digest, vector) for key, (digest, vector) in now.items() if vector is not None}
+    former = reader.stored_vectors(
+        list(dict.fromkeys(digest for digest in texts.values() if digest is not None))
+    )
+    now |= {
+        key: (digest, former[digest])
+        for key, digest in texts.items()
+        if digest is not None and digest in former
+    }
+    return {
+        key: PackedVector(digest, vector)
+        for key, (digest, vector) in now.items()
+        if vector is not None
+    }
 
 
 def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimension: int) -> None:
@@ -127,9 +175,15 @@ def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimensi
                 packed = [(entry.id, entry.vector) for entry in batch if entry.vector is not None]
                 if packed:
                     ids = arrow.Array([record_id for record_id, _ in packed], type=columns[ID])
-                    digests = arrow.Array([vector.digest for _, vector in packed], type=columns[TEXT_DIGEST])
-                    values = np.concatenate([vector.values for _, vector in packed]).astype(np.float32, copy=False)
-                    lists = arrow.fixed_size_list_array(arrow.Array.from_numpy(values), dimension, type=columns[VECTOR])
+                    digests = arrow.Array(
+                        [vector.digest for _, vector in packed], type=columns[TEXT_DIGEST]
+                    )
+                    values = np.concatenate([vector.values for _, vector in packed]).astype(
+                        np.float32, copy=False
+                    )
+                    lists = arrow.fixed_size_list_array(
+                        arrow.Array.from_numpy(values), dimension, type=columns[VECTOR]
+                    )
                     yield arrow.RecordBatch.from_arrays([ids, digests, lists], schema=schema)
         except Exception as error:  # the library would replace it by one of its own
             failures.append(error)
@@ -147,7 +201,9 @@ def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimensi
 
 
 def iter_entries(manifest: Manifest, paths: Mapping[str, Path]) -> Iterator[PackEntry]:
-    """Yield all records of a pack with their vectors; refuse files that do not have what the manifest says."""
+    """Yield all records of a pack with their vectors; refuse files that do not have what the
+    manifest says.
+    """
     vectors = _iter_vectors(manifest, paths)
     vector = next(vectors, None)
     count = 0
@@ -159,12 +215,15 @@ def iter_entries(manifest: Manifest, paths: Mapping[str, Path]) -> Iterator[Pack
         count += 1
     if vector is not None:
         raise StorageError(
-            f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records; {BUILD_AGAIN}"
+            f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records;"
+            f" {BUILD_AGAIN}"
         )
     _require_as_many(count, manifest.records, RECORDS_FILE, "records")
 
 
-def _iter_vectors(manifest: Manifest, paths: Mapping[str, Path]) -> Iterator[tuple[RecordId, PackedVector]]:
+def _iter_vectors(
+    manifest: Manifest, paths: Mapping[str, Path]
+) -> Iterator[tuple[RecordId, PackedVector]]:
     path = paths.get(EMBEDDINGS_FILE)
     if path is None or manifest.dimension is None:
         return
@@ -181,13 +240,17 @@ def _iter_vectors(manifest: Manifest, paths: Mapping[str, Path]) -> Iterator[tup
 
 def _require_as_many(count: int, stated: int, name: str, what: str) -> None:
     if count != stated:
-        raise StorageError(f"{name} has {count} {what}, and the manifest says {stated}; {BUILD_AGAIN}")
+        raise StorageError(
+            f"{name} has {count} {what}, and the manifest says {stated}; {BUILD_AGAIN}"
+        )
 
 
 def iter_differences(
     old: Iterator[PackEntry], new: Iterator[PackEntry]
 ) -> Iterator[tuple[PackEntry | None, PackEntry | None]]:
-    """Yield the entries that differ between two packs, in order of ids: before and after; None if it is not there."""
+    """Yield the entries that differ between two packs, in order of ids: before and after; None if
+    it is not there.
+    """
     before, after = next(old, None), next(new, None)
     while before is not None or after is not None:
         if after is None or (before is not None and before.id < after.id):
@@ -208,7 +271,9 @@ def _iter_lines(path: Path, file: PackFile) -> Iterator[bytes]:
     for chunk in iter_content(path, file):
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise StorageError(f"{path} is damaged: a line has more than {MAX_LINE_BYTES:,} bytes; {BUILD_AGAIN}")
+            raise StorageError(
+                f"{path} is damaged: a line has more than {MAX_LINE_BYTES:,} bytes; {BUILD_AGAIN}"
+            )
         yield from lines
     if rest:
         raise StorageError(f"{path} is damaged: its last line has no end; {BUILD_AGAIN}")
@@ -219,7 +284,9 @@ def _in_order(entries: Iterable[tuple[RecordId, Any]], name: str) -> Iterator[tu
     last = ""
     for entry in entries:
         if last >= entry[0] and last:
-            raise StorageError(f"{name} is damaged: '{entry[0]:.80}' follows '{last:.80}'; {BUILD_AGAIN}")
+            raise StorageError(
+                f"{name} is damaged: '{entry[0]:.80}' follows '{last:.80}'; {BUILD_AGAIN}"
+            )
         yield entry
         last = entry[0]
 
@@ -232,34 +299,44 @@ def _parse_line(line: bytes) -> tuple[RecordId, bytes]:
     try:
         members = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise StorageError(f"{RECORDS_FILE} is damaged: {error}: {line[:100]!r}; {BUILD_AGAIN}") from error
+        raise StorageError(
+            f"{RECORDS_FILE} is damaged: {error}: {line[:100]!r}; {BUILD_AGAIN}"
+        ) from error
     record_id = members.get("id") if isinstance(members, dict) else None
     if not isinstance(record_id, str) or not isinstance(members.get("fields"), dict):
         raise StorageError(
-            f"{RECORDS_FILE} is damaged: a line has no 'id' or no 'fields': {line[:100]!r}; {BUILD_AGAIN}"
+            f"{RECORDS_FILE} is damaged: a line has no 'id' or no 'fields': {line[:100]!r};"
+            f" {BUILD_AGAIN}"
         )
     start = _line_start(RecordId(record_id))
     if not line.startswith(start):
         raise StorageError(
-            f"{RECORDS_FILE} is damaged: the line of '{record_id:.80}' does not begin with its id; {BUILD_AGAIN}"
+            f"{RECORDS_FILE} is damaged: the line of '{record_id:.80}' does not begin with its id;"
+            f" {BUILD_AGAIN}"
         )
     return RecordId(record_id), b"{" + line[len(start) :]
 
 
-def _parse_batch(batch: arrow.RecordBatch, dimension: int) -> Iterator[tuple[RecordId, PackedVector]]:
+def _parse_batch(
+    batch: arrow.RecordBatch, dimension: int
+) -> Iterator[tuple[RecordId, PackedVector]]:
     try:
         ids, digests = batch.column(ID).to_pylist(), batch.column(TEXT_DIGEST).to_pylist()
         values = arrow.list_flatten(batch.column(VECTOR)).to_numpy().reshape(len(ids), dimension)
     except Exception as error:  # the library has no exception class of its own
         raise StorageError(
-            f"{EMBEDDINGS_FILE} is not a table of vectors of {dimension} numbers: {error}; {BUILD_AGAIN}"
+            f"{EMBEDDINGS_FILE} is not a table of vectors of {dimension} numbers: {error};"
+            f" {BUILD_AGAIN}"
         ) from error
     if values.dtype != np.float32 or not np.isfinite(values).all():
-        raise StorageError(f"{EMBEDDINGS_FILE} is damaged: some values are not finite 32-bit floats; {BUILD_AGAIN}")
+        raise StorageError(
+            f"{EMBEDDINGS_FILE} is damaged: some values are not finite 32-bit floats; {BUILD_AGAIN}"
+        )
     for record_id, digest, vector in zip(ids, digests, values, strict=True):
         if not isinstance(record_id, str) or not isinstance(digest, bytes):
             raise StorageError(
-                f"{EMBEDDINGS_FILE} is damaged: a vector has no id or no digest of its text; {BUILD_AGAIN}"
+                f"{EMBEDDINGS_FILE} is damaged: a vector has no id or no digest of its text;"
+                f" {BUILD_AGAIN}"
             )
         yield RecordId(record_id), PackedVector(digest, vector)
 
@@ -296,7 +373,12 @@ def iter_thumbnails(archive: Path) -> Iterator[tuple[str, bytes]]:
                 stream = tar.extractfile(member) if is_picture else None
                 content = stream.read() if stream else b""
                 if not PICTURE_HEAD.match(content):
-                    raise StorageError(f"{THUMBNAILS_FILE} has '{member.name:.80}' in it, which is no small picture")
+                    raise StorageError(
+                        f"{THUMBNAILS_FILE} has '{member.name:.80}' in it, which is no small"
+                        " picture"
+                    )
                 yield member.name, content
     except tarfile.TarError as error:
-        raise StorageError(f"{THUMBNAILS_FILE} is damaged: {error}; build the pack again") from error
+        raise StorageError(
+            f"{THUMBNAILS_FILE} is damaged: {error}; build the pack again"
+        ) from error

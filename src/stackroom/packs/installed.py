@@ -7,9 +7,9 @@
     next.toml        its spec, where the catalogue has a spec of its own and this is another
     files/CONTENT    the files of all of them, named by the SHA-256 of their content
 
-The records of a catalogue are in its store, and its change log and the mark of its spec tell whether `next.json` is
-among them: the transaction of the store is the commit point. Everything here is brought up to it afterwards, by whoever
-comes next.
+The records of a catalogue are in its store, and its change log and the mark of its spec tell
+whether `next.json` is among them: the transaction of the store is the commit point. Everything here
+is brought up to it afterwards, by whoever comes next.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,13 @@ from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checke
 from stackroom.errors import StorageError
 from stackroom.library import NEXT_SPEC_FILE, replace_file
 from stackroom.packs.entries import PackEntry, iter_entries
-from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_manifest
+from stackroom.packs.manifest import (
+    COMPRESSED_ENDING,
+    MANIFEST_FILE,
+    Manifest,
+    PackFile,
+    parse_manifest,
+)
 from stackroom.packs.patches import check_file, compress, read_content
 
 SOURCE_FILE = "source.json"
@@ -34,7 +40,9 @@ FILES_FOLDER = "files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSource:
-    """The place that a catalogue's releases come from, and the public key that they are signed with, if any."""
+    """The place that a catalogue's releases come from, and the public key that they are signed
+    with, if any.
+    """
 
     place: str
     key: str = ""
@@ -45,8 +53,10 @@ class NextRelease:
     """A release that is being installed."""
 
     manifest: Manifest
-    since: int | None = None  # the last change before its own; None while they are not being written
-    mark: str | None = None  # the mark of the spec in the store before its own; None where it is not known
+    # the last change before its own; None while they are not being written
+    since: int | None = None
+    # the mark of the spec in the store before its own; None where it is not known
+    mark: str | None = None
 
 
 class InstalledPack:
@@ -56,15 +66,20 @@ class InstalledPack:
         self.folder = folder
 
     def find_source(self) -> ReleaseSource | None:
-        """Return where updates come from; None for a catalogue that was not installed from a place."""
+        """Return where updates come from; None for a catalogue that was not installed from a
+        place.
+        """
         path = self.folder / SOURCE_FILE
         try:
-            return ReleaseSource(**load_checked(path.read_bytes(), ("place", "key"), is_required=True))
+            return ReleaseSource(
+                **load_checked(path.read_bytes(), ("place", "key"), is_required=True)
+            )
         except FileNotFoundError:
             return None
         except (OSError, TypeError, orjson.JSONDecodeError, DamagedChecksumsError) as error:
             raise StorageError(
-                f"{path} is damaged: {error}; put it back from a back-up, or install the catalogue again"
+                f"{path} is damaged: {error}; put it back from a back-up, or install the catalogue"
+                " again"
             ) from error
 
     def save_source(self, source: ReleaseSource) -> None:
@@ -83,13 +98,19 @@ class InstalledPack:
         return parse_manifest(content, origin=str(path))
 
     def find_former(self) -> Manifest | None:
-        """Return the release before the installed one, which can be gone back to; None if there is none."""
+        """Return the release before the installed one, which can be gone back to; None if there is
+        none.
+        """
         return self.find_manifest(FORMER_FILE)
 
     def find_next(self) -> NextRelease | None:
-        """Return the release that is being installed; None where there is none, or its file is damaged."""
+        """Return the release that is being installed; None where there is none, or its file is
+        damaged.
+        """
         try:
-            members = load_checked((self.folder / NEXT_FILE).read_bytes(), NEXT_MEMBERS, is_required=True)
+            members = load_checked(
+                (self.folder / NEXT_FILE).read_bytes(), NEXT_MEMBERS, is_required=True
+            )
             manifest = parse_manifest(str(members.pop("manifest")).encode(), origin=NEXT_FILE)
             return NextRelease(manifest=manifest, **members)
         except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError, StorageError):
@@ -97,18 +118,25 @@ class InstalledPack:
 
     def save_next(self, release: NextRelease) -> None:
         """Write which release is being installed."""
-        members = {"manifest": release.manifest.dump().decode(), "since": release.since, "mark": release.mark}
+        members = {
+            "manifest": release.manifest.dump().decode(),
+            "since": release.since,
+            "mark": release.mark,
+        }
         self._write(NEXT_FILE, dump_checked(members))
 
     def save_next_spec(self, declaration: str | None) -> None:
-        """Write the spec of the release that is being installed; without one, the installed spec stays."""
+        """Write the spec of the release that is being installed; without one, the installed spec
+        stays.
+        """
         if declaration is None:
             (self.folder / NEXT_SPEC_FILE).unlink(missing_ok=True)
         else:
             self._write(NEXT_SPEC_FILE, declaration.encode())
 
     def settle(self, manifest: Manifest) -> None:
-        """Make a release, whose changes are in the store, the installed one, and keep the one before it.
+        """Make a release, whose changes are in the store, the installed one, and keep the one
+        before it.
 
         Stopped at any point, it can be done again.
         """
@@ -128,14 +156,20 @@ class InstalledPack:
 
     def path_of(self, file: PackFile) -> Path:
         """Return where a file is, or is to be."""
-        return self.folder / FILES_FOLDER / f"{file.content}{COMPRESSED_ENDING if file.is_compressed else ''}"
+        return (
+            self.folder
+            / FILES_FOLDER
+            / f"{file.content}{COMPRESSED_ENDING if file.is_compressed else ''}"
+        )
 
     def check_file(self, file: PackFile) -> str | None:
         """Return what is wrong with a file; None if it is whole."""
         return check_file(self.path_of(file), file, is_shipped=False)
 
     def find_fault(self, manifest: Manifest) -> str | None:
-        """Return what is wrong with the first file of a release that is damaged or gone; None if all are whole."""
+        """Return what is wrong with the first file of a release that is damaged or gone; None if
+        all are whole.
+        """
         return next(filter(None, map(self.check_file, manifest.files)), None)
 
     def read_file(self, file: PackFile) -> bytes:
@@ -156,7 +190,12 @@ class InstalledPack:
     def remove_other_files(self) -> None:
         """Remove the files that neither the installed release nor the one before it has."""
         known = (self.find_manifest(), self.find_former())
-        kept = {self.path_of(file).name for manifest in known if manifest is not None for file in manifest.files}
+        kept = {
+            self.path_of(file).name
+            for manifest in known
+            if manifest is not None
+            for file in manifest.files
+        }
         folder = self.folder / FILES_FOLDER
         for path in folder.iterdir() if folder.is_dir() else ():
             if path.name not in kept:

@@ -7,8 +7,8 @@
     embeddings.parquet       the vectors, sorted by id; only where the catalogue has a model
     thumbnails.tar           small copies of its pictures, sorted by name; only where it has some
 
-The same catalogue gives the same bytes. A manifest that is not exactly as `dump` writes it is refused, so that no
-damaged byte of it goes unnoticed.
+The same catalogue gives the same bytes. A manifest that is not exactly as `dump` writes it is
+refused, so that no damaged byte of it goes unnoticed.
 """
 
 import hashlib
@@ -47,14 +47,17 @@ _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackFile:
-    """One file of a pack, as it is shipped (`sha256`, `size_bytes`) and as it is unpacked (`content`, `raw_bytes`)."""
+    """One file of a pack, as it is shipped (`sha256`, `size_bytes`) and as it is unpacked
+    (`content`, `raw_bytes`).
+    """
 
     __pydantic_config__ = _STRICT
 
     name: str
     sha256: Sha256
     size_bytes: FileBytes
-    content: Sha256  # the SHA-256 of the unpacked content, the same whichever version of zstd compressed it
+    # the SHA-256 of the unpacked content, the same whichever version of zstd compressed it
+    content: Sha256
     raw_bytes: FileBytes
 
     @property
@@ -69,8 +72,10 @@ class PackSpec:
 
     __pydantic_config__ = _STRICT
 
-    name: Annotated[str, Field(min_length=1)]  # the name of the spec, or of the package that the catalogue follows
-    is_package: bool  # whether it is a package's, which the receiver needs; else `catalogue.toml` has all of it
+    # the name of the spec, or of the package that the catalogue follows
+    name: Annotated[str, Field(min_length=1)]
+    # whether it is a package's, which the receiver needs; else `catalogue.toml` has all of it
+    is_package: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +102,8 @@ class Manifest:
     embeddings: Count
     model: str | None
     dimension: Annotated[int, Field(ge=1, le=65_536)] | None
-    is_centred: bool  # whether an index subtracts the mean of the vectors; the pack has them as the model made them
+    # whether an index subtracts the mean of the vectors; the pack has them as the model made them
+    is_centred: bool
     licence: str | None
     calibration: PackCalibration | None
     files: tuple[PackFile, ...]
@@ -123,7 +129,9 @@ class Manifest:
         """Return a file that every pack has."""
         file = self.find_file(name)
         if file is None:
-            raise StorageError(f"release {self.version} of '{self.catalogue}' has no {name}; install it again")
+            raise StorageError(
+                f"release {self.version} of '{self.catalogue}' has no {name}; install it again"
+            )
         return file
 
     def dump(self) -> bytes:
@@ -136,7 +144,8 @@ def require_version(version: str) -> None:
     """Refuse a version that a release cannot have."""
     if not re.fullmatch(VERSION, version):
         raise InputError(
-            f"'{version}' cannot be a version: up to 64 letters, digits, '.', '_', '+' and '-', as 2026.46"
+            f"'{version}' cannot be a version: up to 64 letters, digits, '.', '_', '+' and '-', as"
+            " 2026.46"
         )
 
 
@@ -147,29 +156,43 @@ def content_of(files: Iterable[PackFile]) -> str:
 
 
 def parse_manifest(content: bytes, *, origin: str = MANIFEST_FILE) -> Manifest:
-    """Return a checked manifest; a StorageError says which member is wrong, and what would be right."""
+    """Return a checked manifest; a StorageError says which member is wrong, and what would be
+    right.
+    """
     if len(content) > MAX_MANIFEST_BYTES:
-        raise StorageError(f"{origin} has {len(content)} bytes; a manifest has at most {MAX_MANIFEST_BYTES}")
+        raise StorageError(
+            f"{origin} has {len(content)} bytes; a manifest has at most {MAX_MANIFEST_BYTES}"
+        )
     try:
         members = orjson.loads(content)
         orjson.dumps(members)  # it reads deeper nesting than it writes
     except orjson.JSONDecodeError as error:
         raise StorageError(f"{origin} is damaged: not JSON: {error}; fetch it again") from error
     except orjson.JSONEncodeError as error:
-        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep; check the address") from error
+        raise StorageError(
+            f"{origin} is not a manifest of a pack: it is nested too deep; check the address"
+        ) from error
     if not isinstance(members, dict):
-        raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object; check the address")
+        raise StorageError(
+            f"{origin} is not a manifest of a pack: it is no JSON object; check the address"
+        )
     if members.get("format") != FORMAT or type(members["format"]) is not int:
-        raise StorageError(f"{origin}: 'format' is {members.get('format')!r:.40}; this version reads {FORMAT}")
+        raise StorageError(
+            f"{origin}: 'format' is {members.get('format')!r:.40}; this version reads {FORMAT}"
+        )
     stated = members.pop(CHECKSUM, None)
     if stated != _checksum(members):
         raise StorageError(f"{origin} is damaged: its checksum is another; fetch it again")
     if content != _canonical({**members, CHECKSUM: stated}):
-        raise StorageError(f"{origin} is damaged: it is not written as a manifest is; fetch it again")
+        raise StorageError(
+            f"{origin} is damaged: it is not written as a manifest is; fetch it again"
+        )
     try:
         manifest = _adapter().validate_json(orjson.dumps(members))
     except ValidationError as error:
-        raise StorageError(f"{origin} is not a manifest of a pack: {first_problem(error)}") from error
+        raise StorageError(
+            f"{origin} is not a manifest of a pack: {first_problem(error)}"
+        ) from error
     if (problem := _find_contradiction(manifest)) is not None:
         raise StorageError(f"{origin} contradicts itself: {problem}")
     return manifest
@@ -181,14 +204,19 @@ def load_manifest(folder: Path) -> Manifest:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror}; a pack is a folder with this file") from error
+        raise StorageError(
+            f"{path}: cannot be read: {error.strerror}; a pack is a folder with this file"
+        ) from error
     return parse_manifest(content, origin=str(path))
 
 
 def first_problem(error: ValidationError) -> str:
     """Return the first member that is wrong, with its value and what is wrong with it."""
     first = error.errors(include_url=False)[0]
-    return f"'{'.'.join(map(str, first['loc'])) or 'the whole'}' is {first['input']!r:.100}: {first['msg']}"
+    return (
+        f"'{'.'.join(map(str, first['loc'])) or 'the whole'}' is {first['input']!r:.100}:"
+        f" {first['msg']}"
+    )
 
 
 def _find_contradiction(manifest: Manifest) -> str | None:
@@ -201,9 +229,16 @@ def _find_contradiction(manifest: Manifest) -> str | None:
     if [file.name for file in manifest.files] not in (expected, [*expected, THUMBNAILS_FILE]):
         return f"its files are not {', '.join(expected)}"
     for file in manifest.files:
-        if not file.is_compressed and (file.sha256, file.size_bytes) != (file.content, file.raw_bytes):
+        if not file.is_compressed and (file.sha256, file.size_bytes) != (
+            file.content,
+            file.raw_bytes,
+        ):
             return f"{file.name} is not compressed, and has two checksums or sizes"
-    return None if manifest.content == content_of(manifest.files) else "'content' is not the one of its files"
+    return (
+        None
+        if manifest.content == content_of(manifest.files)
+        else "'content' is not the one of its files"
+    )
 
 
 @cache
@@ -216,4 +251,6 @@ def _checksum(members: Mapping[str, Any]) -> str:
 
 
 def _canonical(members: Mapping[str, Any]) -> bytes:
-    return orjson.dumps(members, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(
+        members, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    )

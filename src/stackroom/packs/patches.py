@@ -1,7 +1,8 @@
 """zstd: compressing the files of packs, and patches from one version of a file to the next.
 
-A patch is an ordinary zstd frame of the new content that refers to the whole old content as its prefix, as
-`zstd --patch-from` writes it. What comes out is checked by the manifest; a patch itself is not trusted.
+A patch is an ordinary zstd frame of the new content that refers to the whole old content as its
+prefix, as `zstd --patch-from` writes it. What comes out is checked by the manifest; a patch itself
+is not trusted.
 """
 
 import hashlib
@@ -15,7 +16,8 @@ from stackroom.zstd import zstd
 
 LEVEL = 12
 QUICK_LEVEL = 3  # the level of records that are compressed where they are installed
-PATCH_LEVEL = 1  # with long-distance matching, higher levels take many times as long and save nothing
+# with long-distance matching, higher levels take many times as long and save nothing
+PATCH_LEVEL = 1
 MOST_PATCHED_BYTES = 1 << 30
 """The largest sum of old and new content for which there are patches: both are held in memory."""
 SMALLEST_BASE_BYTES = 8
@@ -34,34 +36,48 @@ def patch_name(base: PackFile, target: PackFile) -> str:
 
 def can_be_patched(base: PackFile, target: PackFile) -> bool:
     """Tell whether two versions of a file differ, fit into memory, and are long enough for zstd."""
-    is_bounded = base.raw_bytes >= SMALLEST_BASE_BYTES and base.raw_bytes + target.raw_bytes <= MOST_PATCHED_BYTES
+    is_bounded = (
+        base.raw_bytes >= SMALLEST_BASE_BYTES
+        and base.raw_bytes + target.raw_bytes <= MOST_PATCHED_BYTES
+    )
     return is_bounded and base.content != target.content
 
 
 def make_patch(old: bytes, new: bytes) -> bytes:
     """Return the patch from some content to another."""
-    window_log = min(max((len(old) + len(new)).bit_length(), SMALLEST_WINDOW_LOG), LARGEST_WINDOW_LOG)
+    window_log = min(
+        max((len(old) + len(new)).bit_length(), SMALLEST_WINDOW_LOG), LARGEST_WINDOW_LOG
+    )
     options: dict[int, int] = {
         _Compress.compression_level: PATCH_LEVEL,
         _Compress.enable_long_distance_matching: 1,
         _Compress.window_log: window_log,
     }
-    compressor = zstd.ZstdCompressor(options=options, zstd_dict=zstd.ZstdDict(old, is_raw=True).as_prefix)
+    compressor = zstd.ZstdCompressor(
+        options=options, zstd_dict=zstd.ZstdDict(old, is_raw=True).as_prefix
+    )
     compressor.set_pledged_input_size(len(new))
     return compressor.compress(new, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def apply_patch(old: bytes, patch: bytes, target: PackFile) -> bytes:
-    """Return the content that a patch makes of an old one; refuse any other than the manifest names."""
+    """Return the content that a patch makes of an old one; refuse any other than the manifest
+    names.
+    """
     options: dict[int, int] = {_Decompress.window_log_max: LARGEST_WINDOW_LOG}
     try:
-        decompressor = zstd.ZstdDecompressor(zstd_dict=zstd.ZstdDict(old, is_raw=True).as_prefix, options=options)
+        decompressor = zstd.ZstdDecompressor(
+            zstd_dict=zstd.ZstdDict(old, is_raw=True).as_prefix, options=options
+        )
         content = decompressor.decompress(patch, target.raw_bytes + 1)
     except zstd.ZstdError as error:
-        raise StorageError(f"the patch to {target.name} is damaged: {error}; fetch it again") from error
+        raise StorageError(
+            f"the patch to {target.name} is damaged: {error}; fetch it again"
+        ) from error
     if hashlib.sha256(content).hexdigest() != target.content:
         raise StorageError(
-            f"the patch to {target.name} does not make the content that the manifest names; fetch it again"
+            f"the patch to {target.name} does not make the content that the manifest names; fetch"
+            " it again"
         )
     return content
 
@@ -72,7 +88,9 @@ def compress(content: bytes) -> bytes:
 
 
 def check_file(path: Path, file: PackFile, *, is_shipped: bool) -> str | None:
-    """Return what is wrong with a file; None if it is whole. One that is not shipped may be compressed anew."""
+    """Return what is wrong with a file; None if it is whole. One that is not shipped may be
+    compressed anew.
+    """
     try:
         if is_shipped and (sha256_of(path), path.stat().st_size) != (file.sha256, file.size_bytes):
             return f"{path} is damaged: its sha256 is not that of the manifest; fetch it again"
@@ -95,7 +113,9 @@ def read_content(path: Path, file: PackFile) -> bytes:
 
 
 def iter_content(path: Path, file: PackFile) -> Iterator[bytes]:
-    """Yield the unpacked content of a file in parts; end with an error where there is more than there should be."""
+    """Yield the unpacked content of a file in parts; end with an error where there is more than
+    there should be.
+    """
     unpacked = 0
     try:
         with zstd.open(path) if file.is_compressed else path.open("rb") as stream:
@@ -103,7 +123,8 @@ def iter_content(path: Path, file: PackFile) -> Iterator[bytes]:
                 unpacked += len(chunk)
                 if unpacked > file.raw_bytes:
                     raise StorageError(
-                        f"{path} is damaged: it unpacks to more than {file.raw_bytes:,} bytes; fetch it again"
+                        f"{path} is damaged: it unpacks to more than {file.raw_bytes:,} bytes;"
+                        " fetch it again"
                     )
                 yield chunk
     except (zstd.ZstdError, EOFError) as error:

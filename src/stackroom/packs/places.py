@@ -1,15 +1,18 @@
-"""Places that have releases, in a folder or on a server: the choice of a release, its files, and checks for newer ones.
+"""Places that have releases, in a folder or on a server: the choice of a release, its files, and
+checks for newer ones.
 
-A place is given as `github:OWNER/REPO`, or as the address or the folder of an index (`releases.json`). Nothing that a
-place says is trusted: paths stay inside a folder, addresses pass the guard of every download, sizes are bounded, and a
-manifest is checked before anything else is fetched. A file is checked by the SHA-256 that the manifest names, however
-it came: a patch that is damaged, gone or of no use is made up for by the whole file.
+A place is given as `github:OWNER/REPO`, or as the address or the folder of an index
+(`releases.json`). Nothing that a place says is trusted: paths stay inside a folder, addresses pass
+the guard of every download, sizes are bounded, and a manifest is checked before anything else is
+fetched. A file is checked by the SHA-256 that the manifest names, however it came: a patch that is
+damaged, gone or of no use is made up for by the whole file.
 
-The index is in the layout of GitHub's releases API: a JSON list, newest first. Members that are not read here are
-ignored, since GitHub's own answers have many more.
+The index is in the layout of GitHub's releases API: a JSON list, newest first. Members that are not
+read here are ignored, since GitHub's own answers have many more.
 
-A server asks the places of served catalogues for newer releases, once a day or so over all servers of the library, and
-nothing waits for them. What is found is logged, and told by `/health`, `stackroom doctor` and `stackroom list`.
+A server asks the places of served catalogues for newer releases, once a day or so over all servers
+of the library, and nothing waits for them. What is found is logged, and told by `/health`,
+`stackroom doctor` and `stackroom list`.
 """
 
 import hashlib
@@ -27,9 +30,23 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stackroom.background.background import utc_now
-from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
+from stackroom.errors import (
+    ConflictError,
+    ExpectedError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+)
 from stackroom.library import PACK_FOLDER, Library
-from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url, shown_address
+from stackroom.net.addresses import (
+    USUAL_PORTS,
+    AddressGuard,
+    AddressRules,
+    Resolve,
+    join_url,
+    shown_address,
+)
 from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
 from stackroom.net.files import install_file, sha256_of
 from stackroom.packs.installed import SOURCE_FILE, InstalledPack
@@ -60,7 +77,9 @@ Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
 class Asset(BaseModel):
-    """A file of a release: its name, where it is, and its size and checksum where the index states them."""
+    """A file of a release: its name, where it is, and its size and checksum where the index states
+    them.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
 
@@ -100,14 +119,18 @@ _INDEX = TypeAdapter(Annotated[list[Release], Field(max_length=MOST_RELEASES)])
 
 
 def parse_index(content: bytes) -> list[Release]:
-    """Return the releases of an index, in its order; refuse a malformed one with the member that is wrong."""
+    """Return the releases of an index, in its order; refuse a malformed one with the member that is
+    wrong.
+    """
     try:
         releases = _INDEX.validate_json(content)
     except ValidationError as error:
         raise InputError(
-            f"the index of releases is malformed: {first_problem(error)}; expected the layout of GitHub's releases"
+            f"the index of releases is malformed: {first_problem(error)}; expected the layout of"
+            " GitHub's releases"
         ) from error
-    for release in releases:  # files whose name no file of a release has, such as notes that somebody added
+    # files whose name no file of a release has, such as notes that somebody added
+    for release in releases:
         release.assets[:] = [file for file in release.assets if ASSET_NAME.fullmatch(file.name)]
     return releases
 
@@ -138,7 +161,9 @@ class FolderPlace:
     def list_releases(self) -> Sequence[Release]:
         """Return the releases of the folder's index."""
         if not (self._folder / INDEX_FILE).is_file():
-            raise NotFoundError(f"{self._folder}: there is no {INDEX_FILE} in it; stackroom pack publish makes one")
+            raise NotFoundError(
+                f"{self._folder}: there is no {INDEX_FILE} in it; stackroom pack publish makes one"
+            )
         index = Asset(name=INDEX_FILE, browser_download_url=INDEX_FILE)
         return parse_index(self.read(index, max_bytes=MOST_INDEX_BYTES))
 
@@ -151,17 +176,22 @@ class FolderPlace:
         except OSError as error:
             raise UnavailableError(f"{path}: cannot be read: {error.strerror or error}") from error
         if len(content) > max_bytes:
-            raise InputError(f"{path} is larger than {max_bytes:,} bytes; publish the release again")
+            raise InputError(
+                f"{path} is larger than {max_bytes:,} bytes; publish the release again"
+            )
         return content
 
     def bring(self, asset: Asset, destination: Path, *, on_bytes: OnBytes) -> None:
-        """Copy a file of the folder: whole, of the stated size and checksum, and on the disk, or not at all."""
+        """Copy a file of the folder: whole, of the stated size and checksum, and on the disk, or
+        not at all.
+        """
         path, part = self._path_of(asset), destination.with_name(f"{destination.name}.part")
         try:
             size = path.stat().st_size
             if asset.size_bytes not in (None, size):
                 raise InputError(
-                    f"{path.name} has {size:,} bytes rather than {asset.size_bytes:,}; publish the release again"
+                    f"{path.name} has {size:,} bytes rather than {asset.size_bytes:,}; publish the"
+                    " release again"
                 )
             shutil.copyfile(path, part)
             if asset.sha256 is not None and sha256_of(part) != asset.sha256:
@@ -169,7 +199,9 @@ class FolderPlace:
                 raise InputError(f"{asset.name} is not the expected file: its sha256 differs")
             install_file(part, destination)
         except OSError as error:
-            raise UnavailableError(f"{path}: cannot be copied: {error.strerror or error}") from error
+            raise UnavailableError(
+                f"{path}: cannot be copied: {error.strerror or error}"
+            ) from error
         on_bytes(size)
 
     def _path_of(self, asset: Asset) -> Path:
@@ -178,10 +210,14 @@ class FolderPlace:
         is_plain = not WEB.match(asset.url) and not {"\\", "\0"} & {*asset.url, *str(relative)}
         is_named = bool(relative.parts) and ":" not in relative.parts[0]
         if not (is_plain and is_named) or relative.is_absolute() or ".." in relative.parts:
-            raise InputError(f"'{asset.url:.80}' is not a path inside {self._folder}; publish the release again")
+            raise InputError(
+                f"'{asset.url:.80}' is not a path inside {self._folder}; publish the release again"
+            )
         path = self._folder.joinpath(*relative.parts)
         if not path.resolve().is_relative_to(self._folder.resolve()):
-            raise InputError(f"'{asset.url:.80}' leads out of {self._folder}; put the file itself there")
+            raise InputError(
+                f"'{asset.url:.80}' leads out of {self._folder}; put the file itself there"
+            )
         return path
 
 
@@ -216,7 +252,9 @@ class WebPlace:
                     raise
             self._index_url = url
             return parse_index(content)
-        raise NotFoundError(f"{self.shown}: there is no {INDEX_FILE}; stackroom pack publish makes one")
+        raise NotFoundError(
+            f"{self.shown}: there is no {INDEX_FILE}; stackroom pack publish makes one"
+        )
 
     def read(self, asset: Asset, *, max_bytes: int) -> bytes:
         """Fetch a small file."""
@@ -227,12 +265,15 @@ class WebPlace:
     def bring(self, asset: Asset, destination: Path, *, on_bytes: OnBytes) -> None:
         """Fetch a file; one whose transfer ended early is fetched again."""
         url = join_url(self._index_url, asset.url)
-        wanted = WantedFile(url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256)
+        wanted = WantedFile(
+            url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256
+        )
         with _naming(url):
             self._fetcher.fetch_file(wanted, attempts=ATTEMPTS, on_progress=on_bytes)
 
 
-ReleasePlace = FolderPlace | WebPlace  # `NotFoundError` and `UnavailableError` say why nothing comes from it
+# `NotFoundError` and `UnavailableError` say why nothing comes from it
+ReleasePlace = FolderPlace | WebPlace
 
 
 @contextmanager
@@ -243,17 +284,25 @@ def _naming(url: str) -> Iterator[None]:
     except StorageError:
         raise
     except TransferError as error:
-        advice = ", or try again later: it may limit how often it is asked" if error.status == LIMITED else ""
+        advice = (
+            ", or try again later: it may limit how often it is asked"
+            if error.status == LIMITED
+            else ""
+        )
         raise UnavailableError(f"{shown_address(url)}: {error.message}{advice}") from error
     except ExpectedError as error:
         raise type(error)(f"{shown_address(url)}: {error.message}") from error
 
 
-def open_place(location: str, settings: Settings, *, resolve: Resolve | None = None) -> ReleasePlace:
-    """Return the place at a location; refuse one that cannot be a place, and any server when offline.
+def open_place(
+    location: str, settings: Settings, *, resolve: Resolve | None = None
+) -> ReleasePlace:
+    """Return the place at a location; refuse one that cannot be a place, and any server when
+    offline.
 
-    The host that the location names may be contacted at its port, wherever it is: whoever runs the command chose it.
-    Other hosts that an index names have to be public, or allowed by the settings of sources.
+    The host that the location names may be contacted at its port, wherever it is: whoever runs the
+    command chose it. Other hosts that an index names have to be public, or allowed by the settings
+    of sources.
     """
     url = _url_of(location)
     if url is None:
@@ -265,9 +314,16 @@ def open_place(location: str, settings: Settings, *, resolve: Resolve | None = N
         )
     rules, chosen = settings.sources, urlsplit(url)
     hosts = [*rules.allowed_hosts, chosen.hostname or ""]
-    ports: list[int | str] = [*rules.allowed_ports, chosen.port or USUAL_PORTS[chosen.scheme.lower()]]
-    guard = AddressGuard(AddressRules.of(hosts=hosts, networks=rules.allowed_networks, ports=ports), resolve=resolve)
-    return WebPlace(url, Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE)))
+    ports: list[int | str] = [
+        *rules.allowed_ports,
+        chosen.port or USUAL_PORTS[chosen.scheme.lower()],
+    ]
+    guard = AddressGuard(
+        AddressRules.of(hosts=hosts, networks=rules.allowed_networks, ports=ports), resolve=resolve
+    )
+    return WebPlace(
+        url, Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
+    )
 
 
 def _url_of(location: str) -> str | None:
@@ -292,16 +348,23 @@ def _folder_of(location: str) -> Path:
     try:
         path = Path(location.removeprefix("file://")).expanduser().absolute()
     except RuntimeError as error:
-        raise InputError(f"'{location:.80}': there is no such user; write the folder without '~'") from error
+        raise InputError(
+            f"'{location:.80}': there is no such user; write the folder without '~'"
+        ) from error
     if path.name == INDEX_FILE:
         path = path.parent
     if not path.is_dir():
-        raise NotFoundError(f"{path}: no such folder; a place is a folder, https://HOST/FOLDER, or github:OWNER/REPO")
+        raise NotFoundError(
+            f"{path}: no such folder; a place is a folder, https://HOST/FOLDER, or"
+            " github:OWNER/REPO"
+        )
     return path
 
 
 def resolved_location(location: str) -> str:
-    """Return a location as it is kept: that of a folder is absolute, so that it means the same from everywhere."""
+    """Return a location as it is kept: that of a folder is absolute, so that it means the same from
+    everywhere.
+    """
     return location if _url_of(location) is not None else str(_folder_of(location))
 
 
@@ -315,18 +378,26 @@ class FoundRelease:
     is_signed: bool = False
 
     def get_asset(self, file: PackFile) -> Asset:
-        """Return where a file of the release is, with the size and the checksum that the manifest names."""
+        """Return where a file of the release is, with the size and the checksum that the manifest
+        names.
+        """
         asset = self.release.find_asset(file.name)
         if asset is None:
-            raise NotFoundError(f"{self.place.shown} does not have {file.name}; nothing was changed: ask its publisher")
-        return asset.model_copy(update={"size_bytes": file.size_bytes, "digest": f"sha256:{file.sha256}"})
+            raise NotFoundError(
+                f"{self.place.shown} does not have {file.name}; nothing was changed: ask its"
+                " publisher"
+            )
+        return asset.model_copy(
+            update={"size_bytes": file.size_bytes, "digest": f"sha256:{file.sha256}"}
+        )
 
     def read_small(self, file: PackFile) -> bytes:
         """Return a small file that is not compressed, without keeping it."""
         content = self.place.read(self.get_asset(file), max_bytes=file.size_bytes)
         if hashlib.sha256(content).hexdigest() != file.sha256:
             raise StorageError(
-                f"{file.name} of {self.place.shown} is damaged: its sha256 is not that of the manifest; try again later"
+                f"{file.name} of {self.place.shown} is damaged: its sha256 is not that of the"
+                " manifest; try again later"
             )
         return content
 
@@ -336,16 +407,23 @@ def find_release(place: ReleasePlace, *, key: str = "") -> FoundRelease:
     release = next((release for release in place.list_releases() if release.is_installable), None)
     asset = release.find_asset(MANIFEST_FILE) if release else None
     if release is None or asset is None:
-        raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one")
-    content, name = place.read(asset, max_bytes=MAX_MANIFEST_BYTES), f"release '{release.tag:.80}' of {place.shown}"
+        raise NotFoundError(
+            f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one"
+        )
+    content, name = (
+        place.read(asset, max_bytes=MAX_MANIFEST_BYTES),
+        f"release '{release.tag:.80}' of {place.shown}",
+    )
     if key:
         signature = release.find_asset(SIGNATURE_FILE)
         if signature is None:
             raise StorageError(
-                f"{name} is not signed, but a key is pinned for this catalogue; nothing was changed: "
-                "ask its publisher to sign it"
+                f"{name} is not signed, but a key is pinned for this catalogue; nothing was"
+                " changed: ask its publisher to sign it"
             )
-        verify_signature(content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key))
+        verify_signature(
+            content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key)
+        )
     manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {name}")
     return FoundRelease(place=place, release=release, manifest=manifest, is_signed=bool(key))
 
@@ -354,7 +432,8 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
     """Tell whether a release is newer than the installed one; refuse one that cannot follow it."""
     if found.catalogue != installed.catalogue:
         raise ConflictError(
-            f"the place has a release of '{found.catalogue}' now, not of '{installed.catalogue}'; nothing was changed"
+            f"the place has a release of '{found.catalogue}' now, not of '{installed.catalogue}';"
+            " nothing was changed"
         )
     if is_older(installed.version, found.version):
         return True
@@ -362,21 +441,24 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
         return False
     if is_older(found.version, installed.version):
         raise ConflictError(
-            f"the newest release is {found.version}, older than the installed {installed.version}; nothing was "
-            "changed. To go back on purpose, use stackroom rollback"
+            f"the newest release is {found.version}, older than the installed {installed.version};"
+            " nothing was changed. To go back on purpose, use stackroom rollback"
         )
     raise ConflictError(
-        f"the place has another content under the installed version {found.version} now; a version is published "
-        "once, so nothing was changed. Ask whoever publishes it for a new version"
+        f"the place has another content under the installed version {found.version} now; a version"
+        " is published once, so nothing was changed. Ask whoever publishes it for a new version"
     )
 
 
-OnFetched = Callable[[int, int], None]  # gets how many bytes were fetched so far, and all that are to be
+# gets how many bytes were fetched so far, and all that are to be
+OnFetched = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A file to fetch, and the file that is here with the patch that makes it of that, if there is one."""
+    """A file to fetch, and the file that is here with the patch that makes it of that, if there is
+    one.
+    """
 
     file: PackFile
     patch: tuple[PackFile, Asset] | None = None
@@ -387,7 +469,9 @@ class MissingFile:
         return self.file.size_bytes if self.patch is None else self.patch[1].size_bytes or 0
 
 
-def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> "ReleaseFetcher":
+def plan_fetch(
+    found: FoundRelease, pack: InstalledPack, installed: Manifest | None
+) -> "ReleaseFetcher":
     """Return what has to be fetched for a release, given what is here."""
     missing = []
     for file in found.manifest.files:
@@ -403,13 +487,17 @@ def _find_patch(
     if base is None or not can_be_patched(base, file) or not pack.path_of(base).is_file():
         return None
     patch = found.release.find_asset(patch_name(base, file))
-    is_smaller = patch is not None and patch.size_bytes is not None and patch.size_bytes < file.size_bytes
+    is_smaller = (
+        patch is not None and patch.size_bytes is not None and patch.size_bytes < file.size_bytes
+    )
     return (base, patch) if patch is not None and is_smaller else None
 
 
 @dataclass(slots=True, kw_only=True)
 class ReleaseFetcher:
-    """The files to fetch for a release, and the folder of the installed one that they are brought into."""
+    """The files to fetch for a release, and the folder of the installed one that they are brought
+    into.
+    """
 
     found: FoundRelease
     pack: InstalledPack
@@ -423,7 +511,9 @@ class ReleaseFetcher:
         return sum(missing.size_bytes for missing in self.missing)
 
     def bring(self, on_fetched: OnFetched = lambda _done, _total: None) -> None:
-        """Make all files of the release be here, and whole; what is here already is not fetched again."""
+        """Make all files of the release be here, and whole; what is here already is not fetched
+        again.
+        """
         self._on_fetched = on_fetched
         for missing in self.missing:
             if missing.patch is None or not self._bring_patched(missing.file, *missing.patch):
@@ -441,7 +531,9 @@ class ReleaseFetcher:
             self._bring(patch, path)
             self.pack.save_file(file, apply_patch(old, path.read_bytes(), file))
         except ExpectedError as error:
-            logger.info("%s is fetched whole, since its patch is of no use: %s", file.name, error.message)
+            logger.info(
+                "%s is fetched whole, since its patch is of no use: %s", file.name, error.message
+            )
             return False
         finally:
             path.unlink(missing_ok=True)
@@ -474,7 +566,12 @@ class ReleaseChecker:
     """Asks the places of catalogues for newer releases, each when it is due."""
 
     def __init__(
-        self, library: Library, settings: Settings, status: ReleaseStatus, *, now: Callable[[], datetime] = utc_now
+        self,
+        library: Library,
+        settings: Settings,
+        status: ReleaseStatus,
+        *,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -487,20 +584,30 @@ class ReleaseChecker:
         pack = InstalledPack(self._library.folder / name / PACK_FOLDER)
         if not (pack.folder / SOURCE_FILE).is_file():
             return
-        last, now, pause = self._status.find_check(name), self._now(), timedelta(hours=self._settings.updates.every_h)
+        last, now, pause = (
+            self._status.find_check(name),
+            self._now(),
+            timedelta(hours=self._settings.updates.every_h),
+        )
         if last is not None and last.problem:
             pause = min(pause, AFTER_PROBLEM)
         if last is None or not timedelta(0) <= now - last.asked_at < pause:
             try:
                 source, manifest = pack.find_source(), pack.find_manifest()
                 if source is not None and manifest is not None:
-                    offered = find_release(open_place(source.place, self._settings), key=source.key).manifest
+                    offered = find_release(
+                        open_place(source.place, self._settings), key=source.key
+                    ).manifest
                     newest = offered if require_successor(offered, manifest) else manifest
                     self._status.save_check(
-                        name, ReleaseCheck(asked_at=now, version=newest.version, content=newest.content)
+                        name,
+                        ReleaseCheck(asked_at=now, version=newest.version, content=newest.content),
                     )
-            except ExpectedError as error:  # also where the release could not follow the installed one
-                logger.info("the place of catalogue '%s' could not be asked: %s", name, error.message)
+            # also where the release could not follow the installed one
+            except ExpectedError as error:
+                logger.info(
+                    "the place of catalogue '%s' could not be asked: %s", name, error.message
+                )
                 self._status.save_check(name, ReleaseCheck(asked_at=now, problem=error.message))
         newer = self._status.find_newer(name)
         if newer is not None and (name, newer.version) not in self._reported:

@@ -3,8 +3,9 @@
     FOLDER/releases.json     the index in the layout of GitHub's releases, newest first
     FOLDER/releases/TAG/     one release: manifest, signature, the files of the pack, and patches from earlier releases
 
-The index is made of the folders that are there, and replaced in one step after all files are on the disk: readers find
-the former releases or the new one. A patch is not named by the manifest, since what it makes is: it needs no signature.
+The index is made of the folders that are there, and replaced in one step after all files are on the
+disk: readers find the former releases or the new one. A patch is not named by the manifest, since
+what it makes is: it needs no signature.
 """
 
 import os
@@ -21,8 +22,21 @@ from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ConflictError, StorageError
 from stackroom.library import replace_file
 from stackroom.packs.build import files_folder
-from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest
-from stackroom.packs.patches import PATCH_ENDING, can_be_patched, check_file, make_patch, patch_name, read_content
+from stackroom.packs.manifest import (
+    MANIFEST_FILE,
+    SIGNATURE_FILE,
+    Manifest,
+    PackFile,
+    load_manifest,
+)
+from stackroom.packs.patches import (
+    PATCH_ENDING,
+    can_be_patched,
+    check_file,
+    make_patch,
+    patch_name,
+    read_content,
+)
 from stackroom.packs.places import INDEX_FILE
 from stackroom.packs.status import is_older, version_key
 
@@ -50,7 +64,9 @@ class PublishedRelease:
     @property
     def files(self) -> tuple[Path, ...]:
         """All its files, in the order in which they may be uploaded: the manifest last."""
-        return tuple(sorted(self.folder.iterdir(), key=lambda path: (path.name == MANIFEST_FILE, path)))
+        return tuple(
+            sorted(self.folder.iterdir(), key=lambda path: (path.name == MANIFEST_FILE, path))
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -61,7 +77,8 @@ class PublishedRelease:
 def publish_pack(pack: Path, folder: Path) -> PublishedRelease:
     """Add a pack to the releases of a folder, under its version.
 
-    A pack whose content is the newest release already is left alone, so that a schedule may call this every time.
+    A pack whose content is the newest release already is left alone, so that a schedule may call
+    this every time.
     """
     manifest = load_manifest(pack)
     busy = f"{folder}: another process publishes there; wait for it"
@@ -71,7 +88,9 @@ def publish_pack(pack: Path, folder: Path) -> PublishedRelease:
         if before and before[0].manifest.content == manifest.content:
             return before[0]
         _require_next(manifest, pack, before)
-        release = PublishedRelease(folder=folder / RELEASES_FOLDER / manifest.version, manifest=manifest, is_new=True)
+        release = PublishedRelease(
+            folder=folder / RELEASES_FOLDER / manifest.version, manifest=manifest, is_new=True
+        )
         _write_release(release, pack, before[:PATCHES])
         _write_index(folder, [release, *before])
         return release
@@ -81,7 +100,9 @@ def list_published(folder: Path) -> list[PublishedRelease]:
     """Return the releases of a folder, newest first."""
     paths = [path.parent for path in sorted((folder / RELEASES_FOLDER).glob(f"*/{MANIFEST_FILE}"))]
     releases = [
-        PublishedRelease(folder=path, manifest=load_manifest(path)) for path in paths if TAG.fullmatch(path.name)
+        PublishedRelease(folder=path, manifest=load_manifest(path))
+        for path in paths
+        if TAG.fullmatch(path.name)
     ]
     return sorted(releases, key=lambda release: version_key(release.manifest.version), reverse=True)
 
@@ -98,16 +119,19 @@ def _require_next(manifest: Manifest, pack: Path, before: Sequence[PublishedRele
         )
     if not is_older(newest.manifest.version, manifest.version):
         raise ConflictError(
-            f"version {manifest.version} does not come after {newest.manifest.version}, the newest release; build the "
-            "pack with a later --version"
+            f"version {manifest.version} does not come after {newest.manifest.version}, the newest"
+            " release; build the pack with a later --version"
         )
     if (newest.folder / SIGNATURE_FILE).is_file() and not (pack / SIGNATURE_FILE).is_file():
         raise ConflictError(
-            f"release '{newest.tag}' is signed, and the pack is not; sign it: minisign -Sm {pack / MANIFEST_FILE}"
+            f"release '{newest.tag}' is signed, and the pack is not; sign it: minisign -Sm"
+            f" {pack / MANIFEST_FILE}"
         )
 
 
-def _write_release(release: PublishedRelease, pack: Path, bases: Sequence[PublishedRelease]) -> None:
+def _write_release(
+    release: PublishedRelease, pack: Path, bases: Sequence[PublishedRelease]
+) -> None:
     """Write the files of a release; nothing names them yet."""
     fresh = release.folder.with_name(UNFINISHED)
     shutil.rmtree(fresh, ignore_errors=True)
@@ -117,7 +141,8 @@ def _write_release(release: PublishedRelease, pack: Path, bases: Sequence[Publis
         shutil.copyfile(source, fresh / file.name)
         if (problem := check_file(fresh / file.name, file, is_shipped=True)) is not None:
             raise StorageError(
-                f"{problem.replace(str(fresh), str(source.parent))}. Nothing was published: build the pack again"
+                f"{problem.replace(str(fresh), str(source.parent))}. Nothing was published: build"
+                " the pack again"
             )
         _write_patches(fresh, file, bases)
     for name in (SIGNATURE_FILE, MANIFEST_FILE):
@@ -131,10 +156,16 @@ def _write_release(release: PublishedRelease, pack: Path, bases: Sequence[Publis
 
 
 def _write_patches(fresh: Path, file: PackFile, bases: Sequence[PublishedRelease]) -> None:
-    """Write the patches from earlier versions of a file, as far as they are smaller than the file."""
+    """Write the patches from earlier versions of a file, as far as they are smaller than the
+    file.
+    """
     for release in bases:
         base = release.manifest.find_file(file.name)
-        if base is not None and can_be_patched(base, file) and not (path := fresh / patch_name(base, file)).exists():
+        if (
+            base is not None
+            and can_be_patched(base, file)
+            and not (path := fresh / patch_name(base, file)).exists()
+        ):
             old = read_content(release.folder / base.name, base)
             patch = make_patch(old, read_content(fresh / file.name, file))
             if len(patch) < file.size_bytes:
@@ -142,7 +173,9 @@ def _write_patches(fresh: Path, file: PackFile, bases: Sequence[PublishedRelease
 
 
 def _write_index(folder: Path, releases: Sequence[PublishedRelease]) -> None:
-    """Replace the index in one step, then remove the patches to releases that are not the newest any more."""
+    """Replace the index in one step, then remove the patches to releases that are not the newest
+    any more.
+    """
     entries = []  # short, since the index is read at every check for updates
     for release in releases:
         assets = [

@@ -1,4 +1,5 @@
-"""Signatures of minisign: Ed25519, with a trusted comment that is signed too. They are verified here; minisign signs.
+"""Signatures of minisign: Ed25519, with a trusted comment that is signed too. They are verified
+here; minisign signs.
 
     public key file    untrusted comment, base64 of "Ed" + key id (8) + public key (32)
     signature file     untrusted comment, base64 of "ED" or "Ed" + key id (8) + signature (64),
@@ -36,7 +37,10 @@ class PublicKey:
         """Return the key of a file, or of its second line alone, which begins with RW."""
         lines = [line.strip() for line in text.strip().splitlines()]
         if len(lines) > 2 or not lines or (len(lines) == 2 and not lines[0].startswith(UNTRUSTED)):
-            raise InputError("a key of minisign is a line of base64, with an untrusted comment above it or without one")
+            raise InputError(
+                "a key of minisign is a line of base64, with an untrusted comment above it or"
+                " without one"
+            )
         content = _decode(lines[-1], "the public key", 2 + KEY_ID_BYTES + KEY_BYTES)
         if content[:2] != ALGORITHM:
             raise InputError("the public key is not one of minisign: it begins with RW")
@@ -64,7 +68,8 @@ def load_public_key(text_or_file: str) -> PublicKey:
         path = Path(text_or_file).expanduser()
         if path.is_file():
             return PublicKey.parse(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: the home of an unknown user
+    # RuntimeError: the home of an unknown user
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:
         raise InputError(
             f"'{text_or_file:.80}': the public key cannot be read ({error}); give the key itself"
         ) from error
@@ -72,15 +77,26 @@ def load_public_key(text_or_file: str) -> PublicKey:
         return PublicKey.parse(text_or_file)
     except InputError as error:
         raise InputError(
-            f"'{text_or_file:.80}' is neither a file nor a public key of minisign; one begins with RW"
+            f"'{text_or_file:.80}' is neither a file nor a public key of minisign; one begins"
+            " with RW"
         ) from error
 
 
 def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> str:
-    """Return the trusted comment of a signature that a key made of this content; raise StorageError for any other."""
+    """Return the trusted comment of a signature that a key made of this content; raise StorageError
+    for any other.
+    """
     lines = signature_file.decode("utf-8", errors="surrogateescape").split("\n")
-    if len(lines) != 5 or lines[4] or not lines[0].startswith(UNTRUSTED) or not lines[2].startswith(TRUSTED):
-        raise StorageError("not a signature of minisign: it has four lines, with an untrusted and a trusted comment")
+    if (
+        len(lines) != 5
+        or lines[4]
+        or not lines[0].startswith(UNTRUSTED)
+        or not lines[2].startswith(TRUSTED)
+    ):
+        raise StorageError(
+            "not a signature of minisign: it has four lines, with an untrusted and a trusted"
+            " comment"
+        )
     try:
         signed = _decode(lines[1], "the signature", 2 + KEY_ID_BYTES + SIGNATURE_BYTES)
         whole = _decode(lines[3], "the signature of the comment", SIGNATURE_BYTES)
@@ -90,11 +106,17 @@ def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> s
         raise StorageError("the signature is of an unknown algorithm; known: ED (prehashed) and Ed")
     algorithm, key_id, signature = signed[:2], signed[2:10], signed[10:]
     if key_id != key.key_id:
-        raise StorageError(f"signed by another key: {_name(key_id)}, not {key.name}; it is not to be trusted")
+        raise StorageError(
+            f"signed by another key: {_name(key_id)}, not {key.name}; it is not to be trusted"
+        )
     message = hashlib.blake2b(content).digest() if algorithm == PREHASHED else content
-    key.require_signed(signature, message, "the signature does not fit: the file is not the one that was signed")
+    key.require_signed(
+        signature, message, "the signature does not fit: the file is not the one that was signed"
+    )
     comment = lines[2].removeprefix(TRUSTED).encode("utf-8", errors="surrogateescape")
-    key.require_signed(whole, signature + comment, "the trusted comment is not the one that was signed")
+    key.require_signed(
+        whole, signature + comment, "the trusted comment is not the one that was signed"
+    )
     return comment.decode(errors="replace")
 
 
@@ -105,7 +127,9 @@ def _decode(line: str, what: str, size_bytes: int) -> bytes:
     except (binascii.Error, ValueError) as error:
         raise InputError(f"{what} is not base64: {error}") from error
     if len(content) != size_bytes or base64.b64encode(content).decode() != line:
-        raise InputError(f"{what} is damaged: {len(content)} bytes, not {size_bytes}, or not spelt as base64 is")
+        raise InputError(
+            f"{what} is damaged: {len(content)} bytes, not {size_bytes}, or not spelt as base64 is"
+        )
     return content
 
 

@@ -1,12 +1,14 @@
-"""The last check of the place of a catalogue: which release was the newest there, and when it was asked.
+"""The last check of the place of a catalogue: which release was the newest there, and when it was
+asked.
 
     pack/latest.json    beside the installed release
 
-Reading it takes no network, so that every command and `/health` can tell what a server or an update has found out.
-Nothing slow is imported here: `places` has what asks a place.
+Reading it takes no network, so that every command and `/health` can tell what a server or an update
+has found out. Nothing slow is imported here: `places` has what asks a place.
 
-Versions are ordered by their numbers, and what is marked as preliminary comes before the version itself: `2026.11.9`
-before `2026.11.16`, `1.2.0-rc1` before `1.2.0`. A `+` begins the description of a build, which decides nothing.
+Versions are ordered by their numbers, and what is marked as preliminary comes before the version
+itself: `2026.11.9` before `2026.11.16`, `1.2.0-rc1` before `1.2.0`. A `+` begins the description of
+a build, which decides nothing.
 """
 
 import re
@@ -31,13 +33,18 @@ VersionKey = tuple[tuple[int, ...], tuple[tuple[int, int, str], ...]]
 
 
 def version_key(version: str) -> VersionKey:
-    """Return a key by which versions are compared: the numbers that it begins with, and the rest."""
+    """Return a key by which versions are compared: the numbers that it begins with, and the
+    rest.
+    """
     parts = PART.findall(version.lower().removeprefix("v").partition("+")[0])
     count = next((place for place, part in enumerate(parts) if not part.isdigit()), len(parts))
     numbers = [int(part) for part in parts[:count]]
     while numbers and numbers[-1] == 0:  # 1.0 is 1
         numbers.pop()
-    rest = ((2, int(part), "") if part.isdigit() else (int(part not in PRELIMINARY), 1, part) for part in parts[count:])
+    rest = (
+        (2, int(part), "") if part.isdigit() else (int(part not in PRELIMINARY), 1, part)
+        for part in parts[count:]
+    )
     return tuple(numbers), (*rest, END)
 
 
@@ -72,7 +79,9 @@ class NewerRelease:
 
 
 class ReleaseStatus:
-    """The last checks of a library. Reading never fails: a file that cannot be read is one that is not there."""
+    """The last checks of a library. Reading never fails: a file that cannot be read is one that is
+    not there.
+    """
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -82,14 +91,20 @@ class ReleaseStatus:
     def find_check(self, name: str) -> ReleaseCheck | None:
         """Return the last check of the place of a catalogue."""
         try:
-            members = load_checked((self._folder_of(name) / LATEST_FILE).read_bytes(), MEMBERS, is_required=True)
+            members = load_checked(
+                (self._folder_of(name) / LATEST_FILE).read_bytes(), MEMBERS, is_required=True
+            )
             asked_at = datetime.fromisoformat(str(members.pop("asked_at")))
-            return ReleaseCheck(asked_at=asked_at, **{key: str(value) for key, value in members.items()})
+            return ReleaseCheck(
+                asked_at=asked_at, **{key: str(value) for key, value in members.items()}
+            )
         except (OSError, ValueError, KeyError):
             return self._unsaved.get(name)
 
     def save_check(self, name: str, check: ReleaseCheck) -> None:
-        """Keep a check, in the library if it can be written to; one that failed keeps what the one before found."""
+        """Keep a check, in the library if it can be written to; one that failed keeps what the one
+        before found.
+        """
         before = self.find_check(name)
         if check.problem and before is not None:
             check = replace(check, version=before.version, content=before.content)
@@ -110,11 +125,15 @@ class ReleaseStatus:
         return NewerRelease(catalogue=name, version=check.version, installed=version)
 
     def installed_version(self, name: str) -> str | None:
-        """Return the version of the installed release; None for a catalogue that was not installed from a place."""
+        """Return the version of the installed release; None for a catalogue that was not installed
+        from a place.
+        """
         return self._installed(name)[0] or None
 
     def _installed(self, name: str) -> tuple[str, str]:
-        """Return version and content of the installed release by its manifest; empty if there is none."""
+        """Return version and content of the installed release by its manifest; empty if there is
+        none.
+        """
         try:
             members = orjson.loads((self._folder_of(name) / INSTALLED_MANIFEST).read_bytes())
             return str(members["version"]), str(members["content"])

@@ -1,9 +1,11 @@
-"""Installing a catalogue from a release, updating it to a newer one of its place, and going back to the one before.
+"""Installing a catalogue from a release, updating it to a newer one of its place, and going back to
+the one before.
 
-An installation is built in a folder of its own, and visible when it is whole. Stopped at any point, the same command
-goes on: files that are here are not fetched again. The changes of an update are one transaction of the store, merged
-with what was edited by hand. Readers see the release before or the new one, whole; a process that is killed leaves one
-of the two, and the next update goes on from there.
+An installation is built in a folder of its own, and visible when it is whole. Stopped at any point,
+the same command goes on: files that are here are not fetched again. The changes of an update are
+one transaction of the store, merged with what was edited by hand. Readers see the release before or
+the new one, whole; a process that is killed leaves one of the two, and the next update goes on from
+there.
 """
 
 import os
@@ -91,7 +93,9 @@ class ReleaseReport:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, manifest: Manifest, *, name: str, former: str = "", fetched: int = 0) -> "ReleaseReport":
+    def of(
+        cls, manifest: Manifest, *, name: str, former: str = "", fetched: int = 0
+    ) -> "ReleaseReport":
         """Return the report of a release that is installed under a name."""
         return cls(
             catalogue=name,
@@ -104,7 +108,9 @@ class ReleaseReport:
 
     @contextmanager
     def noting(self, undone: str) -> Iterator[None]:
-        """Note a failure after the commit point: the release is installed, and the rest is made up for later."""
+        """Note a failure after the commit point: the release is installed, and the rest is made up
+        for later.
+        """
         try:
             yield
         except (ExpectedError, OSError) as error:
@@ -122,7 +128,9 @@ def shown_size(size_bytes: int) -> str:
 
 
 class _Package(Protocol):
-    """A catalogue package, as far as releases need it: its spec, and whether a location is its sample data."""
+    """A catalogue package, as far as releases need it: its spec, and whether a location is its
+    sample data.
+    """
 
     @property
     def loaded(self) -> LoadedSpec: ...
@@ -176,17 +184,23 @@ class HeldCatalogue:
         return self.host.spec_of(self.installed)
 
     def settle(self, manifest: Manifest) -> None:
-        """Bring the files up to a release whose changes are in the store. Stopped, it is done again."""
+        """Bring the files up to a release whose changes are in the store. Stopped, it is done
+        again.
+        """
         save_beside_records(self.installed.folder, self.pack, manifest)
         next_spec = self.pack.folder / NEXT_SPEC_FILE
         if next_spec.is_file():
-            self.host.library.put_back_declaration(self.installed, next_spec.read_text(encoding="utf-8"))
+            self.host.library.put_back_declaration(
+                self.installed, next_spec.read_text(encoding="utf-8")
+            )
         self.pack.settle(manifest)
 
 
 @contextmanager
 def held_catalogue(host: ReleaseHost, name: str) -> Iterator[HeldCatalogue]:
-    """Hold a catalogue that was installed from a place; one whose update was interrupted is settled first."""
+    """Hold a catalogue that was installed from a place; one whose update was interrupted is settled
+    first.
+    """
     installed = host.library.get_installed(name)
     pack = InstalledPack(installed.folder / PACK_FOLDER)
     source = pack.find_source()
@@ -197,14 +211,21 @@ def held_catalogue(host: ReleaseHost, name: str) -> Iterator[HeldCatalogue]:
         )
     if not os.access(installed.folder, os.W_OK):
         raise StorageError(
-            f"'{name}' is read-only ({installed.folder} cannot be written to), so it is served as it is and "
-            "not updated; run this where the library can be written"
+            f"'{name}' is read-only ({installed.folder} cannot be written to), so it is served as"
+            " it is and not updated; run this where the library can be written"
         )
     with holding_release(installed.folder, name):
         manifest = pack.find_manifest()
         if manifest is None:
-            raise StorageError(f"{pack.folder} has no manifest; put it back from a back-up, or install '{name}' again")
-        yield _settled(HeldCatalogue(host=host, installed=installed, pack=pack, source=source, manifest=manifest))
+            raise StorageError(
+                f"{pack.folder} has no manifest; put it back from a back-up, or install '{name}'"
+                " again"
+            )
+        yield _settled(
+            HeldCatalogue(
+                host=host, installed=installed, pack=pack, source=source, manifest=manifest
+            )
+        )
 
 
 def _settled(held: HeldCatalogue) -> HeldCatalogue:
@@ -213,17 +234,24 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
     if pending is None or pending.since is None:
         return held
     with closing(EmbeddedShelf.open(held.installed.folder, held.loaded.spec)) as shelf:
-        is_other_spec = pending.mark not in (None, shelf.store.spec_mark())  # a spec alone logs no change
+        # a spec alone logs no change
+        is_other_spec = pending.mark not in (None, shelf.store.spec_mark())
         author = author_of(pending.manifest).principal
         is_committed = is_other_spec or shelf.store.has_change_by(author, after=pending.since)
     if not is_committed:
         return held
     held.settle(pending.manifest)
-    return replace(held, installed=held.host.library.get_installed(held.installed.name), manifest=pending.manifest)
+    return replace(
+        held,
+        installed=held.host.library.get_installed(held.installed.name),
+        manifest=pending.manifest,
+    )
 
 
 def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -> None:
-    """Write what a release has besides its records: its thumbnails, and how relevant a cosine is."""
+    """Write what a release has besides its records: its thumbnails, and how relevant a cosine
+    is.
+    """
     if (file := manifest.find_file(THUMBNAILS_FILE)) is not None:
         save_thumbnails(pack.path_of(file), folder / THUMBNAILS_FOLDER)
         seal_thumbnails(folder)
@@ -233,13 +261,16 @@ def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -
 
 
 def spec_of_release(host: ReleaseHost, declaration: bytes, manifest: Manifest) -> LoadedSpec:
-    """Return the spec that a catalogue follows with a release: that of its package here, or the one it brings."""
+    """Return the spec that a catalogue follows with a release: that of its package here, or the one
+    it brings.
+    """
     if manifest.spec.is_package:
         if (package := host.find_package(manifest.spec.name)) is not None:
             return package.loaded
         raise InputError(
-            f"the release of '{manifest.catalogue}' needs the catalogue package '{manifest.spec.name}', which is not "
-            "installed; install it with pip, then run this again"
+            f"the release of '{manifest.catalogue}' needs the catalogue package"
+            f" '{manifest.spec.name}', which is not installed; install it with pip, then run this"
+            " again"
         )
     try:
         text = declaration.decode()
@@ -253,14 +284,21 @@ SIDE_FILES = ("", "-wal", "-shm")
 
 
 def install_release(
-    host: ReleaseHost, name: str, location: str, *, key: str = "", progress: ReleaseProgress = SILENT
+    host: ReleaseHost,
+    name: str,
+    location: str,
+    *,
+    key: str = "",
+    progress: ReleaseProgress = SILENT,
 ) -> ReleaseReport:
     """Install a catalogue from the newest release of a place."""
     require_name(name)
     source = ReleaseSource(place=places.resolved_location(location), key=key)
     installed = host.library.find_installed(name)
     if installed is not None and _has_samples_only(host, installed):
-        raise ConflictError(f"'{name}' has sample data; move {installed.folder} away to install the release")
+        raise ConflictError(
+            f"'{name}' has sample data; move {installed.folder} away to install the release"
+        )
     if installed is not None:
         return _installed_already(installed, source)
     found = places.find_release(places.open_place(source.place, host.settings), key=key)
@@ -279,10 +317,13 @@ def install_release(
     )
     loaded, is_package = _read_spec(host, found), manifest.spec.is_package
     declaration = None if is_package else loaded.declaration
-    place = host.library.reserve(name, loaded.spec.name, declaration=declaration, is_package_name=is_package)
+    place = host.library.reserve(
+        name, loaded.spec.name, declaration=declaration, is_package_name=is_package
+    )
     try:
         with holding_release(place.folder, name):
-            if (installed := host.library.find_installed(name)) is not None:  # while this one waited
+            # while this one waited
+            if (installed := host.library.find_installed(name)) is not None:
                 return _installed_already(installed, source)
             files.pack.save_source(source)
             _install(host, place, loaded, files, progress)
@@ -300,12 +341,18 @@ def _read_spec(host: ReleaseHost, found: places.FoundRelease) -> LoadedSpec:
     """Return the spec of the release, before anything is written."""
     file = found.manifest.get_file(SPEC_FILE)
     if file.size_bytes > MOST_SPEC_BYTES:
-        raise StorageError(f"the spec of the release has {file.size_bytes:,} bytes; at most 1 MB is read")
+        raise StorageError(
+            f"the spec of the release has {file.size_bytes:,} bytes; at most 1 MB is read"
+        )
     return spec_of_release(host, found.read_small(file), found.manifest)
 
 
 def _install(
-    host: ReleaseHost, place: Installed, loaded: LoadedSpec, files: places.ReleaseFetcher, progress: ReleaseProgress
+    host: ReleaseHost,
+    place: Installed,
+    loaded: LoadedSpec,
+    files: places.ReleaseFetcher,
+    progress: ReleaseProgress,
 ) -> None:
     """Fetch, build and make visible; what a stopped installation wrote is written anew."""
     pack, manifest = files.pack, files.found.manifest
@@ -314,10 +361,15 @@ def _install(
     for ending in SIDE_FILES:
         (place.folder / f"{STORE_FILE}{ending}").unlink(missing_ok=True)
     shutil.rmtree(place.folder / INDEX_FOLDER, ignore_errors=True)
-    with closing(EmbeddedShelf.create(place.folder, loaded.spec, model=manifest.model_id)) as shelf, shelf.exclusive():
+    with (
+        closing(EmbeddedShelf.create(place.folder, loaded.spec, model=manifest.model_id)) as shelf,
+        shelf.exclusive(),
+    ):
         entries, written = pack.iter_entries(manifest), 0
         while batch := list(islice(entries, BATCH_RECORDS)):
-            shelf.apply([entry.build_put(loaded.spec) for entry in batch], author=author_of(manifest))
+            shelf.apply(
+                [entry.build_put(loaded.spec) for entry in batch], author=author_of(manifest)
+            )
             written += len(batch)
             progress.on_written(written, manifest.records)
         shelf.publish()
@@ -331,23 +383,27 @@ def _has_samples_only(host: ReleaseHost, installed: Installed) -> bool:
     package = host.find_package(installed.spec_name)
     if installed.own_declaration is not None or package is None:
         return False
-    return bool(installed.sources) and all(package.is_sample(source) for source in installed.sources)
+    return bool(installed.sources) and all(
+        package.is_sample(source) for source in installed.sources
+    )
 
 
 def _installed_already(installed: Installed, source: ReleaseSource) -> ReleaseReport:
-    """Return what is installed from this place already; refuse a name that is taken by something else."""
+    """Return what is installed from this place already; refuse a name that is taken by something
+    else.
+    """
     pack = InstalledPack(installed.folder / PACK_FOLDER)
     known, manifest = pack.find_source(), pack.find_manifest()
     if known is None or manifest is None:
         raise ConflictError(
-            f"'{installed.name}' is installed already, and not from a place; move {installed.folder} away to install "
-            "the release in its stead"
+            f"'{installed.name}' is installed already, and not from a place; move"
+            f" {installed.folder} away to install the release in its stead"
         )
     if known != source:
         raise ConflictError(
-            f"'{installed.name}' is installed already, from {shown_address(known.place)} "
-            f"{'with a key' if known.key else 'without a key'}; to take its updates from another place or by another "
-            f"key: stackroom remove {installed.name}, then install it again"
+            f"'{installed.name}' is installed already, from {shown_address(known.place)}"
+            f" {'with a key' if known.key else 'without a key'}; to take its updates from another"
+            f" place or by another key: stackroom remove {installed.name}, then install it again"
         )
     return ReleaseReport.of(manifest, name=installed.name, former=manifest.version)
 
@@ -362,27 +418,42 @@ def _require_resumable(host: ReleaseHost, name: str) -> None:
     is_build = (folder / BUILDING_FILE).is_file() and (folder / STORE_FILE).is_file()
     if is_build and InstalledPack(folder / PACK_FOLDER).find_source() is None:
         raise ConflictError(
-            f"'{name}' is being built by stackroom add, or was stopped; finish that, or move {folder} away"
+            f"'{name}' is being built by stackroom add, or was stopped; finish that, or move"
+            f" {folder} away"
         )
 
 
 def list_released(host: ReleaseHost) -> list[Installed]:
     """Return the catalogues that were installed from a place."""
     catalogues = host.library.list_installed()
-    return [catalogue for catalogue in catalogues if InstalledPack(catalogue.folder / PACK_FOLDER).find_source()]
+    return [
+        catalogue
+        for catalogue in catalogues
+        if InstalledPack(catalogue.folder / PACK_FOLDER).find_source()
+    ]
 
 
-def update_catalogue(host: ReleaseHost, name: str, *, progress: ReleaseProgress = SILENT) -> ReleaseReport:
-    """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict."""
+def update_catalogue(
+    host: ReleaseHost, name: str, *, progress: ReleaseProgress = SILENT
+) -> ReleaseReport:
+    """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or
+    named as a conflict.
+    """
     with held_catalogue(host, name) as held:
-        found = places.find_release(places.open_place(held.source.place, host.settings), key=held.source.key)
+        found = places.find_release(
+            places.open_place(held.source.place, host.settings), key=held.source.key
+        )
         if not places.require_successor(found.manifest, held.manifest):
             return _mended(held, found)
         files, manifest = places.plan_fetch(found, held.pack, held.manifest), found.manifest
-        how = "as a patch" if any(missing.patch for missing in files.missing) else f"in {len(files.missing)} files"
+        how = (
+            "as a patch"
+            if any(missing.patch for missing in files.missing)
+            else f"in {len(files.missing)} files"
+        )
         progress.say(
-            f"{name}: {held.manifest.version} → {manifest.version}, {shown_size(files.size_bytes)} to fetch {how} "
-            f"(the whole release has {shown_size(manifest.size_bytes)})"
+            f"{name}: {held.manifest.version} → {manifest.version}, {shown_size(files.size_bytes)}"
+            f" to fetch {how} (the whole release has {shown_size(manifest.size_bytes)})"
         )
         held.pack.save_next(NextRelease(manifest=manifest))
         files.bring(progress.on_fetched)
@@ -390,18 +461,24 @@ def update_catalogue(host: ReleaseHost, name: str, *, progress: ReleaseProgress 
 
 
 def _mended(held: HeldCatalogue, found: places.FoundRelease) -> ReleaseReport:
-    """Fetch the files of the installed release that are damaged or gone, and report that nothing else changed."""
+    """Fetch the files of the installed release that are damaged or gone, and report that nothing
+    else changed.
+    """
     report = ReleaseReport.of(held.manifest, name=held.installed.name, former=held.manifest.version)
     if held.manifest.content == found.manifest.content:
         files = places.plan_fetch(found, held.pack, None)
         files.bring()
         report.fetch_bytes = files.fetched_bytes
     if report.fetch_bytes:
-        report.notes.append("files of the installed release were damaged or gone, and fetched again")
+        report.notes.append(
+            "files of the installed release were damaged or gone, and fetched again"
+        )
     former = held.pack.find_former()
     if former is not None and held.pack.find_fault(former):
         held.pack.forget_former()
-        report.notes.append(f"files of release {former.version} were damaged, so it cannot be gone back to any more")
+        report.notes.append(
+            f"files of release {former.version} were damaged, so it cannot be gone back to any more"
+        )
     return report
 
 
@@ -411,29 +488,40 @@ def roll_back(host: ReleaseHost, name: str) -> ReleaseReport:
         former = held.pack.find_former()
         if former is None:
             raise NotFoundError(
-                f"'{name}' has no release before {held.manifest.version} to go back to; an update keeps the one before"
+                f"'{name}' has no release before {held.manifest.version} to go back to; an update"
+                " keeps the one before"
             )
         if problem := held.pack.find_fault(former):
-            raise StorageError(f"'{name}' cannot go back to {former.version}: {problem}. Nothing was changed")
+            raise StorageError(
+                f"'{name}' cannot go back to {former.version}: {problem}. Nothing was changed"
+            )
         return _change(held, former, fetched=0)
 
 
 def _change(held: HeldCatalogue, manifest: Manifest, *, fetched: int) -> ReleaseReport:
-    """Change a catalogue to a release whose files are here: merge, commit, settle the files, bring the indexes up."""
+    """Change a catalogue to a release whose files are here: merge, commit, settle the files, bring
+    the indexes up.
+    """
     former, spec = held.manifest.spec, manifest.spec
     if former != spec:
         raise ConflictError(
-            f"the release follows the spec '{spec.name}', and the installed one '{former.name}'; nothing was "
-            "changed. Install it under another name"
+            f"the release follows the spec '{spec.name}', and the installed one '{former.name}';"
+            " nothing was changed. Install it under another name"
         )
     loaded = spec_of_release(held.host, held.pack.read_file(manifest.get_file(SPEC_FILE)), manifest)
-    report = ReleaseReport.of(manifest, name=held.installed.name, former=held.manifest.version, fetched=fetched)
+    report = ReleaseReport.of(
+        manifest, name=held.installed.name, former=held.manifest.version, fetched=fetched
+    )
     with closing(EmbeddedShelf.open(held.installed.folder, loaded.spec)) as shelf:
         with shelf.exclusive():
             _commit(shelf, held, manifest, loaded, report)
-            with report.noting("the release is installed, and its files are not in order yet; run it again"):
+            with report.noting(
+                "the release is installed, and its files are not in order yet; run it again"
+            ):
                 held.settle(manifest)
-            with report.noting("the release is installed, and the index is brought up when it is opened"):
+            with report.noting(
+                "the release is installed, and the index is brought up when it is opened"
+            ):
                 shelf.publish()
         with report.noting("the release is installed, and new texts have no vector yet"):
             _embed_missing(shelf, held.host, loaded)
@@ -441,7 +529,11 @@ def _change(held: HeldCatalogue, manifest: Manifest, *, fetched: int) -> Release
 
 
 def _commit(
-    shelf: EmbeddedShelf, held: HeldCatalogue, manifest: Manifest, loaded: LoadedSpec, report: ReleaseReport
+    shelf: EmbeddedShelf,
+    held: HeldCatalogue,
+    manifest: Manifest,
+    loaded: LoadedSpec,
+    report: ReleaseReport,
 ) -> None:
     """Write the changes of the release in one transaction. The catalogue is locked for writing."""
     others = shelf.store.ids_last_changed_by_others(AUTHOR_PREFIX)
@@ -459,15 +551,18 @@ def _commit(
 def _differences(
     shelf: EmbeddedShelf, held: HeldCatalogue, manifest: Manifest, spec: CatalogueSpec
 ) -> tuple[dict[RecordId, bytes | None], dict[RecordId, PackEntry]]:
-    """Return what differs from the installed release, before and after; everything, if its files are of no use.
+    """Return what differs from the installed release, before and after; everything, if its files
+    are of no use.
 
-    A record that the release before did not have, or of which it is not known, is None before; one that is removed is
-    missing after.
+    A record that the release before did not have, or of which it is not known, is None before; one
+    that is removed is missing after.
     """
     base, entries = held.manifest, held.pack.iter_entries(manifest)
     if held.pack.find_fault(base):
         reader, after = shelf.reader(), {entry.id: entry for entry in entries}
-        known = {record_id: None for keys in iter_key_batches(reader) for record_id in reader.ids(keys)}
+        known = {
+            record_id: None for keys in iter_key_batches(reader) for record_id in reader.ids(keys)
+        }
         return {**known, **dict.fromkeys(after)}, after
     former = held.pack.iter_entries(base)
     if base.model_id != manifest.model_id:
@@ -497,14 +592,24 @@ def merge(
     """
     ids = sorted(before)
     records = writer.current_or_deleted(ids)
-    mine = {record_id: encode_record(record) for record_id, record in records.items() if record is not None}
-    kept = [record_id for record_id in ids if mine.get(record_id) != before[record_id] and record_id in edited]
+    mine = {
+        record_id: encode_record(record)
+        for record_id, record in records.items()
+        if record is not None
+    }
+    kept = [
+        record_id
+        for record_id in ids
+        if mine.get(record_id) != before[record_id] and record_id in edited
+    ]
     puts = {record_id: entry.build_put(spec) for record_id, entry in after.items()}
     theirs = {record_id: encode_record(put.record) for record_id, put in puts.items()}
     taken = sorted({*ids}.difference(kept))
     written = [record_id for record_id in taken if record_id in puts]
     deleted = [record_id for record_id in taken if record_id not in puts and record_id in mine]
-    report.conflicts = [str(record_id) for record_id in kept if mine.get(record_id) != theirs.get(record_id)]
+    report.conflicts = [
+        str(record_id) for record_id in kept if mine.get(record_id) != theirs.get(record_id)
+    ]
     report.written = sum(mine.get(record_id) != theirs[record_id] for record_id in written)
     report.removed = len(deleted)
     return [*(puts[record_id] for record_id in written), *map(Delete, deleted)]

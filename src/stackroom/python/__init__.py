@@ -1,1 +1,3 @@
-"""The Python API: what `import stackroom` offers is public; everything else may change at any time."""
+"""The Python API: what `import stackroom` offers is public; everything else may change at any
+time.
+"""

@@ -13,7 +13,15 @@ from stackroom.catalogue.spec import FieldType
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
-from stackroom.generic.export import Column, ExportedTable, Row, cell_of, figures_table, list_columns, plain_values
+from stackroom.generic.export import (
+    Column,
+    ExportedTable,
+    Row,
+    cell_of,
+    figures_table,
+    list_columns,
+    plain_values,
+)
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
 from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
@@ -47,7 +55,9 @@ class Record:
     url: str = ""
     score: float | None = None
     relevance: str | None = None
-    """How well it answers: IDENTICAL, HIGHLY_SIMILAR, SIMILAR, RELEVANT; None where it is only near, or was listed."""
+    """How well it answers: IDENTICAL, HIGHLY_SIMILAR, SIMILAR, RELEVANT; None where it is only
+    near, or was listed.
+    """
     signals: Mapping[str, float] = field(default_factory=dict)
     """How much each signal speaks for it, of a recommendation."""
 
@@ -73,14 +83,18 @@ class Table:
 
     def to_arrow(self) -> Any:
         """Return an Arrow table, which pyarrow, polars, DuckDB and pandas take as it is."""
-        return importlib.import_module(ARROW).to_arrow(ExportedTable(columns=self.columns, rows=iter(self.rows)))
+        return importlib.import_module(ARROW).to_arrow(
+            ExportedTable(columns=self.columns, rows=iter(self.rows))
+        )
 
     def to_pandas(self) -> Any:
         """Return a DataFrame of pandas, which has to be installed."""
         try:
             pandas = importlib.import_module("pandas")
         except ImportError as error:
-            raise InputError("pandas is not installed; to_dicts() and to_arrow() need nothing") from error
+            raise InputError(
+                "pandas is not installed; to_dicts() and to_arrow() need nothing"
+            ) from error
         return pandas.DataFrame(self.rows, columns=[column.name for column in self.columns])
 
     def _repr_html_(self) -> str:
@@ -98,7 +112,9 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results(Table, Sequence[Record]):
-    """Records in order, and as a table. `total` counts all that answer, or that have the filters."""
+    """Records in order, and as a table. `total` counts all that answer, or that have the
+    filters.
+    """
 
     records: Sequence[Record]
     total: int
@@ -126,7 +142,9 @@ class Change:
     call_id: str | None
     """Names the change in the log; None where everything was so already."""
     records: Sequence[Mapping[str, Any]]
-    """Each record with `id`, `kind`, `op` and `fields`, which have `field`, `before` and `after`."""
+    """Each record with `id`, `kind`, `op` and `fields`, which have `field`, `before` and
+    `after`.
+    """
     notes: Sequence[str]
     take_back: Callable[[str], Change] = field(repr=False, compare=False)
 
@@ -163,9 +181,13 @@ Stated = str | Record
 
 
 class Catalogue:
-    """A catalogue of an open library. Safe to use from several threads; each answer is of one moment."""
+    """A catalogue of an open library. Safe to use from several threads; each answer is of one
+    moment.
+    """
 
-    def __init__(self, name: str, opened: Callable[[], OpenCatalogue], tools: Callable[[], GenericTools]) -> None:
+    def __init__(
+        self, name: str, opened: Callable[[], OpenCatalogue], tools: Callable[[], GenericTools]
+    ) -> None:
         self.name = name
         self._opened = opened
         self._tools = tools
@@ -184,7 +206,11 @@ class Catalogue:
     @property
     def fields(self) -> dict[str, str]:
         """The fields of its records, each with its type."""
-        return {field.name: field.type.value for field in self._view().spec.fields.values() if field.shown}
+        return {
+            field.name: field.type.value
+            for field in self._view().spec.fields.values()
+            if field.shown
+        }
 
     def search(
         self,
@@ -197,25 +223,38 @@ class Catalogue:
         filters: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> Results:
-        """Return the records that answer a query, the best first; without one, all that have the filters.
+        """Return the records that answer a query, the best first; without one, all that have the
+        filters.
 
-        Filters are named after fields: `year=2015`, `price=(None, 20)` for a range, `tags=["space", "drama"]`. They can
-        be given as `filters` too, where a field is called like an argument. `sort` is a field, `"-year"` the greatest
-        first. With `limit=None`, everything that is listed is returned; a query in words ranks 99 records at most.
+        Filters are named after fields: `year=2015`, `price=(None, 20)` for a range, `tags=["space",
+        "drama"]`. They can be given as `filters` too, where a field is called like an argument.
+        `sort` is a field, `"-year"` the greatest first. With `limit=None`, everything that is
+        listed is returned; a query in words ranks 99 records at most.
         """
         wanted = as_filters({**(filters or {}), **fields} | ({ADULT: True} if adult else {}))
-        asked = {"query": query, "catalogue": self.name, "filters": wanted, "exclude": as_filters(exclude or {})}
+        asked = {
+            "query": query,
+            "catalogue": self.name,
+            "filters": wanted,
+            "exclude": as_filters(exclude or {}),
+        }
         params = validate_fields(SearchParams, {**asked, "sort": sort})
         most = MOST_RESULTS if limit is None else limit
         found = self._tools().search(LOCAL_USER, params.model_copy(update={"limit": most}))
         understood = [one.text for one in found.understood.phrases] if found.understood else []
         return self._results(
-            found.results, total=found.total, evidence=found.evidence, understood=understood, notes=found.notes
+            found.results,
+            total=found.total,
+            evidence=found.evidence,
+            understood=understood,
+            notes=found.notes,
         )
 
     def similar(self, record: Stated, *, limit: int = 8) -> Results:
         """Return the records nearest in meaning to one."""
-        params = validate_fields(SimilarParams, {"id": f"{self.name}/{id_of(record)}", "limit": limit})
+        params = validate_fields(
+            SimilarParams, {"id": f"{self.name}/{id_of(record)}", "limit": limit}
+        )
         found = self._tools().similar(LOCAL_USER, params)
         return self._results(found.results, total=len(found.results))
 
@@ -228,7 +267,9 @@ class Catalogue:
         limit: int = 8,
         **fields: Any,
     ) -> Results:
-        """Return what suits a taste: liked and disliked records, wishes in plain words, and filters as of `search`."""
+        """Return what suits a taste: liked and disliked records, wishes in plain words, and filters
+        as of `search`.
+        """
         asked = {
             "catalogue": self.name,
             "likes": [id_of(one) for one in likes],
@@ -240,10 +281,14 @@ class Catalogue:
         }
         found = self._tools().recommend(LOCAL_USER, validate_fields(RecommendParams, asked))
         understood = [one.text for one in found.understood]
-        return self._results(found.results, total=len(found.results), understood=understood, notes=found.notes)
+        return self._results(
+            found.results, total=len(found.results), understood=understood, notes=found.notes
+        )
 
     def get(self, record: str) -> Record:
-        """Return a record by its id or by a title; NotFoundError, with what may be meant, where none has it."""
+        """Return a record by its id or by a title; NotFoundError, with what may be meant, where
+        none has it.
+        """
         view = self._view()
         return _whole(view, find_named(view, record)[0])
 
@@ -260,12 +305,22 @@ class Catalogue:
     ) -> Table:
         """Return the values of a field with how many records have each, or figures by group.
 
-        `browse("country")` counts countries; `browse(by="country", of="price")` has the least, greatest, mean and
-        median price and the sum of each; without both, there is a row for each field.
+        `browse("country")` counts countries; `browse(by="country", of="price")` has the least,
+        greatest, mean and median price and the sum of each; without both, there is a row for each
+        field.
         """
         groups = [by] if isinstance(by, str) else list(by)
-        asked = {"catalogue": self.name, "field": field, "by": groups or None, "of": of, "sort": sort, "query": query}
-        params = validate_fields(BrowseParams, {**asked, "filters": as_filters(fields) or None, "limit": limit})
+        asked = {
+            "catalogue": self.name,
+            "field": field,
+            "by": groups or None,
+            "of": of,
+            "sort": sort,
+            "query": query,
+        }
+        params = validate_fields(
+            BrowseParams, {**asked, "filters": as_filters(fields) or None, "limit": limit}
+        )
         found = self._tools().browse(LOCAL_USER, params).catalogues[0]
         if params.has_figures:
             figures = figures_table(found)
@@ -279,7 +334,9 @@ class Catalogue:
     def explain(self, query: str, record: Stated) -> Explanation:
         """Return why a search has a record at its rank, or why it has not."""
         view = self._view()
-        path = self._tools().path(LOCAL_USER, SearchParams(query=query, catalogue=self.name), self.name)
+        path = self._tools().path(
+            LOCAL_USER, SearchParams(query=query, catalogue=self.name), self.name
+        )
         told = explain_record(path, find_named(view, id_of(record))[0], tool=EXPLAINED)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
         return Explanation(rank=told.rank, because=told.because, parts=parts)
@@ -290,7 +347,9 @@ class Catalogue:
 
     def insert(self, kind: str | None = None, **fields: Any) -> Change:
         """Add a record of a kind, which has to be named where there are several."""
-        return self._mutate(action="create", kind=kind or next(iter(self._view().spec.kinds)), fields=fields)
+        return self._mutate(
+            action="create", kind=kind or next(iter(self._view().spec.kinds)), fields=fields
+        )
 
     def delete(self, record: Stated, *, cascade: bool = False) -> Change:
         """Delete a record; with `cascade` also those that refer to it."""
@@ -325,7 +384,9 @@ def as_filters(stated: Mapping[str, Any]) -> dict[str, Any]:
     filters = dict(stated)
     for name, value in stated.items():
         if isinstance(value, tuple):
-            filters[name] = {bound: end for bound, end in zip(BOUNDS, value, strict=True) if end is not None}
+            filters[name] = {
+                bound: end for bound, end in zip(BOUNDS, value, strict=True) if end is not None
+            }
     return filters
 
 
@@ -340,7 +401,11 @@ def find_named(view: CatalogueView, stated: str) -> tuple[StoredRecord, str]:
         return record, ""
     choice = view.resolve(stated, scope=WHOLE)
     if choice.record is None:
-        near = f"did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else "stackroom search finds ids"
+        near = (
+            f"did you mean {', '.join(choice.suggestions)}?"
+            if choice.suggestions
+            else "stackroom search finds ids"
+        )
         raise NotFoundError(f"nothing in '{view.name}' has the id or title '{stated}'; {near}")
     return choice.record, choice.doubt
 
@@ -348,11 +413,18 @@ def find_named(view: CatalogueView, stated: str) -> tuple[StoredRecord, str]:
 def list_whole(view: CatalogueView, shown: Sequence[ShownRecord]) -> dict[str, Record]:
     """Return the records of a catalogue that are shown, by address, with all of their values."""
     by_id = {RecordId(one.id.removeprefix(f"{view.name}/")): one for one in shown}
-    stored = view.reader.fetch(list(view.reader.find(list(by_id), scope=WHOLE).values()), scope=WHOLE)
+    stored = view.reader.fetch(
+        list(view.reader.find(list(by_id), scope=WHOLE).values()), scope=WHOLE
+    )
     whole: dict[str, Record] = {}
     for record in stored.values():
         one = by_id[record.id]
-        placed = {"text": one.text, "score": one.score, "relevance": one.relevance, "signals": one.signals or {}}
+        placed = {
+            "text": one.text,
+            "score": one.score,
+            "relevance": one.relevance,
+            "signals": one.signals or {},
+        }
         whole[one.id] = _whole(view, record, **placed)
     return whole
 

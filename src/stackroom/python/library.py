@@ -1,4 +1,6 @@
-"""A library that is opened from Python: its catalogues, what is added to it, and every tool of its server."""
+"""A library that is opened from Python: its catalogues, what is added to it, and every tool of its
+server.
+"""
 
 import math
 import os
@@ -21,7 +23,14 @@ from stackroom.ingest.pipeline import IngestReport, ListRows
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import load_target
-from stackroom.python.catalogue import Catalogue, Record, Results, as_filters, list_whole, text_columns
+from stackroom.python.catalogue import (
+    Catalogue,
+    Record,
+    Results,
+    as_filters,
+    list_whole,
+    text_columns,
+)
 from stackroom.settings import load_settings
 from stackroom.sources.columns import plain_value
 from stackroom.sources.location import ReadOptions
@@ -33,13 +42,19 @@ FOUND = ("catalogue", "id", "title", "relevance", "text")
 
 
 def open_library(home: str | os.PathLike[str] | None = None) -> "Library":
-    """Open the library in a folder, or that of the settings; a folder without one gets it with the first catalogue."""
-    environment = dict(os.environ) if home is None else {**os.environ, HOME: str(Path(home).expanduser())}
+    """Open the library in a folder, or that of the settings; a folder without one gets it with the
+    first catalogue.
+    """
+    environment = (
+        dict(os.environ) if home is None else {**os.environ, HOME: str(Path(home).expanduser())}
+    )
     return Library(App(load_settings(environment)))
 
 
 class Library:
-    """Catalogues by name. Safe to use from several threads; close it, or use it in a `with` statement."""
+    """Catalogues by name. Safe to use from several threads; close it, or use it in a `with`
+    statement.
+    """
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -94,21 +109,31 @@ class Library:
     ) -> Catalogue:
         """Build a catalogue of a table, or update it, and return it.
 
-        A table is the path or address of a file or folder, a DataFrame of pandas or polars, an Arrow table, or an
-        iterable of dictionaries; those that are in memory need a `name`. How it is read is inferred from its rows,
-        unless a `package` or a `spec` says it; `choices` change what is inferred, `options` how a file is read.
-        `progress` is called with the counts so far. Added again, it is updated: rows that are gone are removed.
+        A table is the path or address of a file or folder, a DataFrame of pandas or polars, an
+        Arrow table, or an iterable of dictionaries; those that are in memory need a `name`. How it
+        is read is inferred from its rows, unless a `package` or a `spec` says it; `choices` change
+        what is inferred, `options` how a file is read. `progress` is called with the counts so far.
+        Added again, it is updated: rows that are gone are removed.
         """
         order = self._order(table, name, package, spec, options or ReadOptions())
         losses = order.source.measure_losses()
         if losses.are_grave and not accept_losses:
-            message = f"{order.location}: {losses}; nothing was built; accept_losses=True builds it without them"
+            message = (
+                f"{order.location}: {losses}; nothing was built; accept_losses=True builds it"
+                " without them"
+            )
             raise InputError(message)
-        recipe = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
+        recipe = order.recipe or (
+            find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None
+        )
         if recipe is None:
-            recipe = own_recipe(profile_table(order.source).propose(name=order.name, choices=choices).loaded)
+            recipe = own_recipe(
+                profile_table(order.source).propose(name=order.name, choices=choices).loaded
+            )
         its_spec, is_own = recipe.loaded.spec, recipe.is_own
-        model = model or find_brought_model(self._app, order.name, order.source, its_spec, is_own=is_own)
+        model = model or find_brought_model(
+            self._app, order.name, order.source, its_spec, is_own=is_own
+        )
         if embed:
             installed = self._app.library.find_installed(order.name)
             choice = want_model(self._app, its_spec, installed, asked=model, is_own=is_own)
@@ -130,7 +155,9 @@ class Library:
         return self[order.name]
 
     def search(self, query: str, *, limit: int = 10, **fields: Any) -> Results:
-        """Search every catalogue that has the fields of the filters, the best records of all first."""
+        """Search every catalogue that has the fields of the filters, the best records of all
+        first.
+        """
         asked = {"query": query, "filters": as_filters(fields) or None, "limit": limit}
         found = self.tools_of(*self).search(LOCAL_USER, validate_fields(SearchParams, asked))
         whole: dict[str, Record] = {}
@@ -149,7 +176,9 @@ class Library:
         )
 
     def call(self, tool: str, *, names: Sequence[str] = (), **arguments: Any) -> dict[str, Any]:
-        """Call any tool of the server over all catalogues, or over those of `names`, and return its answer."""
+        """Call any tool of the server over all catalogues, or over those of `names`, and return its
+        answer.
+        """
         with self._guard:
             gate = self._gates.get(tuple(names)) or self._app.build_gate(names)
             self._gates[tuple(names)] = gate
@@ -172,16 +201,30 @@ class Library:
                 self._tools[names] = GenericTools([self.open_catalogue(name) for name in names])
             return self._tools[names]
 
-    def _order(self, table: Any, name: str | None, package: str | None, spec: Any, options: ReadOptions) -> Order:
+    def _order(
+        self, table: Any, name: str | None, package: str | None, spec: Any, options: ReadOptions
+    ) -> Order:
         if isinstance(table, str | os.PathLike):
             spec_file = Path(spec) if spec is not None else None
             return read_order(
-                self._app, [os.fspath(table)], spec_name=package, spec_file=spec_file, name=name, options=options
+                self._app,
+                [os.fspath(table)],
+                spec_name=package,
+                spec_file=spec_file,
+                name=name,
+                options=options,
             )
         if name is None:
-            raise InputError("'name' is missing: the name of the catalogue that is made of these rows")
+            raise InputError(
+                "'name' is missing: the name of the catalogue that is made of these rows"
+            )
         require_name(name)
-        return Order(location=name, source=ListRows(rows_of(table), name=f"python:{name}"), name=name, recipe=None)
+        return Order(
+            location=name,
+            source=ListRows(rows_of(table), name=f"python:{name}"),
+            name=name,
+            recipe=None,
+        )
 
 
 ARROW_TABLE = "arro3.core:Table"
@@ -190,7 +233,9 @@ MISSING = ("NaTType", "NAType")
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Return the rows of a DataFrame, of an Arrow table, or of an iterable of dictionaries, in plain cells."""
+    """Return the rows of a DataFrame, of an Arrow table, or of an iterable of dictionaries, in
+    plain cells.
+    """
     if hasattr(table, "to_dicts"):  # polars
         rows = table.to_dicts()
     elif hasattr(table, "to_dict"):  # pandas
@@ -203,7 +248,10 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
         rows = list(table) if isinstance(table, Iterable) else None
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         kind = type(table).__name__
-        raise InputError(f"a table is a path, a DataFrame, an Arrow table or dictionaries with values; given: {kind}")
+        raise InputError(
+            "a table is a path, a DataFrame, an Arrow table or dictionaries with values; given:"
+            f" {kind}"
+        )
     return [{str(name): _plain(cell) for name, cell in row.items()} for row in rows]
 
 

@@ -1,1 +1,3 @@
-"""Titles someone likes → more of the kind: taste → candidates → signals → blend → diversify, each explainable."""
+"""Titles someone likes → more of the kind: taste → candidates → signals → blend → diversify, each
+explainable.
+"""

@@ -1,8 +1,9 @@
 """A recommendation, end to end, over one view of a shelf.
 
-Its taste are the vectors of the liked titles, moved by the preferences, and the wishes. These are scored 0–1 for each
-candidate: by its values where the catalogue can check them, such as tags, else by the cosine to the embedded
-description, stretched over the candidates. Several wishes count alike.
+Its taste are the vectors of the liked titles, moved by the preferences, and the wishes. These are
+scored 0–1 for each candidate: by its values where the catalogue can check them, such as tags, else
+by the cosine to the embedded description, stretched over the candidates. Several wishes count
+alike.
 """
 
 import math
@@ -34,10 +35,12 @@ from stackroom.text.preferences import Preferences, understand
 
 ONE_IN = 5  # at most one recommendation in this many is of the same series
 TASTE_TAGS = 10
-LIKELY = 0.85  # the likeness from which a record is left out for an excluded title that is not sure to mean it
+# the likeness from which a record is left out for an excluded title that is not sure to mean it
+LIKELY = 0.85
 WISHES_SEARCHED = 3  # the wishes for which candidates are searched; the others only score
 POOL = 5  # the candidates for each recommendation among which those that differ are chosen
-RANK_WORTH = 0.3  # the cosine to those before it that the first rank of the pool makes up for, against the last
+# the cosine to those before it that the first rank of the pool makes up for, against the last
+RANK_WORTH = 0.3
 CHECKED_NUDGE = 0.5  # the share by which a taste moves for a wish that is also checked by values
 NUDGE = 1.0  # the share by which a taste moves for a wish that only its description can honour
 
@@ -52,7 +55,9 @@ class Wish:
 
     @property
     def condition(self) -> Condition | None:
-        """The condition on records that have what was asked for, or None where none can express it."""
+        """The condition on records that have what was asked for, or None where none can express
+        it.
+        """
         if self.checks is None:
             return None
         if sought := self.checks.sought or self.checks.near:
@@ -72,7 +77,9 @@ class Taste:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """The conditions on records that have what was asked for, one for each wish that can be checked."""
+        """The conditions on records that have what was asked for, one for each wish that can be
+        checked.
+        """
         return tuple(wish.condition for wish in self.wishes if wish.condition)
 
 
@@ -82,7 +89,8 @@ class Recommendation:
 
     record: Record
     score: float
-    chosen_by: float  # the score that it was chosen by: with wishes, and with how much is known of it
+    # the score that it was chosen by: with wishes, and with how much is known of it
+    chosen_by: float
     signals: Signals[float]
 
 
@@ -92,16 +100,21 @@ class Placing:
 
     record: Record
     rank: int | None  # its place in what is recommended; None where it is not
-    failed: tuple[Condition, ...]  # the conditions that it does not meet; what follows holds without them
+    # the conditions that it does not meet; what follows holds without them
+    failed: tuple[Condition, ...]
     is_named: bool  # whether it is one of the titles that were given
-    place: int | None  # its place by the score that records are chosen by; None where it is not a candidate
+    # its place by the score that records are chosen by; None where it is not a candidate
+    place: int | None
     candidates: int
-    why: Why | None  # what its similarity and the score that it is chosen by are made of, where it is a candidate
+    # what its similarity and the score that it is chosen by are made of, where it is a candidate
+    why: Why | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendations:
-    """Recommended records, the taste they rest on, and how titles and preferences were understood."""
+    """Recommended records, the taste they rest on, and how titles and preferences were
+    understood.
+    """
 
     items: tuple[Recommendation, ...]
     taste_tags: tuple[str, ...]
@@ -119,9 +132,11 @@ class Request:
     titles: tuple[str, ...]
     preferences: str = ""
     exclude: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()  # what every recommendation has, beside what the preferences say
+    # what every recommendation has, beside what the preferences say
+    conditions: tuple[Condition, ...] = ()
     limit: int = 8
-    may_describe: bool = False  # whether preferences without a title will do: then they describe what is wanted
+    # whether preferences without a title will do: then they describe what is wanted
+    may_describe: bool = False
     about: RecordId | None = None  # the record whose place is to be told
 
 
@@ -148,23 +163,35 @@ class Recommender:
         scope: Scope,
         disliked: Sequence[NameChoice] = (),
     ) -> Recommendations:
-        """Recommend for liked and disliked titles that are resolved already, with the rest of the request.
+        """Recommend for liked and disliked titles that are resolved already, with the rest of the
+        request.
 
         Where there are no vectors, records are compared by the other signals alone.
         """
         reader = reader.seen_by(scope.visibility)
-        spec = self.spec if reader.model is not None else _without_meaning(self.spec, self.catalogue)
+        spec = (
+            self.spec if reader.model is not None else _without_meaning(self.spec, self.catalogue)
+        )
         recommend, preferences = require_recommend(spec), Preferences()
         if request.preferences.strip():
-            words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
+            words = preference_vocabulary(
+                reader, self.spec, scope=scope, this_year=self.this_year()
+            )
             preferences = understand(request.preferences, words)
         titles = (*choices, *(self._resolve(reader, title, scope) for title in preferences.like))
-        refused = (*disliked, *(self._resolve(reader, title, scope) for title in preferences.unlike))
+        refused = (
+            *disliked,
+            *(self._resolve(reader, title, scope) for title in preferences.unlike),
+        )
         excluded = [self._resolve(reader, title, scope) for title in request.exclude]
         liked = _found(titles)
         if not liked and not (request.may_describe and request.preferences.strip()):
             raise InputError(_nothing_found(choices))
-        vectors = reader.vectors(list(liked)) if liked else self._described(reader, preferences, request.preferences)
+        vectors = (
+            reader.vectors(list(liked))
+            if liked
+            else self._described(reader, preferences, request.preferences)
+        )
         unlike = reader.vectors(list(_found(refused)))
         taste = build_taste(reader, vectors, unlike, preferences, embedder=self.embedder)
         stated = (*request.conditions, *preferences.conditions)
@@ -182,7 +209,10 @@ class Recommender:
             taste=taste,
         )
         items = wanted.choose(request.limit)
-        compared = f"there are no vectors, so records are compared by {', '.join(recommend.taxonomy.fields)}"
+        compared = (
+            "there are no vectors, so records are compared by"
+            f" {', '.join(recommend.taxonomy.fields)}"
+        )
         return Recommendations(
             items=tuple(items),
             taste_tags=_taste_tags(list(liked.values()), reader, recommend, scope),
@@ -197,11 +227,14 @@ class Recommender:
         return resolve_name(reader, self.spec, title, scope=scope)
 
     def _described(self, reader: ShelfReader, preferences: Preferences, sentence: str) -> Vector:
-        """Return the vector of a sentence that says what is wanted, without what it does not want."""
+        """Return the vector of a sentence that says what is wanted, without what it does not
+        want.
+        """
         wanted = ", ".join((*preferences.towards, *preferences.not_understood)) or sentence
         if self.embedder is None or self.embedder.model != reader.model:
             raise ModelError(
-                "there is no embedder for this catalogue, so a sentence alone is not enough; like a record"
+                "there is no embedder for this catalogue, so a sentence alone is not enough; like a"
+                " record"
             )
         described: Vector = self.embedder.embed_query(wanted)[None, :]
         return described
@@ -230,7 +263,9 @@ class _Wanted:
     taste: Taste
 
     def rank(self, within: Scope) -> _Ranked:
-        """Return the candidates in the order of the score that they are chosen by, with their signals."""
+        """Return the candidates in the order of the score that they are chosen by, with their
+        signals.
+        """
         reader, spec, taste, liked = self.reader, self.recommend, self.taste, list(self.liked)
         if reader.model is None:
             near = _alike(reader, liked, self.left_out, within, spec)
@@ -240,7 +275,9 @@ class _Wanted:
         signals = score_signals(reader, keys, list(near.values()), liked, self.spec)
         if taste.wishes:
             weight = wish_weight(spec, len(taste.wishes))
-            signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
+            signals = replace(
+                signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight
+            )
         order = _by_score(reader, keys, signals.choice(spec))
         return _Ranked(keys=order, signals=signals, rows={key: row for row, key in enumerate(keys)})
 
@@ -250,7 +287,10 @@ class _Wanted:
         None is of a refused series, and no more than one in five of another.
         """
         ranked = self.rank(self.within)
-        keys, refused = ranked.keys, [work_of(record, self.spec) for record in self.disliked.values()]
+        keys, refused = (
+            ranked.keys,
+            [work_of(record, self.spec) for record in self.disliked.values()],
+        )
         own = [work_of(record, self.spec) for record in self.liked.values()]
         if self.taste.preferences.is_novel:
             keys, refused = spread_out(self.reader, keys, limit=limit), [*refused, *own]
@@ -265,30 +305,41 @@ class _Wanted:
                         yield work
 
         most = max(self.recommend.per_franchise, math.ceil(limit / ONE_IN))
-        chosen = [read[at] for at in pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)]
+        chosen = [
+            read[at]
+            for at in pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)
+        ]
         records = self.reader.fetch(chosen, scope=self.scope)
         found = [(records[key], ranked.signals.at(ranked.rows[key])) for key in chosen]
         spec = self.recommend
         items = [
-            Recommendation(record=record, score=own.similarity(spec), chosen_by=own.choice(spec), signals=own)
+            Recommendation(
+                record=record, score=own.similarity(spec), chosen_by=own.choice(spec), signals=own
+            )
             for record, own in found
         ]
         return sorted(items, key=lambda item: -item.score)
 
     def place(self, items: Sequence[Recommendation], about: RecordId) -> Placing | None:
-        """Return where a record stands, or would without the conditions that it does not meet; None if it is gone."""
+        """Return where a record stands, or would without the conditions that it does not meet; None
+        if it is gone.
+        """
         seen = Scope(visibility=self.within.visibility)
         key = self.reader.find([about], scope=seen).get(about)
         if key is None:
             return None
         record, conditions = self.reader.fetch([key], scope=seen)[key], self.within.conditions
-        failed = tuple(condition for condition in conditions if not meets(record, condition, self.spec))
+        failed = tuple(
+            condition for condition in conditions if not meets(record, condition, self.spec)
+        )
         kept = tuple(condition for condition in conditions if condition not in failed)
         ranked = self.rank(replace(self.within, conditions=kept))
         row = ranked.rows.get(key)
         return Placing(
             record=record,
-            rank=next((rank for rank, item in enumerate(items, start=1) if item.record.id == about), None),
+            rank=next(
+                (rank for rank, item in enumerate(items, start=1) if item.record.id == about), None
+            ),
             failed=failed,
             is_named=key in self.left_out,
             place=None if row is None else ranked.keys.index(key) + 1,
@@ -302,7 +353,9 @@ def _found(choices: Iterable[NameChoice]) -> dict[Key, Record]:
 
 
 def _likely(excluded: Iterable[NameChoice]) -> Iterator[Key]:
-    """Yield the records that an excluded title, too misspelt to be sure of, probably means: none is missed."""
+    """Yield the records that an excluded title, too misspelt to be sure of, probably means: none is
+    missed.
+    """
     for choice in excluded:
         if choice.key is None:
             yield from (other.key for other in choice.others if other.likeness >= LIKELY)
@@ -317,14 +370,18 @@ def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
 
 
 def _without_meaning(spec: CatalogueSpec, catalogue: str) -> CatalogueSpec:
-    """Return a spec that recommends by its tags and other signals alone; raise ModelError where it has no tags."""
+    """Return a spec that recommends by its tags and other signals alone; raise ModelError where it
+    has no tags.
+    """
     recommend = require_recommend(spec)
     tags = recommend.taxonomy
     if not tags.fields:
         lacking = "has no vectors, so it cannot recommend; build it again with an embedding model"
         raise ModelError(f"catalogue '{catalogue or spec.name}' {lacking}")
     by_tags = tags.model_copy(update={"weight": tags.weight or 1.0})
-    return replace(spec, recommend=recommend.model_copy(update={"semantic": 0.0, "taxonomy": by_tags}))
+    return replace(
+        spec, recommend=recommend.model_copy(update={"semantic": 0.0, "taxonomy": by_tags})
+    )
 
 
 def _alike(
@@ -340,8 +397,12 @@ def _alike(
     return near
 
 
-def _candidates(reader: ShelfReader, taste: Taste, left_out: Set[Key], scope: Scope, limit: int) -> dict[Key, float]:
-    """Return the nearest neighbours of the taste, and the nearest of the records that have what was asked for."""
+def _candidates(
+    reader: ShelfReader, taste: Taste, left_out: Set[Key], scope: Scope, limit: int
+) -> dict[Key, float]:
+    """Return the nearest neighbours of the taste, and the nearest of the records that have what was
+    asked for.
+    """
     wanted = taste.conditions[:WISHES_SEARCHED]
     scopes = [scope, *(scope.narrowed(one) for one in wanted)]
     if len(wanted) > 1:
@@ -357,7 +418,9 @@ def _candidates(reader: ShelfReader, taste: Taste, left_out: Set[Key], scope: Sc
 
 
 def spread_out(reader: ShelfReader, ranked: Sequence[Key], *, limit: int) -> list[Key]:
-    """Return the keys reordered so that each of the first differs from those before it (maximal marginal relevance)."""
+    """Return the keys reordered so that each of the first differs from those before it (maximal
+    marginal relevance).
+    """
     pool = list(ranked[: limit * POOL])
     vectors = reader.vectors(pool)
     worth = np.linspace(RANK_WORTH, 0.0, num=len(pool))
@@ -381,32 +444,52 @@ def _by_score(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[
     return [keys[index] for index in order]
 
 
-def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:
-    """Return the tags most typical of the taste: frequent among the liked titles and rare otherwise."""
-    counts = Counter(tag for record in liked for field in spec.taxonomy.fields for tag in texts_of(record.get(field)))
+def _taste_tags(
+    liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope
+) -> tuple[str, ...]:
+    """Return the tags most typical of the taste: frequent among the liked titles and rare
+    otherwise.
+    """
+    counts = Counter(
+        tag
+        for record in liked
+        for field in spec.taxonomy.fields
+        for tag in texts_of(record.get(field))
+    )
     total = max(reader.count(scope), 1)
     common: dict[str, int] = {}
     for field in spec.taxonomy.fields:
         common.update({facet.value: facet.count for facet in reader.facets(field, scope=scope)})
-    weights = {tag: count * math.log(1 + total / (1 + common.get(tag, 0))) for tag, count in counts.items()}
+    weights = {
+        tag: count * math.log(1 + total / (1 + common.get(tag, 0))) for tag, count in counts.items()
+    }
     return tuple(sorted(weights, key=lambda tag: (-weights[tag], tag))[:TASTE_TAGS])
 
 
 def _nothing_found(choices: Sequence[NameChoice]) -> str:
     parts = []
     for choice in choices:
-        hint = f"; did you mean {', '.join(repr(name) for name in choice.suggestions)}?" if choice.suggestions else ""
+        hint = (
+            f"; did you mean {', '.join(repr(name) for name in choice.suggestions)}?"
+            if choice.suggestions
+            else ""
+        )
         parts.append(f"no title like '{choice.asked}' is in the catalogue{hint}")
     return "'titles': " + "; ".join(parts)
 
 
 def build_taste(
-    reader: ShelfReader, liked: Vector, disliked: Vector, preferences: Preferences, *, embedder: Embedder | None
+    reader: ShelfReader,
+    liked: Vector,
+    disliked: Vector,
+    preferences: Preferences,
+    *,
+    embedder: Embedder | None,
 ) -> Taste:
     """Return the taste of the liked vectors within preferences.
 
-    Where descriptions cannot be embedded, values are checked all the same, a note says why, and what only the
-    description could have honoured is not called understood.
+    Where descriptions cannot be embedded, values are checked all the same, a note says why, and
+    what only the description could have honoured is not called understood.
     """
     unlike = tuple(Wish(vector=vector, is_refused=True) for vector in disliked)
     try:
@@ -423,7 +506,9 @@ def build_taste(
     return Taste(vectors=_moved(liked, wishes), wishes=(*wishes, *unlike), preferences=preferences)
 
 
-def _embedded(reader: ShelfReader, wishes: Sequence[Nudge], embedder: Embedder | None) -> list[Vector]:
+def _embedded(
+    reader: ShelfReader, wishes: Sequence[Nudge], embedder: Embedder | None
+) -> list[Vector]:
     if not wishes:
         return []
     if embedder is None or embedder.model != reader.model:
@@ -432,7 +517,9 @@ def _embedded(reader: ShelfReader, wishes: Sequence[Nudge], embedder: Embedder |
 
 
 def _without_descriptions(preferences: Preferences) -> Preferences:
-    """Move what only a vector could have honoured from the understood words to those that were not."""
+    """Move what only a vector could have honoured from the understood words to those that were
+    not.
+    """
     unused = tuple(one.text for one in preferences.understood if one.by_vector)
     return replace(
         preferences,
@@ -454,14 +541,18 @@ def _moved(liked: Vector, wishes: Sequence[Wish]) -> Vector:
 
 
 def wish_weight(spec: RecommendSpec, count: int) -> float:
-    """Return the weight of several wishes: each takes its share of what the others leave to similarity, up to two."""
+    """Return the weight of several wishes: each takes its share of what the others leave to
+    similarity, up to two.
+    """
     return 1 - (1 - spec.wish) ** min(count, 2)
 
 
 def score_wishes(reader: ShelfReader, candidates: Sequence[Key], wishes: Sequence[Wish]) -> Floats:
     """Return for each candidate the mean score of the wishes; there must be one."""
     scores = [
-        score_checks(reader, candidates, wish.checks) if wish.checks is not None else _near(reader, candidates, wish)
+        score_checks(reader, candidates, wish.checks)
+        if wish.checks is not None
+        else _near(reader, candidates, wish)
         for wish in wishes
     ]
     means: Floats = np.mean(scores, axis=0)
@@ -469,7 +560,9 @@ def score_wishes(reader: ShelfReader, candidates: Sequence[Key], wishes: Sequenc
 
 
 def _near(reader: ShelfReader, candidates: Sequence[Key], wish: Wish) -> Floats:
-    """Return the cosines to a description from 0, the least of the candidates, to 1, the greatest."""
+    """Return the cosines to a description from 0, the least of the candidates, to 1, the
+    greatest.
+    """
     if wish.vector is None or not len(candidates):
         return np.zeros(len(candidates))
     cosines = np.asarray(reader.vectors(list(candidates)) @ wish.vector, dtype=float)

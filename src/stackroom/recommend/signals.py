@@ -1,7 +1,8 @@
 """The signals of a recommendation, each 0–1: how candidates compare with the liked titles.
 
-Vectors and tags count by the nearest liked title, since a taste is several things and not their average; year and
-format count by the mean over all of them. Every function scores all candidates at once.
+Vectors and tags count by the nearest liked title, since a taste is several things and not their
+average; year and format count by the mean over all of them. Every function scores all candidates at
+once.
 """
 
 import operator
@@ -34,7 +35,8 @@ SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"  # what a record is chos
 class Signals(Generic[SignalT]):
     """The signals of one candidate, or of all of them side by side.
 
-    Those that do not apply are None: popularity and how much is known by spec, wishes where there are none.
+    Those that do not apply are None: popularity and how much is known by spec, wishes where there
+    are none.
     """
 
     semantic: SignalT
@@ -48,15 +50,24 @@ class Signals(Generic[SignalT]):
 
     def similarity_parts(self, spec: RecommendSpec) -> dict[str, SignalT]:
         """Return what each signal adds to the similarity; the shares of all add up to 1."""
-        weights = {"semantic": spec.semantic, "taxonomy": spec.taxonomy.weight, "temporal": spec.temporal.weight}
+        weights = {
+            "semantic": spec.semantic,
+            "taxonomy": spec.taxonomy.weight,
+            "temporal": spec.temporal.weight,
+        }
         weights["format"] = spec.format.weight
         fame = spec.popularity.weight if self.popularity is not None else 0.0
         total = sum(weights.values()) or 1.0
-        parts = {name: (1 - fame) * weight / total * getattr(self, name) for name, weight in weights.items()}
+        parts = {
+            name: (1 - fame) * weight / total * getattr(self, name)
+            for name, weight in weights.items()
+        }
         return parts if self.popularity is None else {**parts, "popularity": fame * self.popularity}
 
     def choice_parts(self, spec: RecommendSpec) -> dict[str, SignalT]:
-        """Return what similarity, how much is known, and wishes add to the score that a record is chosen by."""
+        """Return what similarity, how much is known, and wishes add to the score that a record is
+        chosen by.
+        """
         wish = self.wish_weight if self.wish is not None else 0.0
         known = spec.known if self.known is not None else 0.0
         parts = {SIMILARITY: (1 - wish) * (1 - known) * self.similarity(spec)}
@@ -79,25 +90,37 @@ class Signals(Generic[SignalT]):
     def at(self, index: int) -> "Signals[float]":
         """Return the signals of one of all candidates."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        values = {name: float(one[index]) if isinstance(one, np.ndarray) else one for name, one in columns.items()}
+        values = {
+            name: float(one[index]) if isinstance(one, np.ndarray) else one
+            for name, one in columns.items()
+        }
         return Signals(**values)
 
     def why(self: "Signals[float]", spec: RecommendSpec) -> Why:
-        """Return what each signal adds to the similarity, and what similarity, wishes and priors add to the choice."""
+        """Return what each signal adds to the similarity, and what similarity, wishes and priors
+        add to the choice.
+        """
         return Why(strength=self.similarity_parts(spec), order=self.choice_parts(spec))
 
 
 def score_signals(
-    reader: ShelfReader, candidates: Sequence[Key], cosines: Sequence[float], liked: Sequence[Key], spec: CatalogueSpec
+    reader: ShelfReader,
+    candidates: Sequence[Key],
+    cosines: Sequence[float],
+    liked: Sequence[Key],
+    spec: CatalogueSpec,
 ) -> Signals[Floats]:
     """Return the signals of every candidate, from the shelf's columns."""
     recommend = spec.recommend or RecommendSpec()
     times = np.zeros(len(candidates))
     if field := recommend.temporal.field:
         sigma = recommend.temporal.sigma
-        times = temporal(reader.numbers(field, candidates), reader.numbers(field, liked), sigma=sigma)
+        times = temporal(
+            reader.numbers(field, candidates), reader.numbers(field, liked), sigma=sigma
+        )
     fame = recommend.popularity
-    counts_known = bool(spec.known and recommend.known and not fame.weight)  # popularity says it better
+    # popularity says it better
+    counts_known = bool(spec.known and recommend.known and not fame.weight)
     return Signals(
         semantic=np.clip(np.array(cosines, dtype=float), 0.0, 1.0),
         taxonomy=taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend)),
@@ -113,13 +136,19 @@ def taxonomy(candidates: Terms, liked: Terms) -> Floats:
     scores = np.zeros(len(candidates))
     for other in liked:
         shared = np.array([len(candidate & other) for candidate in candidates], dtype=float)
-        sizes = np.array([len(candidate) for candidate in candidates], dtype=float) + len(other) - shared
+        sizes = (
+            np.array([len(candidate) for candidate in candidates], dtype=float)
+            + len(other)
+            - shared
+        )
         scores = np.maximum(scores, np.where(shared > 0, shared / np.maximum(sizes, 1), 0.0))
     return scores
 
 
 def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
-    """Return for each candidate the mean nearness in time: 1 for the same year, falling as a Gaussian."""
+    """Return for each candidate the mean nearness in time: 1 for the same year, falling as a
+    Gaussian.
+    """
     known = liked[~np.isnan(liked)]
     if not len(known):
         return np.zeros(len(candidates))
@@ -131,16 +160,22 @@ def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
 def same_terms(candidates: Terms, liked: Terms) -> Floats:
     """Return for each candidate on how great a share of the liked titles it has the same value."""
     counts = Counter(one for one in liked if one)
-    return np.array([counts[candidate] for candidate in candidates], dtype=float) / max(len(liked), 1)
+    return np.array([counts[candidate] for candidate in candidates], dtype=float) / max(
+        len(liked), 1
+    )
 
 
 def near_numbers(candidates: Floats, liked: Floats) -> Floats:
-    """Return for each candidate the mean of the smaller number over the greater; 0 where one is not known."""
+    """Return for each candidate the mean of the smaller number over the greater; 0 where one is not
+    known.
+    """
     if not len(liked):
         return np.zeros(len(candidates))
     one, other = np.abs(candidates)[:, None], np.abs(liked)[None, :]
     greater = np.maximum(one, other)
-    likeness = np.where(greater > 0, np.minimum(one, other) / np.where(greater > 0, greater, 1), 1.0)
+    likeness = np.where(
+        greater > 0, np.minimum(one, other) / np.where(greater > 0, greater, 1), 1.0
+    )
     means: Floats = np.where(np.isnan(one + other), 0.0, likeness).mean(axis=1)
     return means
 
@@ -156,10 +191,16 @@ def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list
     columns = [reader.terms(field, keys) for field in spec.taxonomy.fields]
     if len(columns) == 1:
         return columns[0]
-    return [frozenset().union(*row) for row in zip(*columns, strict=True)] if columns else [frozenset()] * len(keys)
+    return (
+        [frozenset().union(*row) for row in zip(*columns, strict=True)]
+        if columns
+        else [frozenset()] * len(keys)
+    )
 
 
-def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], spec: CatalogueSpec) -> Floats:
+def _form(
+    reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], spec: CatalogueSpec
+) -> Floats:
     """Return the mean likeness over the format fields."""
     fields = spec.recommend.format.fields if spec.recommend else ()
     scores = [
@@ -171,7 +212,13 @@ def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], 
     return np.mean(scores, axis=0) if scores else np.zeros(len(candidates))
 
 
-SEMANTIC, TAXONOMY, TEMPORAL, FORMAT, POPULARITY = "semantic", "taxonomy", "temporal", "format", "popularity"
+SEMANTIC, TAXONOMY, TEMPORAL, FORMAT, POPULARITY = (
+    "semantic",
+    "taxonomy",
+    "temporal",
+    "format",
+    "popularity",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +231,9 @@ class SignalWeight:
 
 
 def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSpec:
-    """Return a spec that recommends with these weights; without a `[recommend]` section, by meaning and the others."""
+    """Return a spec that recommends with these weights; without a `[recommend]` section, by meaning
+    and the others.
+    """
     able = replace(spec, recommend=_with_signals(spec))
     known = [signal_weight.name for signal_weight in signal_weights(able)]
     for name, weight in weights.items():
@@ -207,7 +256,12 @@ def signal_weights(spec: CatalogueSpec) -> list[SignalWeight]:
     fame, time = recommend.popularity, recommend.temporal
     parts = [
         (SEMANTIC, spec.embed is not None, recommend.semantic, ()),
-        (TAXONOMY, bool(recommend.taxonomy.fields), recommend.taxonomy.weight, recommend.taxonomy.fields),
+        (
+            TAXONOMY,
+            bool(recommend.taxonomy.fields),
+            recommend.taxonomy.weight,
+            recommend.taxonomy.fields,
+        ),
         (FORMAT, bool(recommend.format.fields), recommend.format.weight, recommend.format.fields),
         (TEMPORAL, bool(time.field), time.weight, (time.field,)),
         (POPULARITY, bool(fame.field), fame.weight, (fame.field,)),
@@ -225,7 +279,9 @@ def signal_values(signals: Signals[float], spec: CatalogueSpec) -> dict[str, flo
 
 
 def _with_signals(spec: CatalogueSpec) -> RecommendSpec:
-    """Return the `[recommend]` section of a spec, with the signals that its fields allow and it does not declare."""
+    """Return the `[recommend]` section of a spec, with the signals that its fields allow and it
+    does not declare.
+    """
     recommend = spec.recommend or RecommendSpec()
     tags = [field.name for field in spec.column_fields if field.type is FieldType.TAGS]
     time, fame = spec.field_with_role(FieldRole.TIME), spec.field_with_role(FieldRole.POPULARITY)

@@ -1,4 +1,6 @@
-"""The words of a catalogue that preferences and questions may use: its spec's, and the values that records have."""
+"""The words of a catalogue that preferences and questions may use: its spec's, and the values that
+records have.
+"""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +17,8 @@ from stackroom.text.preference_pieces import PreferenceVocabulary
 from stackroom.text.preference_words import phrases
 from stackroom.text.questions import WORDS
 
-FEW_VALUES = 20  # a field with no more values than this has kinds of things, which are meant wherever they are named
+# a field with no more values than this has kinds of things, which are meant wherever they are named
+FEW_VALUES = 20
 GREATEST = 1e300
 MOST_VALUES = 20_000  # the values of a field with more than this are found as words only
 COUNTRIES = {country: phrases(written) for country, written in WORDS["countries"].items()}
@@ -26,18 +29,28 @@ _KEPT = KeptBySnapshot[tuple[frozenset[str] | None, int], PreferenceVocabulary](
 def preference_vocabulary(
     reader: ShelfReader, spec: CatalogueSpec, *, scope: Scope, this_year: int
 ) -> PreferenceVocabulary:
-    """Return the vocabulary of a catalogue as someone with this scope sees it; made once for each snapshot."""
+    """Return the vocabulary of a catalogue as someone with this scope sees it; made once for each
+    snapshot.
+    """
     asked = scope.visibility.audiences, this_year
     return _KEPT.get(reader, asked, lambda: _build(reader, spec, scope.visibility, this_year))
 
 
-def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this_year: int) -> PreferenceVocabulary:
-    tag_field = next((field.name for field in spec.column_fields if field.type is FieldType.TAGS), None)
+def _build(
+    reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this_year: int
+) -> PreferenceVocabulary:
+    tag_field = next(
+        (field.name for field in spec.column_fields if field.type is FieldType.TAGS), None
+    )
     tags = field_values(reader, spec, tag_field, visibility=visibility) if tag_field else None
     time_field = spec.field_with_role(FieldRole.TIME)
     words, length, total = spec.preferences, spec.preferences.length, spec.preferences.total
     kinds = (FieldType.INT, FieldType.FLOAT)
-    numbers = [field for field in spec.column_fields if field.type in kinds and field.role is not FieldRole.TIME]
+    numbers = [
+        field
+        for field in spec.column_fields
+        if field.type in kinds and field.role is not FieldRole.TIME
+    ]
     values = _values_by_use(reader, spec, visibility, tag_field)
     labels, seen = _labels(numbers), Scope(visibility=visibility)
 
@@ -49,7 +62,9 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
     empty = frozenset(name for name in lengths if not has_numbers(name))
     several = spec.kinds if len(spec.kinds) > 1 else ()
     own_units = {field.name: field.unit for field in spec.column_fields if field.unit}
-    of_fields = _of_one_field({name: (unit.lower(), *spellings_of(unit)) for name, unit in own_units.items()})
+    of_fields = _of_one_field(
+        {name: (unit.lower(), *spellings_of(unit)) for name, unit in own_units.items()}
+    )
     units = {**_units_of_labels(labels, numbers), **of_fields, **_by_word(words.units)}
     units |= {"percent": units["%"]} if "%" in units else {}
     return PreferenceVocabulary(
@@ -57,7 +72,9 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
         has_dates=time_field is not None and time_field.type is FieldType.DATE,
         units=units,
         multiples={
-            word.lower(): (field, size) for field, sizes in words.multiples.items() for word, size in sizes.items()
+            word.lower(): (field, size)
+            for field, sizes in words.multiples.items()
+            for word, size in sizes.items()
         },
         scales={
             word: (units[unit], float(number))
@@ -71,7 +88,11 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
         orders=dict(_orders(spec, numbers, has_numbers)),
         choices={
             **values.few,
-            **{word: (KIND_FIELD, kind) for kind in several for word in (kind.lower(), f"{kind.lower()}s")},
+            **{
+                word: (KIND_FIELD, kind)
+                for kind in several
+                for word in (kind.lower(), f"{kind.lower()}s")
+            },
             **_by_choice(words.choices),
         },
         seasons=_by_choice(words.seasons),
@@ -102,10 +123,18 @@ def _label(name: str) -> str:
 
 
 def _labels(numbers: Sequence[FieldSpec]) -> dict[str, str]:
-    """Return the names of number fields in words, with other words for them; none that could be of two fields."""
-    fields = {field.name: (_label(field.name), _without_currency(_label(field.name))) for field in numbers}
-    known = _of_one_field({name: (*labels, labels[1].split()[-1]) for name, labels in fields.items()})
-    return known | {word: name for name, concept in _concepts(numbers) for word in phrases(concept["words"])}
+    """Return the names of number fields in words, with other words for them; none that could be of
+    two fields.
+    """
+    fields = {
+        field.name: (_label(field.name), _without_currency(_label(field.name))) for field in numbers
+    }
+    known = _of_one_field(
+        {name: (*labels, labels[1].split()[-1]) for name, labels in fields.items()}
+    )
+    return known | {
+        word: name for name, concept in _concepts(numbers) for word in phrases(concept["words"])
+    }
 
 
 def _without_currency(label: str) -> str:
@@ -117,14 +146,25 @@ def _concepts(numbers: Sequence[FieldSpec]) -> Iterator[tuple[str, Mapping[str, 
     """Yield what people ask for by many words, each with the field that tells it."""
     labels = {_without_currency(_label(field.name)): field.name for field in reversed(numbers)}
     for concept in WORDS["concepts"].values():
-        name = next((labels[field] for field in map(str.strip, concept["fields"].split(",")) if field in labels), None)
+        name = next(
+            (
+                labels[field]
+                for field in map(str.strip, concept["fields"].split(","))
+                if field in labels
+            ),
+            None,
+        )
         if name:
             yield name, concept
 
 
 def _units_of_labels(labels: Mapping[str, str], numbers: Sequence[FieldSpec]) -> dict[str, str]:
-    """Return the words that follow the numbers of fields by their names: "4 bedrooms", "under 8 euros"."""
-    units = {word: name for name, concept in _concepts(numbers) for word in phrases(concept["units"])}
+    """Return the words that follow the numbers of fields by their names: "4 bedrooms", "under 8
+    euros".
+    """
+    units = {
+        word: name for name, concept in _concepts(numbers) for word in phrases(concept["units"])
+    }
     for label, name in labels.items():
         last = label.split()[-1]
         own = {last, last.removesuffix("s"), f"{last}s"} if label == last else ()
@@ -136,14 +176,18 @@ def _units_of_labels(labels: Mapping[str, str], numbers: Sequence[FieldSpec]) ->
 
 
 def _pairs(numbers: Iterable[FieldSpec]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the things of which two fields tell the least and the greatest number, such as "players"."""
+    """Yield the things of which two fields tell the least and the greatest number, such as
+    "players".
+    """
     labels = {_label(field.name): field.name for field in numbers}
     for label, name in labels.items():
         for least, greatest in (("min ", "max "), (" min", " max")):
             other = labels.get(label.replace(least, greatest)) if least in label else None
             if other:
                 thing = label.replace(least, "").strip()
-                yield from ((word, (name, other)) for word in {thing, thing.removesuffix("s"), f"{thing}s"})
+                yield from (
+                    (word, (name, other)) for word in {thing, thing.removesuffix("s"), f"{thing}s"}
+                )
 
 
 def _orders(
@@ -161,16 +205,26 @@ def _orders(
         label = _label(field.name)
         for words in (label, *label.split()):
             fields.setdefault(words, field.name)
-            spelt = (f"{words}est", f"{words}{words[-1]}est", f"{words}st", f"{words[:-1]}iest", f"most {words}")
+            spelt = (
+                f"{words}est",
+                f"{words}{words[-1]}est",
+                f"{words}st",
+                f"{words[:-1]}iest",
+                f"most {words}",
+            )
             yield from ((most, f"-{field.name}") for most in spelt)
     for name, concept in _concepts(numbers):
         fields = dict.fromkeys(phrases(concept["fields"]), name) | fields
     for written, sorts in {**WORDS["superlatives"], **WORDS["adjectives"]}.items():
         known = (sort.strip() for sort in sorts.split(","))
-        sort = next((sort for sort in known if has_numbers(fields.get(sort.removeprefix("-"), ""))), None)
+        sort = next(
+            (sort for sort in known if has_numbers(fields.get(sort.removeprefix("-"), ""))), None
+        )
         if sort:
             minus = "-" if sort.startswith("-") else ""
-            yield from ((phrase, f"{minus}{fields[sort.removeprefix('-')]}") for phrase in phrases(written))
+            yield from (
+                (phrase, f"{minus}{fields[sort.removeprefix('-')]}") for phrase in phrases(written)
+            )
 
 
 class _Values(NamedTuple):
@@ -183,18 +237,31 @@ class _Values(NamedTuple):
     places: list[str]
 
 
-def _values_by_use(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, tag_field: str | None) -> _Values:
+def _values_by_use(
+    reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, tag_field: str | None
+) -> _Values:
     found = _Values({}, {}, {}, set(), [])
     declared = {tag_field, *spec.preferences.choices, *spec.preferences.seasons, *spec.adult}
     for field in spec.column_fields:
-        if field.is_numeric or field.filter is None or field.name in declared or field.type is FieldType.URL:
+        if (
+            field.is_numeric
+            or field.filter is None
+            or field.name in declared
+            or field.type is FieldType.URL
+        ):
             continue
         values = field_values(reader, spec, field.name, visibility=visibility)
         if len(values.counts) > MOST_VALUES:
             continue
         if field.role is FieldRole.PEOPLE:
             names = by_name(values.counts)
-            found.people.update({key: (field.name, meant) for key, meant in names.items() if key not in found.people})
+            found.people.update(
+                {
+                    key: (field.name, meant)
+                    for key, meant in names.items()
+                    if key not in found.people
+                }
+            )
         else:
             _add_values(found, field, values)
     return found
@@ -202,17 +269,35 @@ def _values_by_use(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibil
 
 def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
     """Add the values of a field, with the adjectives of countries among them."""
-    said = ((phrase, value) for phrase, value in values.spellings.items() if len(phrase) > 1 and not phrase.isdigit())
-    named = {phrase: value for phrase, value in said if read_boolean(phrase) is None}  # letters and yes say nothing
-    lacking = [(phrase.removesuffix("less"), value) for phrase, value in named.items() if phrase.endswith("less")]
-    named |= {f"{cue} {thing}": value for thing, value in lacking for cue in ("without", "without a", "with no", "no")}
+    said = (
+        (phrase, value)
+        for phrase, value in values.spellings.items()
+        if len(phrase) > 1 and not phrase.isdigit()
+    )
+    # letters and yes say nothing
+    named = {phrase: value for phrase, value in said if read_boolean(phrase) is None}
+    lacking = [
+        (phrase.removesuffix("less"), value)
+        for phrase, value in named.items()
+        if phrase.endswith("less")
+    ]
+    named |= {
+        f"{cue} {thing}": value
+        for thing, value in lacking
+        for cue in ("without", "without a", "with no", "no")
+    }
     yes = values.find("yes") if not named and values.counts else None
     if yes:
         found.few[_label(field.name)] = field.name, yes.value
     table = found.few if len(values.counts) <= FEW_VALUES else found.many
-    table.update({phrase: (field.name, value) for phrase, value in named.items() if phrase not in table})
+    table.update(
+        {phrase: (field.name, value) for phrase, value in named.items() if phrase not in table}
+    )
     adjectives = {
-        word: (field.name, named[country]) for country in COUNTRIES if country in named for word in COUNTRIES[country]
+        word: (field.name, named[country])
+        for country in COUNTRIES
+        if country in named
+        for word in COUNTRIES[country]
     }
     found.few.update(adjectives)
     found.adjectives.update(adjectives)
@@ -223,7 +308,12 @@ def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
 def _nouns(spec: CatalogueSpec) -> Iterator[str]:
     """Yield the words for any record of the catalogue, and verbs of questions about them."""
     name = _label(spec.name.replace("-", " "))
-    like = [word for group in phrases(WORDS["named_nouns"]) if group.split()[0] in name for word in group.split()]
+    like = [
+        word
+        for group in phrases(WORDS["named_nouns"])
+        if group.split()[0] in name
+        for word in group.split()
+    ]
     for word in (*name.split(), *like, *phrases(WORDS["nouns"])):
         yield from (word, f"{word}s", word.removesuffix("s"))
         if word.endswith("ies"):
@@ -242,14 +332,24 @@ def _of_one_field(words: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, float]]:
-    """Return the words for the length of a whole record, in parts of the usual length where no record says it."""
-    name, share = (total.count, 1 / total.usual) if total.each in empty else (f"{total.count}{TIMES}{total.each}", 1.0)
+    """Return the words for the length of a whole record, in parts of the usual length where no
+    record says it.
+    """
+    name, share = (
+        (total.count, 1 / total.usual)
+        if total.each in empty
+        else (f"{total.count}{TIMES}{total.each}", 1.0)
+    )
     return {word.lower(): (name, size * share) for word, size in total.words.items()}
 
 
 def _by_choice(choices: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, str]]:
     """Return a table from word to field and value."""
-    return {word: (field, value) for field, values in choices.items() for word, value in _by_word(values).items()}
+    return {
+        word: (field, value)
+        for field, values in choices.items()
+        for word, value in _by_word(values).items()
+    }
 
 
 def _by_word(words: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

@@ -1,1 +1,3 @@
-"""Query → lexical ∥ vector → fuse → rerank → page. Each step is a pure function; `searcher` runs them on a shelf."""
+"""Query → lexical ∥ vector → fuse → rerank → page. Each step is a pure function; `searcher` runs
+them on a shelf.
+"""

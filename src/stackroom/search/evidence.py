@@ -1,17 +1,20 @@
-"""Evidence: how strongly each candidate of a search answers the query, on one scale for every catalogue.
+"""Evidence: how strongly each candidate of a search answers the query, on one scale for every
+catalogue.
 
 A strength is between 0 and 1. Three things are evidence:
-- nearness: by how much the cosine is above that of unrelated queries in the same catalogue, which is
-  measured when it is built, by probes about many topics (`calibrate`);
-- words: which share of the query the record has, each word weighed by its rarity, and how many words that are; words
-  that no record of the catalogue has speak against all of them, values that the query names for those that have them;
-- names: a query that is the name of a record, exactly or misspelt, or a part of it.
-Nearness and words are joined by a logistic function whose weights were fitted on judged questions about catalogues of
-several kinds (`docs/reference/quality.md`). A name is evidence by itself. Nothing depends on other candidates, so a
-filter that leaves one record does not make it certain.
+- nearness: by how much the cosine is above that of unrelated queries in the same catalogue, which
+  is measured when it is built, by probes about many topics (`calibrate`);
+- words: which share of the query the record has, each word weighed by its rarity, and how many
+  words that are; words that no record of the catalogue has speak against all of them, values that
+  the query names for those that have them;
+- names: a query that is the name of a record, exactly or misspelt, or a part of it. Nearness and
+  words are joined by a logistic function whose weights were fitted on judged questions about
+  catalogues of several kinds (`docs/reference/quality.md`). A name is evidence by itself. Nothing
+  depends on other candidates, so a filter that leaves one record does not make it certain.
 
-The strength of one candidate can be explained by parts that add up to it. Those of the logistic function share its rise
-above the base, the strength of no evidence at all, in proportion to their addends.
+The strength of one candidate can be explained by parts that add up to it. Those of the logistic
+function share its rise above the base, the strength of no evidence at all, in proportion to their
+addends.
 """
 
 import logging
@@ -42,7 +45,9 @@ from stackroom.text.analyser import ORDINARY_TOKENS, TextQuery
 
 @dataclass(frozen=True, slots=True)
 class WeighedWords:
-    """The terms of a query, each with its inverse document frequency times its weight in the query."""
+    """The terms of a query, each with its inverse document frequency times its weight in the
+    query.
+    """
 
     query: TextQuery
     weights: Mapping[str, float]
@@ -56,11 +61,15 @@ class WeighedWords:
 
     def share_of(self, words: Collection[str]) -> float:
         """Return the share of the query's weight that some of its words have."""
-        return sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
+        return (
+            sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
+        )
 
 
 def weigh_words(reader: ShelfReader, query: TextQuery, terms: TextQuery) -> WeighedWords:
-    """Weigh the words of a query and its terms, as BM25 does; an ordinary word counts where a record has it."""
+    """Weigh the words of a query and its terms, as BM25 does; an ordinary word counts where a
+    record has it.
+    """
     count = reader.count(WHOLE)
     weighed = dict((*terms.terms, *query.terms))
     tokens = list(weighed)
@@ -86,14 +95,18 @@ PROBES_FILE = "probes.txt"
 LOWER_SHARES = (0.05, 0.25)
 LOWER_SPREADS = 0.97
 LOW_TO_MIDDLE = 0.67
-"""Two quantiles of a normal distribution, their distance, and that from the second to the middle, both in standard
-deviations. Only the lower side is measured, since probes that are related to the catalogue widen the upper side."""
+"""Two quantiles of a normal distribution, their distance, and that from the second to the middle,
+both in standard deviations. Only the lower side is measured, since probes that are related to the
+catalogue widen the upper side.
+"""
 LEAST_SPREAD = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The cosine of unrelated queries to their nearest record, by one model: its middle, and its spread."""
+    """The cosine of unrelated queries to their nearest record, by one model: its middle, and its
+    spread.
+    """
 
     model: ModelId
     middle: Annotated[float, Field(ge=-1, le=1)]
@@ -105,17 +118,25 @@ class Calibration:
 
 
 def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
-    """Measure what everybody may see of a catalogue; None where it has no vectors by this embedder."""
+    """Measure what everybody may see of a catalogue; None where it has no vectors by this
+    embedder.
+    """
     reader = reader.seen_by(SEES_PUBLIC)
     if reader.model != embedder.model or not reader.count(WHOLE):
         return None
     probes = np.array([embedder.embed_query(probe) for probe in load_probes()])
-    nearest = [ranking.scores[0] for ranking in reader.nearest(probes, scope=WHOLE, limit=1) if ranking.total]
+    nearest = [
+        ranking.scores[0]
+        for ranking in reader.nearest(probes, scope=WHOLE, limit=1)
+        if ranking.total
+    ]
     if not nearest:
         return None
     lowest, low = (float(one) for one in np.quantile(nearest, LOWER_SHARES))
     spread = max((low - lowest) / LOWER_SPREADS, LEAST_SPREAD)
-    return Calibration(model=embedder.model, middle=min(low + LOW_TO_MIDDLE * spread, 1.0), spread=spread)
+    return Calibration(
+        model=embedder.model, middle=min(low + LOW_TO_MIDDLE * spread, 1.0), spread=spread
+    )
 
 
 @cache
@@ -141,21 +162,29 @@ def find_calibration(path: Path) -> Calibration | None:
     try:
         return STORED.validate_python(load_checked(path.read_bytes(), MEMBERS))
     except (OSError, ValueError) as error:
-        raise StorageError(f"{path} is damaged; build the catalogue again, or remove the file") from error
+        raise StorageError(
+            f"{path} is damaged; build the catalogue again, or remove the file"
+        ) from error
 
 
 def watch_calibration(path: Path) -> Callable[[ModelId | None], Calibration | None]:
-    """Follow the calibration of a catalogue for vectors of a model; None if none was measured, or it is damaged."""
+    """Follow the calibration of a catalogue for vectors of a model; None if none was measured, or
+    it is damaged.
+    """
 
     def read() -> Calibration | None:
         try:
             return find_calibration(path)
         except StorageError as error:
-            logger.warning("results of catalogue '%s' are not graded: %s", path.parent.name, error.message)
+            logger.warning(
+                "results of catalogue '%s' are not graded: %s", path.parent.name, error.message
+            )
             return None
 
     watch = FileWatch(path, read)
-    return lambda model: known if (known := watch.find()) is not None and known.model == model else None
+    return lambda model: (
+        known if (known := watch.find()) is not None and known.model == model else None
+    )
 
 
 OFFSET = -2.18
@@ -166,22 +195,27 @@ UNKNOWN_WORDS = -2.5
 NAMED_VALUES = 0.67
 MOODS = 3.0
 WHOLE_MOOD, KNOWN_MOOD, NEAR_MOOD = 0.65, 0.1, 0.1
-"""The strength of a record that has all that is asked for, where that is moods alone, and what is added for how much
-is known of it and for its nearness."""
+"""The strength of a record that has all that is asked for, where that is moods alone, and what is
+added for how much is known of it and for its nearness.
+"""
 MANY_WORDS = 10  # the number of words from which a description counts as long
 
 WORDS_ALONE = (0.6, 0.2)
-"""The strength of a record that has every word of the query, where vectors say nothing: the first, and a share of the
-second that is half for a record of average length that has each word once."""
+"""The strength of a record that has every word of the query, where vectors say nothing: the first,
+and a share of the second that is half for a record of average length that has each word once.
+"""
 PRESSED_FROM, PRESSED_BY = 0.85, 0.79
-"""What a record says is not identical with the query, unless both are the same text: from the first strength on the
-rise of others is multiplied by the second, so that none reaches the label for that."""
+"""What a record says is not identical with the query, unless both are the same text: from the first
+strength on the rise of others is multiplied by the second, so that none reaches the label for that.
+"""
 SAME_TEXT = 0.95  # the cosine from which two texts are the same
 
 LATIN = re.compile("[a-z]")
 
 FEW_RECORDS = 300
-"""Among fewer records than this the nearest to an unrelated query is less near by chance, so more is asked for."""
+"""Among fewer records than this the nearest to an unrelated query is less near by chance, so more
+is asked for.
+"""
 
 
 BASE, WORDS, NAME = "base", "words", "name"
@@ -224,10 +258,17 @@ class WeighedEvidence:
         reached = _logistic(self._sum(rows))
         pressed = np.minimum(reached, PRESSED_FROM + PRESSED_BY * (reached - PRESSED_FROM))
         strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, pressed)
-        return strengths if self.awaiting is None else np.where(self.awaiting[rows], self.by_words[rows], strengths)
+        return (
+            strengths
+            if self.awaiting is None
+            else np.where(self.awaiting[rows], self.by_words[rows], strengths)
+        )
 
     def _sum(self, rows: slice) -> Floats:
-        return sum((addend[rows] for addend in self.addends.values()), np.full(len(self.name[rows]), OFFSET))
+        return sum(
+            (addend[rows] for addend in self.addends.values()),
+            np.full(len(self.name[rows]), OFFSET),
+        )
 
     def _logistic_parts(self, one: slice, content: float) -> dict[str, float]:
         base, reached = float(_logistic(np.array([OFFSET]))[0]), float(_logistic(self._sum(one))[0])
@@ -239,10 +280,15 @@ class WeighedEvidence:
 
 
 def weigh_evidence(
-    candidates: Candidates, words: WeighedWords, calibration: Calibration | None, *, record_count: int
+    candidates: Candidates,
+    words: WeighedWords,
+    calibration: Calibration | None,
+    *,
+    record_count: int,
 ) -> WeighedEvidence:
     """Return the evidence for each candidate."""
-    has_latin = any(LATIN.search(word) for word in words.weights)  # of others a model of English makes nothing
+    # of others a model of English makes nothing
+    has_latin = any(LATIN.search(word) for word in words.weights)
     has_meaning = candidates.has_cosines and has_latin
     mood = np.zeros(len(candidates.keys))
     if candidates.mood is not None and candidates.is_mood:  # the query is about nothing else
@@ -251,7 +297,9 @@ def weigh_evidence(
     least, more = WORDS_ALONE
     by_words = least + more * candidates.bm25 / (candidates.bm25 + (words.total or 1.0))
     return WeighedEvidence(
-        addends=_addends(candidates, words, calibration, record_count) if calibration and has_meaning else {},
+        addends=_addends(candidates, words, calibration, record_count)
+        if calibration and has_meaning
+        else {},
         by_words=candidates.share * by_words,
         cosine=candidates.cosine,
         name=candidates.name,

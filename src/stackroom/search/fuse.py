@@ -1,10 +1,10 @@
 """Candidates of a search, as arrays over the same records, and their fusion into one score each.
 
-Scores are 0–1, where 1 is the best a record could reach with the arms that ran.
-`rank_steps` is the classic, by reciprocal ranks. `blend_steps` is the default and measures better
-(`docs/reference/quality.md`): a weighted sum of both arms' scores, relevance feedback that moves the query towards the
-best hits, and a share of the neighbours' scores.
-Both keep the score after each of their steps, so that one candidate's score can be explained by what each step added.
+Scores are 0–1, where 1 is the best a record could reach with the arms that ran. `rank_steps` is the
+classic, by reciprocal ranks. `blend_steps` is the default and measures better
+(`docs/reference/quality.md`): a weighted sum of both arms' scores, relevance feedback that moves
+the query towards the best hits, and a share of the neighbours' scores. Both keep the score after
+each of their steps, so that one candidate's score can be explained by what each step added.
 """
 
 import math
@@ -28,10 +28,11 @@ MOOD_SHARE = 0.6  # the share of moods in the score of a query that is about the
 class Candidates:
     """One row per record.
 
-    `name` is 1 for a record with the query as its name, less for a similar name; `lexical` is the score of the words
-    over the best, or of the name; `cosine` is to the query, zeros where there is no vector arm; `vectors` are the
-    records' own; `known` is how much is known of each; `named` is the share of the values named by the query (genres,
-    themes) that a record has. The last two are zeros where the catalogue or the query has none.
+    `name` is 1 for a record with the query as its name, less for a similar name; `lexical` is the
+    score of the words over the best, or of the name; `cosine` is to the query, zeros where there is
+    no vector arm; `vectors` are the records' own; `known` is how much is known of each; `named` is
+    the share of the values named by the query (genres, themes) that a record has. The last two are
+    zeros where the catalogue or the query has none.
     """
 
     keys: Keys
@@ -43,14 +44,21 @@ class Candidates:
     vectors: Vector
     known: Floats
     named: Floats
-    share: Floats  # the share of the query's words that each record has, each word weighed by its rarity
+    # the share of the query's words that each record has, each word weighed by its rarity
+    share: Floats
     mood: Floats | None = None
-    """How well each record meets the moods that the query is about; None where it is not about any."""
+    """How well each record meets the moods that the query is about; None where it is not about
+    any.
+    """
     is_mood: bool = False  # whether the query is about nothing else
     covered: float = 1.0
-    """The score by BM25 of the best record over that of one with every word of the query, at most 1."""
+    """The score by BM25 of the best record over that of one with every word of the query, at most
+    1.
+    """
     awaiting: NDArray[np.bool_] | None = None
-    """The records whose vector is still to come: words speak for both arms. None: no record's is."""
+    """The records whose vector is still to come: words speak for both arms. None: no record's
+    is.
+    """
 
     @property
     def has_cosines(self) -> bool:
@@ -92,9 +100,10 @@ def line_up(
 ) -> Candidates:
     """Align the results of the arms by key; `keys` are those of `candidate_keys`.
 
-    `having` has the weights of the words that records have; those of other records are no more than its least.
-    `full_score` is the score by BM25 of a record of average length that has every word of the query; 0: not known.
-    `some_await_vectors` says that the catalogue is being embedded, so that a missing vector is still to come.
+    `having` has the weights of the words that records have; those of other records are no more than
+    its least. `full_score` is the score by BM25 of a record of average length that has every word
+    of the query; 0: not known. `some_await_vectors` says that the catalogue is being embedded, so
+    that a missing vector is still to come.
     """
     bm25 = np.zeros(len(keys))
     bm25[keys.searchsorted(lexical.keys)] = lexical.scores
@@ -109,7 +118,8 @@ def line_up(
         bm25=bm25,
         share=_shares(keys, bm25, having, full_score),
         name=name,
-        lexical=np.maximum(over_best(bm25) * (covered if names else 1.0), name),  # few words do not beat a name
+        # few words do not beat a name
+        lexical=np.maximum(over_best(bm25) * (covered if names else 1.0), name),
         cosine=np.zeros(len(keys)) if query is None else (vectors @ query).astype(np.float64),
         in_vector_arm=in_vector_arm,
         vectors=vectors,
@@ -137,8 +147,12 @@ def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float
 
 
 def shorten_little_known(vectors: Vector, known: Floats, discount: float) -> Vector:
-    """Return the vectors, shortened where little is known: to a text of few words any query is near."""
-    return vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
+    """Return the vectors, shortened where little is known: to a text of few words any query is
+    near.
+    """
+    return (
+        vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
+    )
 
 
 def over_best(scores: Floats) -> Floats:
@@ -147,33 +161,42 @@ def over_best(scores: Floats) -> Floats:
     return np.maximum(scores, 0) / best if best > 0 else np.zeros(len(scores))
 
 
-WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"  # the steps of a fusion
+# the steps of a fusion
+WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"
 NAME, KNOWN, NAMED_VALUES, EXACT_NAME, MOOD = "name", "known", "named_values", "exact_name", "mood"
 """The parts that are added to the result of the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusionSteps:
-    """The scores of all candidates after each step of a fusion, by the step's name, before priors are added."""
+    """The scores of all candidates after each step of a fusion, by the step's name, before priors
+    are added.
+    """
 
     candidates: Candidates
     spec: SearchSpec
     steps: Mapping[str, Floats]
 
     def scores(self) -> Floats:
-        """Return the last scores with how much is known of each record, and which values named by the query it has.
+        """Return the last scores with how much is known of each record, and which values named by
+        the query it has.
 
         A query that is a name ranks the records of that name first, whatever their vectors say.
         """
         mood, last = self.candidates.mood, list(self.steps.values())[-1]
         felt = last if mood is None else (1 - MOOD_SHARE) * last + MOOD_SHARE * mood
         matched = np.maximum(felt, self.candidates.name)
-        priors = self.spec.known_weight * self.candidates.known + self.spec.named_weight * self.candidates.named
+        priors = (
+            self.spec.known_weight * self.candidates.known
+            + self.spec.named_weight * self.candidates.named
+        )
         ranked: Floats = ((matched + priors) / self._weight() + (self.candidates.name == 1.0)) / 2
         return ranked
 
     def parts_at(self, row: int) -> dict[str, float]:
-        """Return what each step, the name and the priors added to one candidate's score; the sum is the score."""
+        """Return what each step, the name and the priors added to one candidate's score; the sum is
+        the score.
+        """
         candidates, parts, reached = self.candidates, dict[str, float](), 0.0
         share = 0.0 if candidates.mood is None else MOOD_SHARE
         for name, scores in self.steps.items():
@@ -209,7 +232,9 @@ def rank_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -
 
 
 def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> FusionSteps:
-    """Score by a weighted sum of both arms, with relevance feedback, and smoothed over neighbours."""
+    """Score by a weighted sum of both arms, with relevance feedback, and smoothed over
+    neighbours.
+    """
     if query is None or not len(candidates.keys):
         return FusionSteps(candidates=candidates, spec=spec, steps={WORDS: candidates.lexical})
     by_words = (1 - spec.vector_weight) * (candidates.covered**2 if spec.by_coverage else 1.0)
@@ -218,19 +243,29 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
     words = by_words * candidates.lexical
     first = words + by_meaning * _meaning(candidates, candidates.cosine)
     moved = _towards_best(candidates, query, first, spec)
-    second = words + by_meaning * _meaning(candidates, (candidates.vectors @ moved).astype(np.float64))
+    second = words + by_meaning * _meaning(
+        candidates, (candidates.vectors @ moved).astype(np.float64)
+    )
     smoothed = _smoothed(candidates, second, spec)
     steps = {WORDS: words, MEANING: first, FEEDBACK: second, NEIGHBOURS: smoothed}
     return FusionSteps(candidates=candidates, spec=spec, steps=steps)
 
 
 def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
-    """Return the scores by meaning; a record whose vector is still to come has that of its words."""
+    """Return the scores by meaning; a record whose vector is still to come has that of its
+    words.
+    """
     scores = over_best(cosines)
-    return scores if candidates.awaiting is None else np.where(candidates.awaiting, candidates.lexical, scores)
+    return (
+        scores
+        if candidates.awaiting is None
+        else np.where(candidates.awaiting, candidates.lexical, scores)
+    )
 
 
-def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec) -> Vector:
+def _towards_best(
+    candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec
+) -> Vector:
     """Return the query moved towards the mean of the best answers (Rocchio's feedback)."""
     best = (-scores).argsort(kind="stable")[: spec.feedback_records]
     moved = query + spec.feedback_weight * candidates.vectors[best].mean(axis=0)
@@ -239,13 +274,16 @@ def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: S
 
 
 def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Floats:
-    """Mix into each of the best scores a share of its nearest neighbours' among them, weighted by squared cosine."""
+    """Mix into each of the best scores a share of its nearest neighbours' among them, weighted by
+    squared cosine.
+    """
     best = (-scores).argsort(kind="stable")[: spec.smoothing_depth]
     if len(best) < 2:
         return scores
     vectors = candidates.vectors[best]
     near = vectors @ vectors.T
-    near.ravel()[:: len(best) + 1] = -1.0  # its own diagonal; `fill_diagonal` takes as long as the product
+    # its own diagonal; `fill_diagonal` takes as long as the product
+    near.ravel()[:: len(best) + 1] = -1.0
     count = min(spec.smoothing_neighbours, len(best) - 1)
     neighbours = (-near).argpartition(count - 1, axis=1)[:, :count]
     weights = np.maximum(near[np.arange(len(best))[:, None], neighbours], 0.0) ** 2

@@ -1,4 +1,6 @@
-"""Moods in a query: the tags that show what words such as "melancholy" or "cosy" ask for, and how records meet them."""
+"""Moods in a query: the tags that show what words such as "melancholy" or "cosy" ask for, and how
+records meet them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,8 @@ from stackroom.text.preferences import read
 
 Floats = NDArray[np.float64]
 HALF = 0.5  # the part of a value that only leans to a mood, or away from it
-SHARE_AGAINST = 0.25  # the part of values that lean away in the score of a mood that also seeks some
+# the part of values that lean away in the score of a mood that also seeks some
+SHARE_AGAINST = 0.25
 MOST_WORDS = 10  # a longer query describes a record, and not a mood
 
 
@@ -33,13 +36,22 @@ _KEPT = KeptBySnapshot[str, pieces.PreferenceVocabulary]()
 
 
 def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMoods | None:
-    """Return the moods and tags that a query names, unless it refuses something or says half as much besides."""
+    """Return the moods and tags that a query names, unless it refuses something or says half as
+    much besides.
+    """
     if not spec.preferences.moods or len(text.split()) > MOST_WORDS:
         return None
-    whats = [piece.what for piece in read(text, _KEPT.get(reader, spec.name, lambda: _vocabulary(reader, spec)))]
+    whats = [
+        piece.what
+        for piece in read(text, _KEPT.get(reader, spec.name, lambda: _vocabulary(reader, spec)))
+    ]
     if any(isinstance(what, pieces.Cue | pieces.Title) for what in whats):
         return None
-    moods = [pieces.tone_checks(what.leaning, pieces.Mood.PLAIN) for what in whats if isinstance(what, pieces.Tone)]
+    moods = [
+        pieces.tone_checks(what.leaning, pieces.Mood.PLAIN)
+        for what in whats
+        if isinstance(what, pieces.Tone)
+    ]
     tags = [
         pieces.Checks(field=one.field, sought=(one.name,))
         for one in whats
@@ -47,7 +59,11 @@ def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMood
     ]
     checks = tuple(dict.fromkeys(one for one in (*moods, *tags) if one))
     unknown = sum(what is pieces.Plain.WORD for what in whats)
-    return QueryMoods(checks=checks, is_whole=not unknown) if checks and unknown <= len(checks) // 2 else None
+    return (
+        QueryMoods(checks=checks, is_whole=not unknown)
+        if checks and unknown <= len(checks) // 2
+        else None
+    )
 
 
 def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> pieces.PreferenceVocabulary:
@@ -63,15 +79,24 @@ def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> pieces.PreferenceVo
     )
 
 
-def mood_tones(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, pieces.Tone]:
-    """Return each word for a mood with its description and the tags that show it, of those that records have."""
+def mood_tones(
+    declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str
+) -> dict[str, pieces.Tone]:
+    """Return each word for a mood with its description and the tags that show it, of those that
+    records have.
+    """
     moods: dict[str, pieces.Tone] = {}
     for name, mood in declared.items():
         described = TONES.get(name.lower())
-        had = (tuple(filter(tags.count_of, some)) for some in (mood.tags, mood.near, mood.away, mood.never))
+        had = (
+            tuple(filter(tags.count_of, some))
+            for some in (mood.tags, mood.near, mood.away, mood.never)
+        )
         tone = pieces.Tone(described or name, pieces.Leaning(tag_field, *had))
         same = (word for word, meaning in TONES.items() if meaning == described)
-        moods.update(dict.fromkeys((name.lower(), *(word.lower() for word in mood.words), *same), tone))
+        moods.update(
+            dict.fromkeys((name.lower(), *(word.lower() for word in mood.words), *same), tone)
+        )
     return moods
 
 
@@ -84,11 +109,20 @@ def score_checks(reader: ShelfReader, keys: Sequence[Key], checks: pieces.Checks
     against = _counted(reader, keys, checks.field, checks.avoided, checks.disliked)
     silent = np.flatnonzero(for_it + against == 0)
     terms = reader.terms(checks.field, [keys[place] for place in silent.tolist()])
-    against[silent[[not some for some in terms]]] = HALF  # nothing is known of a record without values
-    return (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against) if is_sought else 1 - against
+    # nothing is known of a record without values
+    against[silent[[not some for some in terms]]] = HALF
+    return (
+        (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against) if is_sought else 1 - against
+    )
 
 
-def _counted(reader: ShelfReader, keys: Sequence[Key], field: str, whole: Sequence[str], half: Sequence[str]) -> Floats:
-    """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one, up to 1."""
-    full, part = (reader.count_terms(field, set(map(term_of, values)), keys) for values in (whole, half))
+def _counted(
+    reader: ShelfReader, keys: Sequence[Key], field: str, whole: Sequence[str], half: Sequence[str]
+) -> Floats:
+    """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one,
+    up to 1.
+    """
+    full, part = (
+        reader.count_terms(field, set(map(term_of, values)), keys) for values in (whole, half)
+    )
     return np.where(full > 0, 1.0, np.minimum(1.0, HALF * part))

@@ -1,8 +1,9 @@
 """Names: the record that a typed name means, how sure that is, and the name arm of a search.
 
-The names of the catalogue most like the typed one are compared with it (`text.names`). Of records that share a name,
-the one of which most is known is taken; of other spellings and parts of names, the likeliest. A name that is neither
-exact nor unique has the other records beside it, and one that is like no name has none.
+The names of the catalogue most like the typed one are compared with it (`text.names`). Of records
+that share a name, the one of which most is known is taken; of other spellings and parts of names,
+the likeliest. A name that is neither exact nor unique has the other records beside it, and one that
+is like no name has none.
 """
 
 import html
@@ -23,7 +24,15 @@ from stackroom.shelf.series import same_franchise, work_of
 from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import fold, fold_name
-from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, PART_LIKENESS, MatchedBy, NameMatch, TypedName
+from stackroom.text.titles import (
+    ALIKE,
+    BARE_LIKENESS,
+    FEWEST_MISSPELT,
+    PART_LIKENESS,
+    MatchedBy,
+    NameMatch,
+    TypedName,
+)
 
 NAMES_TRIED = 25  # the number of records with similar names that are compared
 ALIKE_FLOOR = 0.6  # the similarity of letters below which a name is not compared
@@ -41,13 +50,20 @@ HOW_MATCHED = {
 PARTS = (MatchedBy.PART, MatchedBy.HINT)
 SAME = 0.999
 OTHERS = 5  # the number of other records that are named
-OWN_TITLE = 0.12  # the share of prominence by which a record's own title outweighs an alternative one
-OBSCURE = 0.45  # the prominence below which a record with exactly this name may not be the one that is meant
+# the share of prominence by which a record's own title outweighs an alternative one
+OWN_TITLE = 0.12
+# the prominence below which a record with exactly this name may not be the one that is meant
+OBSCURE = 0.45
 WELL_KNOWN = 0.72
-"""The prominence from which a single misspelt word is taken for the name of a record, where specs say what is known."""
+"""The prominence from which a single misspelt word is taken for the name of a record, where specs
+say what is known.
+"""
 BETTER_KNOWN = 0.05
-"""The difference in prominence from which another record is named beside the only one with exactly this name."""
-PROMINENCE_WEIGHT = 0.1  # the weight of prominence between records with names about as like the typed one
+"""The difference in prominence from which another record is named beside the only one with exactly
+this name.
+"""
+# the weight of prominence between records with names about as like the typed one
+PROMINENCE_WEIGHT = 0.1
 NEAR = 0.13  # the distance to the best within which another record is named beside it
 SEASON = re.compile(
     r"(?P<name>.{2,100}?)[\s:,-]+(?:the\s)?(?:(?:season|part|cour|s)\s?(?P<after>\d{1,2}|final)"
@@ -67,7 +83,9 @@ class NameCandidate:
     key: Key
     record: Record
     title: str
-    label: str  # its title, what tells it apart (form, time, id), and the name that matched where that is another
+    # its title, what tells it apart (form, time, id), and the name that matched where that is
+    # another
+    label: str
     by: MatchedBy
     likeness: float
     prominence: float
@@ -85,7 +103,9 @@ class NameCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameChoice:
-    """The record that a typed name was resolved to, if any, how sure that is, and what else it could have been."""
+    """The record that a typed name was resolved to, if any, how sure that is, and what else it
+    could have been.
+    """
 
     asked: str
     key: Key | None = None
@@ -95,7 +115,9 @@ class NameChoice:
     by: MatchedBy | None = None
     likeness: float = 0.0
     sureness: float = 0.0
-    """How sure it is that this record is meant, 0–1; 1 for an id or the only record with exactly this title."""
+    """How sure it is that this record is meant, 0–1; 1 for an id or the only record with exactly
+    this title.
+    """
     others: tuple[NameCandidate, ...] = ()
 
     @property
@@ -105,7 +127,9 @@ class NameChoice:
 
     @property
     def doubt(self) -> str:
-        """How the name was matched, how sure that is, and what else it could be; empty where it is certain."""
+        """How the name was matched, how sure that is, and what else it could be; empty where it is
+        certain.
+        """
         if self.is_certain or self.by is None:
             return ""
         other = f"; it could also be {' or '.join(self.suggestions)}" if self.others else ""
@@ -120,7 +144,9 @@ class NameChoice:
 def resolve_name(
     reader: ShelfReader, spec: CatalogueSpec, text: str, *, scope: Scope, catalogue: str = ""
 ) -> NameChoice:
-    """Return the record that a typed name or id most likely means, with the others that it could mean."""
+    """Return the record that a typed name or id most likely means, with the others that it could
+    mean.
+    """
     reader = reader.seen_by(scope.visibility)
     key = None if scope.conditions else find_by_id(reader, text, scope=scope, catalogue=catalogue)
     record = None if key is None else reader.fetch([key], scope=scope).get(key)
@@ -131,7 +157,9 @@ def resolve_name(
     return choice if choice.record else names.find_season(text) or choice
 
 
-def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:
+def find_namesakes(
+    reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope
+) -> list[NameCandidate]:
     """Return the records that have exactly this name."""
     return _Names(reader, spec, scope).namesakes(TypedName(name))
 
@@ -139,7 +167,15 @@ def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope
 def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> NameChoice:
     """Return the choice of a record that was named by its id."""
     title = spec.title_of(record)
-    return NameChoice(asked=asked, key=key, record=record, title=title, by=MatchedBy.ID, likeness=1.0, sureness=1.0)
+    return NameChoice(
+        asked=asked,
+        key=key,
+        record=record,
+        title=title,
+        by=MatchedBy.ID,
+        likeness=1.0,
+        sureness=1.0,
+    )
 
 
 class _Names(NamedTuple):
@@ -164,15 +200,20 @@ class _Names(NamedTuple):
         return self._near(typed, found)
 
     def find_season(self, text: str) -> NameChoice | None:
-        """Return a season by the name of its series and its number, or the series with its seasons beside it.
+        """Return a season by the name of its series and its number, or the series with its seasons
+        beside it.
 
-        None where the text does not end in the number of a season, or nothing has the name before it.
+        None where the text does not end in the number of a season, or nothing has the name before
+        it.
         """
         said = SEASON.fullmatch(text.strip())
         series = self.choose(said["name"]) if said else None
         if said is None or series is None or series.record is None:
             return None
-        keys = [*(match.key for match in self._alike(series.title)), *self._with_words(series.title)]
+        keys = [
+            *(match.key for match in self._alike(series.title)),
+            *self._with_words(series.title),
+        ]
         spec, work = self.spec, work_of(series.record, self.spec)
         number = (said["after"] or said["before"]).lower()
         names = [fold_name(name) for name in (said["name"], *spec.names_of(series.record))]
@@ -185,7 +226,9 @@ class _Names(NamedTuple):
             if not is_of_form or not same_franchise(work_of(record, spec), work):
                 continue
             named = max(spec.names_of(record), key=lambda name: wanted.get(fold_name(name), 0.0))
-            match = NameMatch(MatchedBy.SPELLING, wanted.get(fold_name(named), PART_LIKENESS), named)
+            match = NameMatch(
+                MatchedBy.SPELLING, wanted.get(fold_name(named), PART_LIKENESS), named
+            )
             found.append(_candidate(spec, key, record, match))
         found.sort(key=lambda one: (-one.likeness, -one.prominence, one.record.id))
         if not found or found[0].likeness < ALIKE:
@@ -205,16 +248,27 @@ class _Names(NamedTuple):
         return self.reader.titles_like(text, scope=self.scope, limit=NAMES_TRIED)
 
     def _with_words(self, text: str) -> list[Key]:
-        """Return the records with the typed words; in names alone, where these are searched apart from other text."""
-        query, are_apart = analyse_query(text, synonyms={}), bool(self.spec.fields_searched_as_names)
-        found = self.reader.lexical(query, scope=self.scope, limit=WORDS_TRIED, counted=False, in_names=are_apart)
+        """Return the records with the typed words; in names alone, where these are searched apart
+        from other text.
+        """
+        query, are_apart = (
+            analyse_query(text, synonyms={}),
+            bool(self.spec.fields_searched_as_names),
+        )
+        found = self.reader.lexical(
+            query, scope=self.scope, limit=WORDS_TRIED, counted=False, in_names=are_apart
+        )
         return [Key(key) for key in found.keys.tolist()]
 
     def _candidates(self, typed: TypedName, keys: Iterable[Key]) -> list[NameCandidate]:
         """Return the records that have a name like the typed one, the likeliest first."""
         records = self.reader.fetch(list(dict.fromkeys(keys)), scope=self.scope)
         matches = {key: typed.match(self.spec.names_of(record)) for key, record in records.items()}
-        found = [_candidate(self.spec, key, records[key], match) for key, match in matches.items() if match]
+        found = [
+            _candidate(self.spec, key, records[key], match)
+            for key, match in matches.items()
+            if match
+        ]
         return sorted(found, key=lambda one: (-one.rank, one.record.id))
 
     def _exact(self, typed: TypedName, namesakes: Sequence[NameCandidate]) -> NameChoice:
@@ -240,8 +294,12 @@ class _Names(NamedTuple):
         return list(better.values())
 
     def _near(self, typed: TypedName, found: Sequence[NameCandidate]) -> NameChoice:
-        """Choose among other spellings and names with the typed words; take none where all are unlikely."""
-        best = next((one for one in found if self._is_likely(typed, one)), None) or self._only_hint(typed, found)
+        """Choose among other spellings and names with the typed words; take none where all are
+        unlikely.
+        """
+        best = next((one for one in found if self._is_likely(typed, one)), None) or self._only_hint(
+            typed, found
+        )
         rest = [one for one in found if one is not best]
         near = [one for one in rest if best and one.rank >= best.rank - NEAR]
         is_word = best is not None and best.by is MatchedBy.PART and len(typed.words) == 1
@@ -254,7 +312,9 @@ class _Names(NamedTuple):
         return _choice(typed.text, best, near or rest, sureness=max(0.1, min(0.9, sureness)))
 
     def _only_hint(self, typed: TypedName, found: Sequence[NameCandidate]) -> NameCandidate | None:
-        """Return a well-known record with a small part of its name typed, where no other series has that part."""
+        """Return a well-known record with a small part of its name typed, where no other series has
+        that part.
+        """
         hints = [one for one in found if one.by is MatchedBy.HINT]
         if not hints or len(typed.plain) < FEWEST_MISSPELT or not self._is_well_known(hints[0]):
             return None
@@ -268,7 +328,9 @@ class _Names(NamedTuple):
         return one.likeness >= ALIKE and (is_long or self._is_well_known(one))
 
     def _is_well_known(self, one: NameCandidate) -> bool:
-        """Tell whether much is known of a record; of all, where the spec does not say what is known."""
+        """Tell whether much is known of a record; of all, where the spec does not say what is
+        known.
+        """
         return not self.spec.known or one.prominence >= WELL_KNOWN
 
     def _are_one_series(self, one: NameCandidate, other: NameCandidate) -> bool:
@@ -278,7 +340,13 @@ class _Names(NamedTuple):
 def _season_forms(number: str) -> dict[str, float]:
     """Return the ways in which names say a season, folded, and how sure each is to mean it."""
     ending = {"1": "st", "2": "nd", "3": "rd"}.get(number, "th" if number.isdigit() else "")
-    said = (f"season {number}", f"{number}{ending} season", f"the {number} season", f"part {number}", f"s{number}")
+    said = (
+        f"season {number}",
+        f"{number}{ending} season",
+        f"the {number} season",
+        f"part {number}",
+        f"s{number}",
+    )
     bare = (number, ROMAN.get(number, number)) if number.isdigit() else ()
     return {**dict.fromkeys(bare, BARE_NUMBER), **dict.fromkeys(said, SEASON_SAID)}
 
@@ -287,13 +355,18 @@ def describe(spec: CatalogueSpec, record: Record) -> str:
     """Return a record's title with what tells it apart: its form, its time and its id."""
     form = spec.recommend.format.fields if spec.recommend else ()
     time = spec.field_with_role(FieldRole.TIME)
-    told = [record.kind if record.kind != DEFAULT_KIND else "", *(_told(record, name) for name in form[:1])]
+    told = [
+        record.kind if record.kind != DEFAULT_KIND else "",
+        *(_told(record, name) for name in form[:1]),
+    ]
     told.append(_told(record, time.name) if time else "")
     return f"{spec.title_of(record)} ({', '.join([*filter(None, told), record.id])})"
 
 
 def prominence_of(spec: CatalogueSpec, record: Record) -> float:
-    """Return how likely a record is the one that people mean by a name it shares with others, 0–1."""
+    """Return how likely a record is the one that people mean by a name it shares with others,
+    0–1.
+    """
     related = spec.recommend.related.field if spec.recommend else ""
     length = spec.preferences.length
     parts = [
@@ -324,14 +397,18 @@ def _candidate(spec: CatalogueSpec, key: Key, record: Record, match: NameMatch) 
         key=key,
         record=record,
         title=spec.title_of(record),
-        label=html.unescape(describe(spec, record) + (f", also called {match.name}" if is_other else "")),
+        label=html.unescape(
+            describe(spec, record) + (f", also called {match.name}" if is_other else "")
+        ),
         by=match.by,
         likeness=match.likeness,
         prominence=prominence_of(spec, record),
     )
 
 
-def _choice(asked: str, best: NameCandidate, others: Sequence[NameCandidate], *, sureness: float) -> NameChoice:
+def _choice(
+    asked: str, best: NameCandidate, others: Sequence[NameCandidate], *, sureness: float
+) -> NameChoice:
     return NameChoice(
         asked=asked,
         key=best.key,
@@ -346,7 +423,8 @@ def _choice(asked: str, best: NameCandidate, others: Sequence[NameCandidate], *,
 
 
 MAX_NAME_WORDS = 6  # a longer query is a description, unless it is a name letter by letter
-SPELLING_FLOOR = 0.8  # names less like the query than this are ignored; a short query must be closer
+# names less like the query than this are ignored; a short query must be closer
+SPELLING_FLOOR = 0.8
 SHORT_FLOOR = 0.88
 SHORT_CHARS = 8
 LETTERS_LEFT = 3  # where fewer letters are left without its signs, as of `C++`, a query is no name
@@ -354,22 +432,34 @@ EXACT_BELOW_CHARS = 5  # a shorter query is a name only if it is spelt exactly s
 SPELLING_ZERO = 0.6  # the likeness at which the score would be 0; it grows to 1 for the same name
 ALIKE_TRIED = 10
 SHARED_CHARS = 3  # the beginning of a query's word by which a name is found worth comparing
-EXTRA_WORDS = 2  # the number of words, such as articles, that a name inside the query may have beyond the query's
+# the number of words, such as articles, that a name inside the query may have beyond the query's
+EXTRA_WORDS = 2
 PARTS_TRIED = 10
 HAS_LATIN = re.compile("[a-z0-9]")
 PART_OF_NAME = 0.95  # the score of a name that contains the whole query, in a script without spaces
 WORDS_OF_NAME = (0.45, 0.45)
-"""The score of a name that has all words of the query: the first, and the second for the share of the name they are."""
-NAME_SHARE = 0.2  # the least share of the query's weight that a name inside it must have; else it is there by chance
-NAME_WITHIN = 0.8  # the score of a name that is all of the query's weight, with words of none around it
+"""The score of a name that has all words of the query: the first, and the second for the share of
+the name they are.
+"""
+# the least share of the query's weight that a name inside it must have; else it is there by chance
+NAME_SHARE = 0.2
+# the score of a name that is all of the query's weight, with words of none around it
+NAME_WITHIN = 0.8
 
 
 def find_names(
-    reader: ShelfReader, spec: CatalogueSpec, text: str, words: WeighedWords, *, lexical: Ranking, scope: Scope
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    text: str,
+    words: WeighedWords,
+    *,
+    lexical: Ranking,
+    scope: Scope,
 ) -> dict[Key, float]:
     """Return the scores of the records in scope that the query may name.
 
-    The names with words of the query are looked at where they are searched apart; elsewhere they count as words.
+    The names with words of the query are looked at where they are searched apart; elsewhere they
+    count as words.
     """
     alike, are_apart = _alike(reader, text, scope), bool(spec.fields_searched_as_names)
     wanted = fold_name(text)
@@ -377,13 +467,21 @@ def find_names(
     if 1.0 in alike.values() or not (are_apart or is_in_other_script):
         return alike
     if are_apart:
-        lexical = reader.lexical(words.query, scope=scope, limit=PARTS_TRIED, counted=False, in_names=True)
+        lexical = reader.lexical(
+            words.query, scope=scope, limit=PARTS_TRIED, counted=False, in_names=True
+        )
     keys = lexical.keys[:PARTS_TRIED].tolist()
     if is_in_other_script:  # it is nearly always a name, of which a model of English makes nothing
         near = reader.titles_like(text, scope=scope, limit=PARTS_TRIED)
         keys = list(dict.fromkeys([*keys, *(match.key for match in near)]))
-        names = ((key, map(fold_name, spec.names_of(one))) for key, one in reader.fetch(keys, scope=scope).items())
-        alike = {**{key: PART_OF_NAME for key, some in names if any(wanted in name for name in some)}, **alike}
+        names = (
+            (key, map(fold_name, spec.names_of(one)))
+            for key, one in reader.fetch(keys, scope=scope).items()
+        )
+        alike = {
+            **{key: PART_OF_NAME for key, some in names if any(wanted in name for name in some)},
+            **alike,
+        }
     return {**_having_words(reader, keys, words), **alike} if are_apart else alike
 
 
@@ -395,7 +493,9 @@ def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
     size = len(folded)
     if size < LETTERS_LEFT and folded != fold(text).strip():
         return {}
-    least = 1.0 if size < EXACT_BELOW_CHARS else SHORT_FLOOR if size < SHORT_CHARS else SPELLING_FLOOR
+    least = (
+        1.0 if size < EXACT_BELOW_CHARS else SHORT_FLOOR if size < SHORT_CHARS else SPELLING_FLOOR
+    )
     matches = reader.titles_like(text, scope=scope, limit=ALIKE_TRIED)
     return {
         match.key: (match.likeness - SPELLING_ZERO) / (1 - SPELLING_ZERO)
@@ -404,15 +504,25 @@ def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
     }
 
 
-def _having_words(reader: ShelfReader, keys: Sequence[Key], words: WeighedWords) -> dict[Key, float]:
-    """Return records with a name that has all words of the query, or whose words are all in the query."""
+def _having_words(
+    reader: ShelfReader, keys: Sequence[Key], words: WeighedWords
+) -> dict[Key, float]:
+    """Return records with a name that has all words of the query, or whose words are all in the
+    query.
+    """
     asked, longest = frozenset(words.weights), max(words.weights, key=len, default="\0")
     beginnings = tuple(token[:SHARED_CHARS] for token in asked)
     scored: dict[Key, float] = {}
     for key, lines in zip(keys, reader.name_lines(keys), strict=True):
         names = [line.split("\t") for line in lines]
-        near = [(name, has) for name, has in names if longest in has or has.partition(" ")[0] in asked]
-        each = [_score(frozenset(has.split()), asked, words) for name, has in near if _is_near(name, beginnings)]
+        near = [
+            (name, has) for name, has in names if longest in has or has.partition(" ")[0] in asked
+        ]
+        each = [
+            _score(frozenset(has.split()), asked, words)
+            for name, has in near
+            if _is_near(name, beginnings)
+        ]
         scored[key] = max(each, default=0.0)
     return {key: score for key, score in scored.items() if score}
 
@@ -442,26 +552,36 @@ _PAGE = re.compile(r"https?://([^/?#\s]+)(/[^?#\s]*)(?:[?#]\S*)?", re.IGNORECASE
 _NUMBERED = re.compile(r"(.*[^\d])\d+")
 
 
-def find_by_id(reader: ShelfReader, stated: str, *, scope: Scope, catalogue: str = "") -> Key | None:
-    """Return the record of `ID`, `CATALOGUE/ID`, `stackroom://CATALOGUE/ID`, or the suggestion of a name, or None."""
+def find_by_id(
+    reader: ShelfReader, stated: str, *, scope: Scope, catalogue: str = ""
+) -> Key | None:
+    """Return the record of `ID`, `CATALOGUE/ID`, `stackroom://CATALOGUE/ID`, or the suggestion of a
+    name, or None.
+    """
     forms = id_forms(stated, catalogue=catalogue)
     found = reader.find(forms, scope=scope) if forms else {}
     return next((found[form] for form in forms if form in found), None)
 
 
 def find_by_number(reader: ShelfReader, stated: str, *, scope: Scope) -> Key | None:
-    """Return the only record whose id is this number after a beginning that ids here have, as `mal-` in `mal-1`."""
+    """Return the only record whose id is this number after a beginning that ids here have, as
+    `mal-` in `mal-1`.
+    """
     number = stated.strip()
     if not (number.isascii() and number.isdecimal()):
         return None
     ids = reader.ids(reader.scan(scope=scope, limit=SAMPLED))
     beginnings = {match[1] for record_id in ids if (match := _NUMBERED.fullmatch(record_id))}
-    found = reader.find([RecordId(f"{beginning}{number}") for beginning in sorted(beginnings)], scope=scope)
+    found = reader.find(
+        [RecordId(f"{beginning}{number}") for beginning in sorted(beginnings)], scope=scope
+    )
     return next(iter(found.values())) if len(found) == 1 else None
 
 
 def id_forms(stated: str, *, catalogue: str = "") -> list[RecordId]:
-    """Return the ids that a text may mean, the likeliest first; without a catalogue, any may precede the id."""
+    """Return the ids that a text may mean, the likeliest first; without a catalogue, any may
+    precede the id.
+    """
     text = stated.strip()[:LONGEST]
     address = unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else text
     label = _IN_LABEL.search(text)
@@ -471,7 +591,9 @@ def id_forms(stated: str, *, catalogue: str = "") -> list[RecordId]:
 
 
 def page_forms(stated: str) -> list[str]:
-    """Return the spellings of a page's address, as given first; of a longer address, also its beginnings."""
+    """Return the spellings of a page's address, as given first; of a longer address, also its
+    beginnings.
+    """
     match = _PAGE.fullmatch(stated.strip()[:LONGEST])
     if match is None:
         return []
@@ -479,10 +601,14 @@ def page_forms(stated: str) -> list[str]:
     pieces = path.split("/")
     paths = ["/".join(pieces[:count]) for count in range(len(pieces), max(1, len(pieces) - 2), -1)]
     hosts = dict.fromkeys([host, host.removeprefix("www."), f"www.{host.removeprefix('www.')}"])
-    addresses = [f"{scheme}://{one}{way}" for way in paths for one in hosts for scheme in ("https", "http")]
+    addresses = [
+        f"{scheme}://{one}{way}" for way in paths for one in hosts for scheme in ("https", "http")
+    ]
     return [stated.strip(), *addresses]
 
 
 def example_id(reader: ShelfReader, *, scope: Scope) -> str:
-    """Return an id of the catalogue, to show what one looks like; empty where there is no record."""
+    """Return an id of the catalogue, to show what one looks like; empty where there is no
+    record.
+    """
     return next(iter(reader.ids(reader.scan(scope=scope, limit=1))), "")

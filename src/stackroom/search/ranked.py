@@ -1,4 +1,6 @@
-"""The ranking of a search before its records are fetched, its trace for explanations, and the spreading of series."""
+"""The ranking of a search before its records are fetched, its trace for explanations, and the
+spreading of series.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +14,16 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
-from stackroom.model.hits import EVIDENCE_AT, IDENTICAL_AT, Evidence, Hit, MatchType, SearchMode, SearchPage, Why
+from stackroom.model.hits import (
+    EVIDENCE_AT,
+    IDENTICAL_AT,
+    Evidence,
+    Hit,
+    MatchType,
+    SearchMode,
+    SearchPage,
+    Why,
+)
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import Scope
 from stackroom.model.vectors import Vector
@@ -22,15 +33,27 @@ from stackroom.search.moods import QueryMoods
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.series import Work, same_franchise
 from stackroom.shelf.terms import text_tokens
-from stackroom.text.analyser import ORDINARY_TOKENS, PUNCTUATION, TextQuery, analyse_query, is_english, query_tokens
+from stackroom.text.analyser import (
+    ORDINARY_TOKENS,
+    PUNCTUATION,
+    TextQuery,
+    analyse_query,
+    is_english,
+    query_tokens,
+)
 
 
-def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known: Sequence[Work] = ()) -> list[int]:
-    """Return the first indexes, in order, with a bounded number per series; reads no further than needed.
+def pick_diverse(
+    works: Iterable[Work], *, limit: int, per_franchise: int, known: Sequence[Work] = ()
+) -> list[int]:
+    """Return the first indexes, in order, with a bounded number per series; reads no further than
+    needed.
 
-    Records of one series with a third one, read before or `known`, are of one series with each other.
+    Records of one series with a third one, read before or `known`, are of one series with each
+    other.
     """
-    every = [([work], 0) for work in known]  # the records of each series read so far, and how many were picked
+    # the records of each series read so far, and how many were picked
+    every = [([work], 0) for work in known]
     chosen: list[int] = []
     for index, work in enumerate(works):
         if len(chosen) == limit:
@@ -49,11 +72,14 @@ def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known
     return chosen
 
 
-PLACE = "place"  # the part of a score that is not of its own evidence, but brings it into the order of the list
+# the part of a score that is not of its own evidence, but brings it into the order of the list
+PLACE = "place"
 NO_PART = 1e-9  # the size of a part below which it is left out
 WORD = "word:"  # the beginning of the part that one term gives
 REASONS = frozenset({"bm25", "name", "known", "named", "cosine", "fused", "rerank"})
-"""The reasons that a search itself gives for a hit; any other is what a tool added to its strength, by name."""
+"""The reasons that a search itself gives for a hit; any other is what a tool added to its strength,
+by name.
+"""
 
 
 class KeyedRecord(NamedTuple):
@@ -77,13 +103,16 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The candidates of a search, their evidence and their fusion, with the query they were found by."""
+    """The candidates of a search, their evidence and their fusion, with the query they were found
+    by.
+    """
 
     query: SearchQuery
     candidates: Candidates
     evidence: WeighedEvidence
     fusion: FusionSteps
-    fused: Floats  # the fused scores, by which those with evidence are ordered, and the others after them
+    # the fused scores, by which those with evidence are ordered, and the others after them
+    fused: Floats
     scores: Floats  # the strengths of the evidence along that order, with which they fall
     depth: int  # how many records each arm contributed at most
 
@@ -111,24 +140,35 @@ class Trace:
             lacks=lacking(self.query.words, hit.record, spec),
         )
 
-    def explain_weighed(self, reader: ShelfReader, evidence: WeighedEvidence, found: KeyedRecord) -> Why:
+    def explain_weighed(
+        self, reader: ShelfReader, evidence: WeighedEvidence, found: KeyedRecord
+    ) -> Why:
         """Explain the evidence for one record that no arm found: it is not ordered."""
         (scores,) = self._term_scores(reader, [found.key])
         parts = split_words(evidence.parts_at(0), scores)
-        return Why(strength=parts, order={}, lacks=lacking(self.query.words, found.record, found.spec))
+        return Why(
+            strength=parts, order={}, lacks=lacking(self.query.words, found.record, found.spec)
+        )
 
     def _term_scores(self, reader: ShelfReader, keys: Sequence[Key]) -> list[dict[str, float]]:
         """Return what each term of the query gives to each record."""
         tokens = [token for token, _ in self.query.terms.terms]
-        return [dict(zip(tokens, each, strict=True)) for each in reader.term_scores(self.query.terms, keys).tolist()]
+        return [
+            dict(zip(tokens, each, strict=True))
+            for each in reader.term_scores(self.query.terms, keys).tolist()
+        ]
 
 
 def split_words(parts: Mapping[str, float], terms: Mapping[str, float]) -> dict[str, float]:
-    """Return the parts with that of the words split over the terms, in proportion to their scores."""
+    """Return the parts with that of the words split over the terms, in proportion to their
+    scores.
+    """
     total = sum(terms.values())
     if not total:
         return dict(parts)
-    words = {f"{WORD}{term}": parts[WORDS] * score / total for term, score in terms.items() if score}
+    words = {
+        f"{WORD}{term}": parts[WORDS] * score / total for term, score in terms.items() if score
+    }
     return {**{name: part for name, part in parts.items() if name != WORDS}, **words}
 
 
@@ -138,11 +178,13 @@ def lacking(words: WeighedWords, record: Record, spec: CatalogueSpec) -> tuple[s
     return tuple(term for term in words.weights if term not in here)
 
 
-BEST = 10  # the number of hits that the evidence of an answer is of, and that a series is bounded in
+# the number of hits that the evidence of an answer is of, and that a series is bounded in
+BEST = 10
 OF_ONE_SERIES = 3
 MATTERS = 0.3  # the share of a query's weight from which an answer without a word says so
 _POSSESSIVE = re.compile(r"['’]s$")
-NAMED = 0.5  # the likeness from which a query is taken for a name, so that its whole series may follow
+# the likeness from which a query is taken for a name, so that its whole series may follow
+NAMED = 0.5
 
 
 class RankedKey(NamedTuple):
@@ -156,7 +198,9 @@ class RankedKey(NamedTuple):
     def raised(self, strength: float, *, by: str) -> "RankedKey":
         """Return the hit with at least this strength; `by` names the evidence in explanations."""
         more = strength - self.score
-        return self if more <= 0 else self._replace(score=strength, reasons={**self.reasons, by: more})
+        return (
+            self if more <= 0 else self._replace(score=strength, reasons={**self.reasons, by: more})
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +215,17 @@ class Ranked:
     scope: Scope
     spec: CatalogueSpec
     trace: Trace
-    is_sorted: bool = False  # whether the order is one that was asked for, which nothing else may change
+    # whether the order is one that was asked for, which nothing else may change
+    is_sorted: bool = False
 
     def read(self, ranking: Sequence[RankedKey], *, explain: bool = False) -> list[Hit]:
-        """Return these ranked keys as hits with their records, and with explanations if they are asked for."""
+        """Return these ranked keys as hits with their records, and with explanations if they are
+        asked for.
+        """
         records = self.reader.fetch([one.key for one in ranking], scope=self.scope)
-        hits = [Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records]
+        hits = [
+            Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records
+        ]
         return self.trace.explain(self.reader, hits, self.spec) if explain else hits
 
     def page(self, limit: int, *, explain: bool = False) -> SearchPage:
@@ -193,32 +242,53 @@ class Ranked:
         )
 
     def notes_on(self, first: Sequence[Hit]) -> tuple[str, ...]:
-        """Return what to know of the query beside its best hit: a word that matters is missing, or its language."""
+        """Return what to know of the query beside its best hit: a word that matters is missing, or
+        its language.
+        """
         if first and first[0].score >= EVIDENCE_AT:
             return tuple(filter(None, [self._missing_word(first[0])]))
         model = self.reader.model
         is_asked = self.trace.query.vector is not None and not is_english(self.trace.query.text)
         if not is_asked or model is None or model.name not in LOCAL_MODELS:
             return ()
-        return (f"the model {model.name} knows English: ask in English, or with words that records have",)
+        return (
+            (
+                f"the model {model.name} knows English: ask in English, or with words that records"
+                " have"
+            ),
+        )
 
     def _missing_word(self, hit: Hit) -> str:
-        """Say that no record, or not this one, has a word of the query; empty where none of weight is missing."""
+        """Say that no record, or not this one, has a word of the query; empty where none of weight
+        is missing.
+        """
         words, row = self.trace.query.words, self.trace.find_row(hit.key)
         is_whole = row is None or self.trace.candidates.share[row] > 1 - MATTERS
         if is_whole or hit.reasons["name"] >= NAMED:
             return ""
-        heavy = {token for token in words.weights if words.share_of([token]) >= MATTERS} - ORDINARY_TOKENS
+        heavy = {
+            token for token in words.weights if words.share_of([token]) >= MATTERS
+        } - ORDINARY_TOKENS
         if not heavy:
             return ""
-        here = set(text_tokens(hit.record, (*self.spec.searched_fields, *self.spec.fields_searched_as_names)))
+        here = set(
+            text_tokens(
+                hit.record, (*self.spec.searched_fields, *self.spec.fields_searched_as_names)
+            )
+        )
         token = max(sorted(heavy - here), key=words.weights.__getitem__, default="")
-        typed = next((word for word in self.trace.query.text.split() if token in query_tokens(word)), "")
+        typed = next(
+            (word for word in self.trace.query.text.split() if token in query_tokens(word)), ""
+        )
         synonyms = {term for term, _ in analyse_query(typed, synonyms=self.spec.synonyms).terms}
         if not token or not typed or not synonyms.isdisjoint(here):
             return ""
         word = _POSSESSIVE.sub("", typed.strip(PUNCTUATION)).lower()
-        return f"no record has '{word}'" if token in words.unknown else f"the best match lacks '{word}'"
+        return (
+            f"no record has '{word}'"
+            if token in words.unknown
+            else f"the best match lacks '{word}'"
+        )
 
     @property
     def has_series(self) -> bool:
@@ -228,16 +298,23 @@ class Ranked:
         return is_declared and not self.is_sorted and not is_name
 
     def _spread(self, limit: int) -> tuple[RankedKey, ...]:
-        """Return the first keys; more than a few of one series in every ten are put off, if others answer too."""
+        """Return the first keys; more than a few of one series in every ten are put off, if others
+        answer too.
+        """
         ranking = self.ranking[: rows_for(limit)]
         works = self.reader.works([one.key for one in ranking[:limit]])
-        if all(len(_diverse(works[at : at + BEST])) == len(works[at : at + BEST]) for at in range(0, len(works), BEST)):
+        if all(
+            len(_diverse(works[at : at + BEST])) == len(works[at : at + BEST])
+            for at in range(0, len(works), BEST)
+        ):
             return ranking[:limit]
         works += self.reader.works([one.key for one in ranking[limit:]])
         answering = sum(one.score >= EVIDENCE_AT for one in ranking)
         order = [*_in_tens(works, answering), *range(answering, len(ranking))][:limit]
         scores = accumulate((ranking[place].score for place in order), min)
-        return tuple(ranking[place]._replace(score=score) for place, score in zip(order, scores, strict=True))
+        return tuple(
+            ranking[place]._replace(score=score) for place, score in zip(order, scores, strict=True)
+        )
 
 
 def _diverse(works: Iterable[Work]) -> list[int]:
@@ -261,13 +338,21 @@ def _in_tens(works: Sequence[Work], count: int) -> list[int]:
 
 
 TIERS = (0.3, IDENTICAL_AT)
-"""Below the first strength there is hardly any evidence: such records come after the others, whatever their rank."""
+"""Below the first strength there is hardly any evidence: such records come after the others,
+whatever their rank.
+"""
 PARTED = 0.25
-"""The share of the sorted strengths in a score, which parts the scores of records with about the same evidence."""
+"""The share of the sorted strengths in a score, which parts the scores of records with about the
+same evidence.
+"""
 
 
-def order_rows(strengths: Floats, by: Floats, *, tiers: Sequence[float] = TIERS) -> NDArray[np.intp]:
-    """Return the rows best first: by the tier of their strength, and in each by other numbers than that."""
+def order_rows(
+    strengths: Floats, by: Floats, *, tiers: Sequence[float] = TIERS
+) -> NDArray[np.intp]:
+    """Return the rows best first: by the tier of their strength, and in each by other numbers than
+    that.
+    """
     order: NDArray[np.intp] = np.lexsort((-strengths, -by, -np.digitize(strengths, tiers)))
     return order
 
@@ -275,9 +360,9 @@ def order_rows(strengths: Floats, by: Floats, *, tiers: Sequence[float] = TIERS)
 def falling(strengths: Floats) -> Floats:
     """Return numbers near the strengths of a list that fall along it.
 
-    A run of strengths that rises shares its mean, so that no other falling numbers are nearer (pool adjacent
-    violators). A share of the sorted strengths keeps the numbers of a run apart; after the last record with more than
-    hardly any evidence, they are all there is.
+    A run of strengths that rises shares its mean, so that no other falling numbers are nearer (pool
+    adjacent violators). A share of the sorted strengths keeps the numbers of a run apart; after the
+    last record with more than hardly any evidence, they are all there is.
     """
     ranked = np.sort(strengths)[::-1]
     means: list[float] = []
@@ -304,7 +389,12 @@ def rows_for(limit: int) -> int:
 def rank_rows(trace: Trace, places: Sequence[int]) -> tuple[RankedKey, ...]:
     """Return these rows of the candidates as ranked keys."""
     candidates, rows = trace.candidates, np.array(places, dtype=np.intp)
-    parts = {"bm25": candidates.bm25, "name": candidates.name, "known": candidates.known, "named": candidates.named}
+    parts = {
+        "bm25": candidates.bm25,
+        "name": candidates.name,
+        "known": candidates.known,
+        "named": candidates.named,
+    }
     if candidates.has_cosines:
         parts["cosine"] = candidates.cosine
     parts["fused"] = trace.fused

@@ -1,6 +1,7 @@
 """A cross-encoder endpoint that rescores the best hits: Infinity, TEI or Cohere style `/rerank`.
 
-Off unless configured. It has a time box: when it does not answer in time, or answers nonsense, the order stays.
+Off unless configured. It has a time box: when it does not answer in time, or answers nonsense, the
+order stays.
 """
 
 import logging
@@ -29,13 +30,23 @@ class RemoteReranker:
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """Return the endpoint's scores; all three common response formats are read."""
-        body = {"model": self._settings.model, "query": query, "documents": list(texts), "texts": list(texts)}
+        body = {
+            "model": self._settings.model,
+            "query": query,
+            "documents": list(texts),
+            "texts": list(texts),
+        }
         try:
-            answer = self._client.request("POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s)
+            answer = self._client.request(
+                "POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s
+            )
             return _scores_in(orjson.loads(answer), len(texts))
         except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
             self.failures += 1
-            logger.warning("rerank skipped, the order stays as it was: %s", _reason(error, self._settings.timeout_s))
+            logger.warning(
+                "rerank skipped, the order stays as it was: %s",
+                _reason(error, self._settings.timeout_s),
+            )
             return None
 
     def close(self) -> None:
@@ -60,6 +71,8 @@ def _scores_in(answer: Any, count: int) -> list[float]:
     scores: dict[int, float] = {}
     for result in results:
         scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
-    if sorted(scores) != list(range(count)) or not all(math.isfinite(score) for score in scores.values()):
+    if sorted(scores) != list(range(count)) or not all(
+        math.isfinite(score) for score in scores.values()
+    ):
         raise ValueError("the reranker did not score every text")
     return [scores[index] for index in range(count)]

@@ -24,8 +24,22 @@ from stackroom.model.hits import (
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD, WHOLE, AnyOf, Scope
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.search.evidence import Calibration, WeighedEvidence, WeighedWords, weigh_evidence, weigh_words
-from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, line_up, shorten_little_known
+from stackroom.search.evidence import (
+    Calibration,
+    WeighedEvidence,
+    WeighedWords,
+    weigh_evidence,
+    weigh_words,
+)
+from stackroom.search.fuse import (
+    STEPS,
+    Candidates,
+    Floats,
+    Keys,
+    candidate_keys,
+    line_up,
+    shorten_little_known,
+)
 from stackroom.search.moods import read_moods, score_checks
 from stackroom.search.names import find_names
 from stackroom.search.ranked import (
@@ -51,9 +65,13 @@ logger = logging.getLogger(__name__)
 
 RERANK_CHARS = 1_000
 DEEPER = 3
-"""Where as many hits are wanted as a ranking contributes, this many times as many: the last ones are often in both."""
+"""Where as many hits are wanted as a ranking contributes, this many times as many: the last ones
+are often in both.
+"""
 HAVING_WORDS = 2
-"""Of how many times as many records as a ranking contributes the words are looked up; others have fewer of them."""
+"""Of how many times as many records as a ranking contributes the words are looked up; others have
+fewer of them.
+"""
 ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000  # in a smaller catalogue, a second thread costs more than it saves
@@ -62,9 +80,16 @@ NOTHING_FOUND = build_ranking((), (), limit=0)
 
 
 def share_of_named(
-    reader: ShelfReader, spec: CatalogueSpec, text: str, keys: Sequence[Key], *, fields: Sequence[str]
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    text: str,
+    keys: Sequence[Key],
+    *,
+    fields: Sequence[str],
 ) -> Floats:
-    """Return for each record the share of the values named by the text that it has; zeros where none is named."""
+    """Return for each record the share of the values named by the text that it has; zeros where
+    none is named.
+    """
     named = 0
     shares = np.zeros(len(keys))
     for name in fields:
@@ -77,7 +102,9 @@ def share_of_named(
 
 
 class Reranker(Protocol):
-    """The reranking port: scores the texts of the best hits against a query. Off unless one is configured."""
+    """The reranking port: scores the texts of the best hits against a query. Off unless one is
+    configured.
+    """
 
     depth: int  # the number of best hits to rescore
     failures: int  # the number of failures so far
@@ -105,12 +132,17 @@ class Searcher:
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     calibration_of: Callable[[ModelId | None], Calibration | None] = lambda _model: None
-    """Returns the meaning of a cosine of vectors by a model, which may change while it is served; None where it was
-    never measured, or there are no vectors."""
+    """Returns the meaning of a cosine of vectors by a model, which may change while it is served;
+    None where it was never measured, or there are no vectors.
+    """
     override: SearchSpec | None = None  # replaces the search section of the catalogue's spec
     find_tuned: Callable[[], SearchSpec | None] | None = None
-    """Returns the search section with tuned weights, which may change while it is served; None where none were."""
-    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
+    """Returns the search section with tuned weights, which may change while it is served; None
+    where none were.
+    """
+    pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm")
+    )
     """Runs the vector and title arms of a large catalogue beside the lexical arm."""
 
     @property
@@ -128,7 +160,8 @@ class Searcher:
         query_vector: QueryVector | None = None,
         explain: bool = False,
     ) -> SearchPage:
-        """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
+        """Return the best records in scope for a query in plain words; of a very long one, for its
+        beginning.
 
         `query_vector` is what `embed` gave for this text, where it is known already.
         """
@@ -173,19 +206,30 @@ class Searcher:
     def find_candidates(
         self, reader: ShelfReader, text: str, vector: Vector | None, *, scope: Scope, limit: int
     ) -> Candidates:
-        """Return what the arms find for a query, not yet scored: for callers that score it in several ways."""
+        """Return what the arms find for a query, not yet scored: for callers that score it in
+        several ways.
+        """
         reader = reader.seen_by(scope.visibility)
         return self._find(reader, self._analysed(reader, text, vector), scope, self._depth(limit))
 
     def _analysed(
-        self, reader: ShelfReader, text: str, vector: Vector | None, *, terms: TextQuery | None = None
+        self,
+        reader: ShelfReader,
+        text: str,
+        vector: Vector | None,
+        *,
+        terms: TextQuery | None = None,
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
         words = analyse_query(asked, synonyms={})
         looked_for = terms or with_synonyms(words, asked, self.spec.synonyms)
         moods = read_moods(reader, self.spec, asked) if vector is not None else None
         return SearchQuery(
-            text=asked, terms=looked_for, words=weigh_words(reader, words, looked_for), vector=vector, moods=moods
+            text=asked,
+            terms=looked_for,
+            words=weigh_words(reader, words, looked_for),
+            vector=vector,
+            moods=moods,
         )
 
     def _trace(self, reader: ShelfReader, query: SearchQuery, *, scope: Scope, depth: int) -> Trace:
@@ -211,21 +255,31 @@ class Searcher:
         score = float(reader.term_scores(query.terms, [key]).sum())
         lexical = build_ranking([key], [score], limit=1) if score > 0 else NOTHING_FOUND
         has_term = reader.term_scores(query.words.terms, [key])[0] > 0
-        having = build_ranking([key], [has_term @ [weight for _, weight in query.words.terms.terms]], limit=1)
+        having = build_ranking(
+            [key], [has_term @ [weight for _, weight in query.words.terms.terms]], limit=1
+        )
         keys = np.array([key], dtype=np.int64)
-        found = self._line_up(reader, query, keys, lexical=lexical, having=having, names={}, nearest=NOTHING_FOUND)
+        found = self._line_up(
+            reader, query, keys, lexical=lexical, having=having, names={}, nearest=NOTHING_FOUND
+        )
         return self._weigh(reader, found, query.words)
 
-    def _weigh(self, reader: ShelfReader, candidates: Candidates, words: WeighedWords) -> WeighedEvidence:
+    def _weigh(
+        self, reader: ShelfReader, candidates: Candidates, words: WeighedWords
+    ) -> WeighedEvidence:
         calibration = self.calibration_of(reader.model)
         return weigh_evidence(candidates, words, calibration, record_count=reader.count(WHOLE))
 
     def _depth(self, wanted: int) -> int:
-        """Return how many records each ranking contributes; the same for all pages of an ordinary search."""
+        """Return how many records each ranking contributes; the same for all pages of an ordinary
+        search.
+        """
         depth = self.search_spec.depth
         return depth if wanted < depth else DEEPER * wanted
 
-    def _find(self, reader: ShelfReader, query: SearchQuery, scope: Scope, depth: int) -> Candidates:
+    def _find(
+        self, reader: ShelfReader, query: SearchQuery, scope: Scope, depth: int
+    ) -> Candidates:
         """Run the arms and line up what they found."""
         is_large, arm = reader.count(WHOLE) > ARMS_APART_ABOVE, (reader, query.vector, scope, depth)
         vector_arm = self.pool.submit(_nearest, *arm) if is_large else None
@@ -235,10 +289,16 @@ class Searcher:
         nearest = vector_arm.result() if vector_arm else _nearest(*arm)
         felt = NOTHING_FOUND.keys
         if query.moods is not None:  # the nearest of the records that have what they ask for
-            wanted = [AnyOf(checks.field, checks.sought or checks.near) for checks in query.moods.checks]
+            wanted = [
+                AnyOf(checks.field, checks.sought or checks.near) for checks in query.moods.checks
+            ]
             felt = _nearest(reader, query.vector, scope.narrowed(*wanted), depth).keys
-        keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys, felt)
-        return self._line_up(reader, query, keys, lexical=lexical, having=having, names=names, nearest=nearest)
+        keys = candidate_keys(
+            lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys, felt
+        )
+        return self._line_up(
+            reader, query, keys, lexical=lexical, having=having, names=names, nearest=nearest
+        )
 
     def _line_up(
         self,
@@ -253,15 +313,23 @@ class Searcher:
     ) -> Candidates:
         found, search = keys.tolist(), self.search_spec
         known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
-        moods = [score_checks(reader, found, checks) for checks in query.moods.checks] if query.moods else []
-        vectors = np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found)
+        moods = (
+            [score_checks(reader, found, checks) for checks in query.moods.checks]
+            if query.moods
+            else []
+        )
+        vectors = (
+            np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found)
+        )
         return line_up(
             keys,
             lexical=lexical,
             having=having,
             names=names,
             nearest=nearest,
-            vectors=shorten_little_known(vectors, known, search.little_known_discount if self.spec.known else 0.0),
+            vectors=shorten_little_known(
+                vectors, known, search.little_known_discount if self.spec.known else 0.0
+            ),
             query=query.vector,
             known=known,
             named=share_of_named(reader, self.spec, query.text, found, fields=search.named),
@@ -273,7 +341,9 @@ class Searcher:
 
 
 def about_awaited_vectors(reader: ShelfReader) -> str | None:
-    """Return which part of the records can be found by meaning, while the others are being embedded."""
+    """Return which part of the records can be found by meaning, while the others are being
+    embedded.
+    """
     if not reader.awaiting_vectors:
         return None
     records = reader.count(WHOLE)
@@ -289,8 +359,9 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
         problem = "no embedder is configured"
     elif embedder.model != reader.model:
         problem = (
-            f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model}; install that model: "
-            f"stackroom model pull {reader.model.name} --from FOLDER, or set its embedder"
+            f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model};"
+            f" install that model: stackroom model pull {reader.model.name} --from FOLDER, or set"
+            " its embedder"
         )
     else:
         try:
@@ -302,7 +373,11 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
 
 
 def _nearest(reader: ShelfReader, vector: Vector | None, scope: Scope, depth: int) -> Ranking:
-    return NOTHING_FOUND if vector is None else reader.nearest(vector[None, :], scope=scope, limit=depth)[0]
+    return (
+        NOTHING_FOUND
+        if vector is None
+        else reader.nearest(vector[None, :], scope=scope, limit=depth)[0]
+    )
 
 
 def best_rows(trace: Trace, reader: ShelfReader, limit: int) -> list[int]:
@@ -319,13 +394,20 @@ def best_rows(trace: Trace, reader: ShelfReader, limit: int) -> list[int]:
     return rows[:limit]
 
 
-NOT_RERANKED = "the reranker did not answer, so the order is that of the search; to see why, run: stackroom doctor"
+NOT_RERANKED = (
+    "the reranker did not answer, so the order is that of the search; to see why, run: stackroom"
+    " doctor"
+)
 
 
 def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
-    """Reorder the first hits by the reranker's scores, identical ones first; keep the order where it fails."""
+    """Reorder the first hits by the reranker's scores, identical ones first; keep the order where
+    it fails.
+    """
     hits = ranked.read(ranked.ranking[: reranker.depth])
-    texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
+    texts = [
+        embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits
+    ]
     if not hits:
         return ranked
     by_reranker = reranker.scores(text, texts)
@@ -334,7 +416,12 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
     strengths = np.array([hit.score for hit in hits])
     order = order_rows(strengths, np.array(by_reranker), tiers=[IDENTICAL_AT])
     again = [
-        RankedKey(hits[row].key, score, hits[row].match_type, {**hits[row].reasons, "rerank": by_reranker[row]})
+        RankedKey(
+            hits[row].key,
+            score,
+            hits[row].match_type,
+            {**hits[row].reasons, "rerank": by_reranker[row]},
+        )
         for row, score in zip(order.tolist(), falling(strengths[order]).tolist(), strict=True)
     ]
     return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))
@@ -345,7 +432,9 @@ RANKED = 50_000  # how deep an arm is searched for a record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankIn:
-    """A record's rank and score in one ranking of `of` records; no rank where it is not in it, or too far down."""
+    """A record's rank and score in one ranking of `of` records; no rank where it is not in it, or
+    too far down.
+    """
 
     rank: int | None
     score: float | None
@@ -354,7 +443,11 @@ class RankIn:
 
     def plain(self) -> dict[str, float | int | None]:
         """Return the same as a JSON object."""
-        return {"rank": self.rank, "score": None if self.score is None else round(self.score, 4), "of": self.of}
+        return {
+            "rank": self.rank,
+            "score": None if self.score is None else round(self.score, 4),
+            "of": self.of,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,7 +466,9 @@ class Standing:
 def find_standing(
     searcher: Searcher, ranked: Ranked, found: KeyedRecord, *, raised: RankedKey | None = None
 ) -> Standing:
-    """Return where a record of the scope of a search stands in it; `raised` is the hit if a tool has raised it."""
+    """Return where a record of the scope of a search stands in it; `raised` is the hit if a tool
+    has raised it.
+    """
     trace, reader = ranked.trace, ranked.reader
     words = reader.lexical(trace.query.terms, scope=ranked.scope, limit=RANKED)
     row = trace.find_row(found.key)
@@ -405,7 +500,9 @@ def _rank_by_meaning(ranked: Ranked, key: Key) -> RankIn:
     (ranking,) = ranked.reader.nearest(vector[None, :], scope=ranked.scope, limit=RANKED)
     cosine = float(ranked.reader.vectors([key])[0] @ vector)
     count = ranked.reader.count(ranked.scope)
-    return RankIn(rank=_rank_in(ranking, key).rank, score=cosine, of=count, searched=len(ranking.keys))
+    return RankIn(
+        rank=_rank_in(ranking, key).rank, score=cosine, of=count, searched=len(ranking.keys)
+    )
 
 
 def _rank_in(ranking: Ranking, key: Key) -> RankIn:
@@ -417,11 +514,17 @@ def _rank_in(ranking: Ranking, key: Key) -> RankIn:
 
 
 def _rank_in_whole(ranked: Ranked, key: Key, row: int | None) -> RankIn:
-    """Return the place in the order of the page, which a reranker may have changed at its beginning."""
+    """Return the place in the order of the page, which a reranker may have changed at its
+    beginning.
+    """
     trace = ranked.trace
     count = len(trace.candidates.keys)
     if row is None:
         return RankIn(rank=None, score=None, of=count)
     score = float(trace.fused[row])
-    place = next((place for place, one in enumerate(ranked.ranking, start=1) if one.key == key), None)
-    return RankIn(rank=place or best_rows(trace, ranked.reader, count).index(row) + 1, score=score, of=count)
+    place = next(
+        (place for place, one in enumerate(ranked.ranking, start=1) if one.key == key), None
+    )
+    return RankIn(
+        rank=place or best_rows(trace, ranked.reader, count).index(row) + 1, score=score, of=count
+    )

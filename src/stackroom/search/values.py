@@ -1,8 +1,9 @@
 """The values of a field that a catalogue really has, by every spelling that names them.
 
-"Slice-of-life", "scifi" and "vampires" name values as much as the spellings that records have. Case, accents, hyphens,
-plural and the synonyms of `[values.FIELD]` are exact spellings; a slip of the fingers is corrected, and said to be.
-Filters, browse, preferences and searches share this table. Adult records are in scope only where they are asked for.
+"Slice-of-life", "scifi" and "vampires" name values as much as the spellings that records have.
+Case, accents, hyphens, plural and the synonyms of `[values.FIELD]` are exact spellings; a slip of
+the fingers is corrected, and said to be. Filters, browse, preferences and searches share this
+table. Adult records are in scope only where they are asked for.
 """
 
 import threading
@@ -35,15 +36,27 @@ from stackroom.shelf.terms import meets, term_of
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.cells.values import GREATEST, bounds_of, read_boolean
 from stackroom.text.instructions import quoted
-from stackroom.text.normalise import NEAR, clean, corrected, joined_key, like_words, likeness, spelling_key, words_of
+from stackroom.text.normalise import (
+    NEAR,
+    clean,
+    corrected,
+    joined_key,
+    like_words,
+    likeness,
+    spelling_key,
+    words_of,
+)
 
 MOST_ANSWERS = 8  # the most values of a field of yes and no, in all their spellings
-MOST_KEPT = 32  # how much is kept of a snapshot, such as the values of so many fields, over all callers
+# how much is kept of a snapshot, such as the values of so many fields, over all callers
+MOST_KEPT = 32
 _words_of = lru_cache(maxsize=16)(words_of)  # several fields are looked for in the same query
 
 
 class ValueMatch(NamedTuple):
-    """A value, and the words that named it. `is_exact`: by itself or a synonym; else by a corrected spelling."""
+    """A value, and the words that named it. `is_exact`: by itself or a synonym; else by a corrected
+    spelling.
+    """
 
     value: str
     asked: str
@@ -61,12 +74,17 @@ Synonyms = Mapping[str, Sequence[str]]  # value → other words for it
 class FieldValues:
     """The values of one field, with the number of records that have each, by every spelling.
 
-    Values that a spec declares and no record has are known too, with a count of 0. What records have goes before
-    what a spec declares, and a frequent value before a rare one of the same spelling.
+    Values that a spec declares and no record has are known too, with a count of 0. What records
+    have goes before what a spec declares, and a frequent value before a rare one of the same
+    spelling.
     """
 
     def __init__(
-        self, facets: Iterable[FacetCount], *, synonyms: Synonyms | None = None, declared: Sequence[str] = ()
+        self,
+        facets: Iterable[FacetCount],
+        *,
+        synonyms: Synonyms | None = None,
+        declared: Sequence[str] = (),
     ) -> None:
         self._synonyms = synonyms or {}
         self.counts: dict[str, int] = {}
@@ -85,12 +103,21 @@ class FieldValues:
         return self.counts.get(value, 0)
 
     def find(self, text: str) -> ValueMatch | None:
-        """Return the value that a text names, by its own spelling, a synonym, or else a spelling that is near one."""
+        """Return the value that a text names, by its own spelling, a synonym, or else a spelling
+        that is near one.
+        """
         asked = text.strip()
-        exact = self._by_term.get(term_of(asked)) or self._find_by_key(spelling_key(asked)) or self._answer(asked)
+        exact = (
+            self._by_term.get(term_of(asked))
+            or self._find_by_key(spelling_key(asked))
+            or self._answer(asked)
+        )
         if exact is not None:
             return ValueMatch(exact, asked, True)
-        near = {self._by_joined[one] for one in corrected(joined_key(spelling_key(asked)), self._by_joined)}
+        near = {
+            self._by_joined[one]
+            for one in corrected(joined_key(spelling_key(asked)), self._by_joined)
+        }
         return ValueMatch(near.pop(), asked, False) if len(near) == 1 else None
 
     def near(self, text: str, *, limit: int = 3) -> list[str]:
@@ -103,31 +130,41 @@ class FieldValues:
         return sorted(best, key=lambda value: (-best[value], -self.counts[value], value))[:limit]
 
     def matching(self, text: str) -> list[str]:
-        """Return the values to show to someone who looks for a text: those with its words, spelt like it, or meant."""
+        """Return the values to show to someone who looks for a text: those with its words, spelt
+        like it, or meant.
+        """
         meant = self.find(text)
         found = [meant.value] if meant and self.count_of(meant.value) else []
         return list(dict.fromkeys([*found, *like_words(text, self.counts)]))
 
     def named_in(self, text: str) -> list[ValueMatch]:
-        """Return the values that a sentence names and records have, in its order; of overlapping names the longest."""
+        """Return the values that a sentence names and records have, in its order; of overlapping
+        names the longest.
+        """
         cleaned, found, taken = clean(text), dict[int, ValueMatch](), set[int]()
         words = _words_of(cleaned)
         keys, known = [word.key for word in words], self._by_joined
         spans = [
             (start, start + size)
             for start in range(len(keys))
-            for size, joined in enumerate(accumulate(keys[start : start + self._longest_name]), start=1)
+            for size, joined in enumerate(
+                accumulate(keys[start : start + self._longest_name]), start=1
+            )
             if joined in known
         ]
         for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
             value = self._find_by_key(" ".join(keys[start:end]))
             if value is not None and self.counts.get(value) and taken.isdisjoint(range(start, end)):
-                found[start] = ValueMatch(value, cleaned[words[start].start : words[end - 1].end], True)
+                found[start] = ValueMatch(
+                    value, cleaned[words[start].start : words[end - 1].end], True
+                )
                 taken.update(range(start, end))
         return [found[start] for start in sorted(found)]
 
     def _answer(self, asked: str) -> str | None:
-        """Return the value that says yes or no as a text does, where every value says one of them."""
+        """Return the value that says yes or no as a text does, where every value says one of
+        them.
+        """
         answer = read_boolean(asked) if len(self.known) <= MOST_ANSWERS else None
         return None if answer is None else self._answers.get(answer)
 
@@ -141,8 +178,12 @@ class FieldValues:
 
     @cached_property
     def spellings(self) -> Mapping[str, str]:
-        """Lower-case spellings, as records and the spec write them → the value, of values that records have."""
-        return {spelling: value for spelling, value in self._by_term.items() if self.count_of(value)}
+        """Lower-case spellings, as records and the spec write them → the value, of values that
+        records have.
+        """
+        return {
+            spelling: value for spelling, value in self._by_term.items() if self.count_of(value)
+        }
 
     @cached_property
     def _by_term(self) -> dict[str, str]:
@@ -165,7 +206,9 @@ class FieldValues:
         return max((len(key.split()) for key in self._by_key), default=0)
 
     def _table(self, form: Callable[[str], str]) -> dict[str, str]:
-        """Return the value of each spelling in a form: of those that records have first, then by declared words."""
+        """Return the value of each spelling in a form: of those that records have first, then by
+        declared words.
+        """
         table: dict[str, str] = {}
         for value in self.counts:
             table.setdefault(form(value), value)
@@ -184,9 +227,15 @@ class FieldValues:
 
 
 def field_values(
-    reader: ShelfReader, spec: CatalogueSpec, field: str, *, visibility: Visibility = SEES_EVERYTHING
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    field: str,
+    *,
+    visibility: Visibility = SEES_EVERYTHING,
 ) -> FieldValues:
-    """Return the values of a field over the records that a caller may see; counted once for each snapshot."""
+    """Return the values of a field over the records that a caller may see; counted once for each
+    snapshot.
+    """
     asked = field, visibility.audiences
 
     def count() -> FieldValues:
@@ -222,7 +271,9 @@ class KeptBySnapshot(Generic[AskedT, KeptT]):
         return kept[asked]
 
     def _of_snapshot(self, reader: ShelfReader) -> dict[AskedT, KeptT]:
-        """Return what is kept of a snapshot; it is dropped with it, before its identity can be another's."""
+        """Return what is kept of a snapshot; it is dropped with it, before its identity can be
+        another's.
+        """
         if id(reader) not in self._kept:
             self._kept[id(reader)] = {}
             weakref.finalize(reader, self._kept.pop, id(reader), None)
@@ -246,7 +297,12 @@ def argument_of(condition: Condition) -> str:
 
 
 def resolve_condition(
-    stated: Condition, reader: ShelfReader, spec: CatalogueSpec, *, visibility: Visibility, label: Label = argument_of
+    stated: Condition,
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    *,
+    visibility: Visibility,
+    label: Label = argument_of,
 ) -> tuple[Condition, list[str]]:
     """Return a condition with values as records have them, and notes on what was taken for what.
 
@@ -262,8 +318,12 @@ def resolve_condition(
     return replace(condition, values=meant), list(dict.fromkeys(notes))
 
 
-def _as_values(condition: Condition, reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility) -> Condition:
-    """Return a range of a field of brackets as those of its values that have numbers in it; others as they are."""
+def _as_values(
+    condition: Condition, reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility
+) -> Condition:
+    """Return a range of a field of brackets as those of its values that have numbers in it; others
+    as they are.
+    """
     field = spec.fields.get(condition.field)
     if not isinstance(condition, Range) or field is None or not field.brackets:
         return condition
@@ -271,24 +331,40 @@ def _as_values(condition: Condition, reader: ShelfReader, spec: CatalogueSpec, v
     high = GREATEST if condition.at_most is None else condition.at_most
     values = field_values(reader, spec, field.name, visibility=visibility).counts
     bounds = {value: bounds_of(value) for value in values}
-    return AnyOf(field.name, tuple(value for value, (least, most) in bounds.items() if least <= high and low <= most))
+    return AnyOf(
+        field.name,
+        tuple(value for value, (least, most) in bounds.items() if least <= high and low <= most),
+    )
 
 
-def resolve_choices(asked: Sequence[str], known: Iterable[str], *, label: str) -> tuple[list[str], list[str]]:
-    """Return the names that are meant, of a short list, and notes; raise InputError for one that nothing is near."""
+def resolve_choices(
+    asked: Sequence[str], known: Iterable[str], *, label: str
+) -> tuple[list[str], list[str]]:
+    """Return the names that are meant, of a short list, and notes; raise InputError for one that
+    nothing is near.
+    """
     values = FieldValues(FacetCount("", name, 1) for name in known)
     matches = [_require_value(values, name, label) for name in asked]
-    notes = [f"'{match.asked}' taken as '{match.value}'" for match in matches if not match.is_as_written]
+    notes = [
+        f"'{match.asked}' taken as '{match.value}'" for match in matches if not match.is_as_written
+    ]
     return list(dict.fromkeys(match.value for match in matches)), notes
 
 
 def without_adult(
-    conditions: Sequence[Condition], reader: ShelfReader, spec: CatalogueSpec, *, query: str, visibility: Visibility
+    conditions: Sequence[Condition],
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    *,
+    query: str,
+    visibility: Visibility,
 ) -> list[Condition]:
-    """Return the conditions that keep adult records out of a search; none where the search asks for them.
+    """Return the conditions that keep adult records out of a search; none where the search asks for
+    them.
 
-    It asks with a condition for one of the values that mark them, by naming one in its query, or with the name of such
-    a record, unless another record has that name too. Of a very long query the beginning is read, as searches do.
+    It asks with a condition for one of the values that mark them, by naming one in its query, or
+    with the name of such a record, unless another record has that name too. Of a very long query
+    the beginning is read, as searches do.
     """
     asked = query[:MAX_CHARS]
     hidden = adult_conditions(spec)
@@ -321,18 +397,25 @@ def asks_for_adult(conditions: Iterable[Condition], spec: CatalogueSpec) -> bool
 
 
 def _is_met_as_written(
-    condition: AnyOf | AllOf | NoneOf, reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility
+    condition: AnyOf | AllOf | NoneOf,
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    visibility: Visibility,
 ) -> bool:
-    """Tell whether the values of a condition need no table of spellings: tokens, audiences, and values of records.
+    """Tell whether the values of a condition need no table of spellings: tokens, audiences, and
+    values of records.
 
-    The values of a field that cannot be browsed may be as many as the records, so they are first looked up one by one.
+    The values of a field that cannot be browsed may be as many as the records, so they are first
+    looked up one by one.
     """
     if condition.field in (AUDIENCE_FIELD, WORDS_FIELD):
         return True
     if condition.field == KIND_FIELD or spec.fields[condition.field].facet:
         return False
     seen = Scope(visibility=visibility)
-    return all(reader.count(seen.narrowed(AnyOf(condition.field, (value,)))) for value in condition.values)
+    return all(
+        reader.count(seen.narrowed(AnyOf(condition.field, (value,)))) for value in condition.values
+    )
 
 
 def _require_value(values: FieldValues, asked: str, label: str) -> ValueMatch:
@@ -366,14 +449,23 @@ def _notes(match: ValueMatch, values: FieldValues, condition: Condition, label: 
 
 
 def _is_adult_name(
-    query: str, reader: ShelfReader, spec: CatalogueSpec, hidden: Sequence[Condition], visibility: Visibility
+    query: str,
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    hidden: Sequence[Condition],
+    visibility: Visibility,
 ) -> bool:
     """Tell whether a query is the name of an adult record and of no other."""
     if len(query.split()) > MAX_NAME_WORDS:
         return False
-    marked = [Scope(conditions=(AnyOf(field, marks),), visibility=visibility) for field, marks in spec.adult.items()]
+    marked = [
+        Scope(conditions=(AnyOf(field, marks),), visibility=visibility)
+        for field, marks in spec.adult.items()
+    ]
     others = Scope(conditions=tuple(hidden), visibility=visibility)
-    return any(reader.has_name(query, scope=scope) for scope in marked) and not reader.has_name(query, scope=others)
+    return any(reader.has_name(query, scope=scope) for scope in marked) and not reader.has_name(
+        query, scope=others
+    )
 
 
 def _terms(values: Iterable[str]) -> set[str]:

@@ -50,52 +50,75 @@ class Caller:
 
     principal: Principal
     via: str
-    identity: Identity | None = None  # the principal with their credential, on transports that authenticate
+    # the principal with their credential, on transports that authenticate
+    identity: Identity | None = None
     tool_names: ToolNames | None = None  # the form of tool names that the address asks for
-    begun: PendingCall[Answer] | None = None  # the call of their request, where the transport has begun it
+    # the call of their request, where the transport has begun it
+    begun: PendingCall[Answer] | None = None
 
-    def asking(self, name: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ) -> CallContext:
+    def asking(
+        self, name: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
+    ) -> CallContext:
         """Return an operation of theirs, as it is audited."""
         return CallContext(
-            principal=self.principal, via=self.via, operation=name, target=target, parameters=parameters, cost=cost
+            principal=self.principal,
+            via=self.via,
+            operation=name,
+            target=target,
+            parameters=parameters,
+            cost=cost,
         )
 
 
 def caller_of(context: Context) -> Caller:
-    """Return the caller that the transport has authenticated: in the request's scope, or in place of the request."""
+    """Return the caller that the transport has authenticated: in the request's scope, or in place
+    of the request.
+    """
     request: Any = context.request
-    found = request if isinstance(request, Caller) else request.scope.get(CALLER) if request else None
+    found = (
+        request if isinstance(request, Caller) else request.scope.get(CALLER) if request else None
+    )
     if not isinstance(found, Caller):
         raise UnauthenticatedError("authentication required: send a bearer token or log in")
     return found
 
 
 KNOWN_CLIENTS = frozenset({"openai-mcp", "claude-ai", "cursor-vscode", "cursor"})
-"""Clients that need plain names, by the name that they give themselves: ChatGPT and the Responses API, Claude's apps
-(not Claude Code), and Cursor. docs/clients.md has the reports."""
+"""Clients that need plain names, by the name that they give themselves: ChatGPT and the Responses
+API, Claude's apps (not Claude Code), and Cursor. docs/clients.md has the reports.
+"""
 QUERY = "tool_names"
 FORMS: Mapping[str, ToolNames] = {"plain": "plain", "dotted": "dotted"}
 
 
 def has_plain_names(context: Context, caller: Caller, usual: ToolNames) -> bool:
-    """Tell whether the client of a request is shown plain names; what its address asks for comes first."""
+    """Tell whether the client of a request is shown plain names; what its address asks for comes
+    first.
+    """
     if caller.tool_names is not None:
         return caller.tool_names == "plain"
     client = context.session.client_params
-    return usual == "plain" or (client is not None and client.client_info.name.casefold() in KNOWN_CLIENTS)
+    return usual == "plain" or (
+        client is not None and client.client_info.name.casefold() in KNOWN_CLIENTS
+    )
 
 
 def asked_names(query: bytes) -> ToolNames | None:
-    """Return the form of tool names that the query of an address asks for, as in `/mcp?tool_names=plain`."""
+    """Return the form of tool names that the query of an address asks for, as in
+    `/mcp?tool_names=plain`.
+    """
     given = parse_qs(query.decode("latin-1"), keep_blank_values=True).get(QUERY)
     if given is None:
         return None
     if len(given) != 1 or given[0] not in FORMS:
-        raise InputError(f"'{QUERY}': '{', '.join(given)[:40]}' is not valid; one of: {', '.join(FORMS)}")
+        raise InputError(
+            f"'{QUERY}': '{', '.join(given)[:40]}' is not valid; one of: {', '.join(FORMS)}"
+        )
     return FORMS[given[0]]
 
 
-PAUSE_S = 0.004  # the delay of each request of a throttled caller; their requests wait one after the other
+# the delay of each request of a throttled caller; their requests wait one after the other
+PAUSE_S = 0.004
 LONGEST_S = 2.0  # the longest delay of one request, with its turn
 MOST_KNOWN = 10_000  # the most refused callers that are remembered; beyond that all are forgotten
 
@@ -114,7 +137,9 @@ class PerCallerLimit:
 
 
 class RefusalThrottle:
-    """Delays callers whose last request exceeded their rate limit, so that the others are answered in time."""
+    """Delays callers whose last request exceeded their rate limit, so that the others are answered
+    in time.
+    """
 
     def __init__(self, *, pause_s: float = PAUSE_S, longest_s: float = LONGEST_S) -> None:
         self._pause_s = pause_s
@@ -123,7 +148,9 @@ class RefusalThrottle:
         self._refused: set[str] = set()
 
     async def wait(self, name: str) -> bool:
-        """Return at once, or for a refused caller after their turn; tell whether there was a delay."""
+        """Return at once, or for a refused caller after their turn; tell whether there was a
+        delay.
+        """
         if name not in self._refused:
             return False
         with anyio.move_on_after(self._longest_s):
@@ -145,12 +172,14 @@ class RefusalThrottle:
 ResultT = TypeVar("ResultT")
 
 WAITING_THREADS = 16
-"""Threads for work that only waits for another process: more than there are such processes, so that their pool, and not
-this queue, refuses one too many."""
+"""Threads for work that only waits for another process: more than there are such processes, so that
+their pool, and not this queue, refuses one too many.
+"""
 
 
 LONGEST_WAIT_S = 2.0  # a call that would wait longer for its turn is refused at once
-LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20  # how long one call counts at most, and over how many calls the usual time is
+# how long one call counts at most, and over how many calls the usual time is
+LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20
 
 
 class Workers:
@@ -168,17 +197,20 @@ class Workers:
         """The number of calls that run or wait."""
 
     async def run(self, work: Callable[[], ResultT], *, of: str, waits: bool = False) -> ResultT:
-        """Run a caller's work in a thread, in turn with that of others; refuse it where it would wait too long.
+        """Run a caller's work in a thread, in turn with that of others; refuse it where it would
+        wait too long.
 
-        Work that waits for another process has threads of its own. Where the caller cancels, work that has begun goes
-        on in its thread, and counts until it ends.
+        Work that waits for another process has threads of its own. Where the caller cancels, work
+        that has begun goes on in its thread, and counts until it ends.
         """
         self._require_turn()
         self.in_flight += 1
         try:
             threads, per_caller = self._waiting if waits else self._working
             async with per_caller.of(of):
-                running = asyncio.get_running_loop().run_in_executor(threads, work if waits else self._timed(work))
+                running = asyncio.get_running_loop().run_in_executor(
+                    threads, work if waits else self._timed(work)
+                )
                 with anyio.CancelScope(shield=True):
                     await running
                 return running.result()
@@ -189,7 +221,9 @@ class Workers:
         """Refuse a call that would wait longer than clients do, by what calls have taken lately."""
         wait_s = (self.in_flight - self._threads) * self._usual_s / self._threads
         if self.in_flight >= self._most or wait_s > LONGEST_WAIT_S:
-            error = OverloadedError(f"the server is overloaded; try again in {LONGEST_WAIT_S:.0f} seconds")
+            error = OverloadedError(
+                f"the server is overloaded; try again in {LONGEST_WAIT_S:.0f} seconds"
+            )
             error.retry_after_s = LONGEST_WAIT_S
             raise error
 
@@ -213,38 +247,55 @@ class Workers:
                 await anyio.sleep(0.02)
 
 
-WAIT_S = 2.0  # how long a client that connects is kept waiting for the catalogues, to be told about them
+# how long a client that connects is kept waiting for the catalogues, to be told about them
+WAIT_S = 2.0
 INTRODUCED_AT_ONCE = 4
 LOADING = "loading"  # the caller name under which worker threads wait for the gate to load
 
 
 class AsyncGate:
-    """Asynchronous access to the gate; requests that are refused for lack of workers are audited too."""
+    """Asynchronous access to the gate; requests that are refused for lack of workers are audited
+    too.
+    """
 
-    def __init__(self, gate: "Future[Gate]", workers: Workers, *, throttle: RefusalThrottle | None = None) -> None:
-        """`gate` may still be loading; `throttle` is notified of callers who exceed their rate limit."""
+    def __init__(
+        self, gate: "Future[Gate]", workers: Workers, *, throttle: RefusalThrottle | None = None
+    ) -> None:
+        """`gate` may still be loading; `throttle` is notified of callers who exceed their rate
+        limit.
+        """
         self._gate = gate
         self._loaded: Gate | None = None
         self._introducing = anyio.CapacityLimiter(INTRODUCED_AT_ONCE)
         self._workers = workers
         self._throttle = throttle or RefusalThrottle()
 
-    async def run(self, who: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None) -> ResultT:
-        """Run work with the gate in a thread, for a caller; `noted` is its audit context, if it is audited."""
+    async def run(
+        self, who: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None
+    ) -> ResultT:
+        """Run work with the gate in a thread, for a caller; `noted` is its audit context, if it is
+        audited.
+        """
         gate = await self._load()
         return await self._work(gate, lambda: work(gate), of=who.name, noted=noted)
 
     async def introduce(self, principal: Principal, *, is_plain: bool) -> str:
-        """Return a caller's instructions; general ones where the catalogues take long to load, or cannot be."""
+        """Return a caller's instructions; general ones where the catalogues take long to load, or
+        cannot be.
+        """
 
         def make() -> str:
             gate = self._gate.result()
             text = gate.instructions(principal)
-            return with_plain_names(text, gate.toolbox_of(principal).plain_names) if is_plain else text
+            return (
+                with_plain_names(text, gate.toolbox_of(principal).plain_names) if is_plain else text
+            )
 
         with anyio.move_on_after(WAIT_S):
             try:
-                return await anyio.to_thread.run_sync(make, abandon_on_cancel=True, limiter=self._introducing)
+                return await anyio.to_thread.run_sync(
+                    make, abandon_on_cancel=True, limiter=self._introducing
+                )
             except ExpectedError:  # the catalogues could not be loaded, which is reported elsewhere
                 return GENERAL
             except Exception:
@@ -253,23 +304,36 @@ class AsyncGate:
 
     async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
         """Run an operation that is neither a tool nor a resource, such as a login."""
-        return await self.run(ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask)
+        return await self.run(
+            ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask
+        )
 
     async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> ExpectedError:
-        """Count and audit an operation whose input has not its form; return the error that it is answered with."""
-        # Another error of the same words: that one refers to the input, and a thread remembers what it worked on.
-        words = TooLargeError(error.message) if isinstance(error, TooLargeError) else InputError(error.message)
+        """Count and audit an operation whose input has not its form; return the error that it is
+        answered with.
+        """
+        # Another error of the same words: that one refers to the input, and a thread remembers what
+        # it worked on.
+        words = (
+            TooLargeError(error.message)
+            if isinstance(error, TooLargeError)
+            else InputError(error.message)
+        )
         return await self.run(ask.principal, lambda gate: gate.refuse_invalid(ask, words), ask)
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool; refused and cached calls are answered without a thread."""
         try:
             gate = await self._load()
-            return await self._finish(gate, caller.begun or await self.begin(gate, caller, name, arguments))
+            return await self._finish(
+                gate, caller.begun or await self.begin(gate, caller, name, arguments)
+            )
         except OverloadedError as error:
             return Answer.of_error(error)
 
-    async def begin(self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]) -> PendingCall[Answer]:
+    async def begin(
+        self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]
+    ) -> PendingCall[Answer]:
         """Begin a call; refused and cached ones have their answer."""
         begin = partial(gate.begin_call, caller.principal, name, arguments, via=caller.via)
         return await self._begin(gate, caller, begin)
@@ -280,7 +344,9 @@ class AsyncGate:
         begin = partial(gate.begin_read, caller.principal, uri, via=caller.via)
         return await self._finish(gate, await self._begin(gate, caller, begin))
 
-    async def _begin(self, gate: Gate, caller: Caller, ask: Callable[[], PendingCall[ResultT]]) -> PendingCall[ResultT]:
+    async def _begin(
+        self, gate: Gate, caller: Caller, ask: Callable[[], PendingCall[ResultT]]
+    ) -> PendingCall[ResultT]:
         """Begin a call, and note whether it exceeds the rate limit."""
         name = caller.principal.name
         try:
@@ -299,10 +365,18 @@ class AsyncGate:
         if pending.is_instant:
             return pending.finish()
         context = pending.context
-        return await self._work(gate, pending.finish, of=context.principal.name, noted=context, waits=pending.waits)
+        return await self._work(
+            gate, pending.finish, of=context.principal.name, noted=context, waits=pending.waits
+        )
 
     async def _work(
-        self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: CallContext | None, waits: bool = False
+        self,
+        gate: Gate,
+        work: Callable[[], ResultT],
+        *,
+        of: str,
+        noted: CallContext | None,
+        waits: bool = False,
     ) -> ResultT:
         """Run work in a thread; audit the refusal where all are busy."""
         try:
@@ -319,7 +393,9 @@ class AsyncGate:
         return self._loaded
 
     def find_problem(self) -> str | None:
-        """Return why the gate could not be loaded, which is not tried again; None where it is, or may yet be."""
+        """Return why the gate could not be loaded, which is not tried again; None where it is, or
+        may yet be.
+        """
         error = self._gate.exception() if self._gate.done() else None
         if error is None or isinstance(error, ExpectedError):
             return error.message if error else None

@@ -1,7 +1,9 @@
-"""Calls that are answered without the SDK: refused ones, those whose answer is cached, and reads without a session.
+"""Calls that are answered without the SDK: refused ones, those whose answer is cached, and reads
+without a session.
 
-The SDK makes tasks, queues and models for every request, which takes several times as long as such an answer. Requests
-are checked by its own functions; one that does not plainly pass goes on to the SDK, with what was begun of its call.
+The SDK makes tasks, queues and models for every request, which takes several times as long as such
+an answer. Requests are checked by its own functions; one that does not plainly pass goes on to the
+SDK, with what was begun of its call.
 """
 
 import math
@@ -26,14 +28,20 @@ from stackroom.serve.hits_view import EXTENSION
 
 CALL = "tools/call"
 STRUCTURED = {"structuredContent"}
-RETRY_AFTER = "io.stackroom/retryAfterS"  # the key in a refused call's `_meta` that says when to retry
-DRAWN = "drawn"  # marks an answer that a client which shows views asked for; which clients do, the SDK knows
+# the key in a refused call's `_meta` that says when to retry
+RETRY_AFTER = "io.stackroom/retryAfterS"
+# marks an answer that a client which shows views asked for; which clients do, the SDK knows
+DRAWN = "drawn"
 FLAGGED = "io.stackroom/flagged"
-"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
+"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an
+instruction.
+"""
 
 
 def tool_result(answer: Answer) -> dict[str, Any]:
-    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the revision does not have."""
+    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the
+    revision does not have.
+    """
     result: dict[str, Any] = {
         "content": [{"type": "text", "text": answer.text}],
         "isError": answer.is_error,
@@ -62,11 +70,18 @@ class DirectCalls:
         self._server_info = server_info
 
     async def answer(
-        self, caller: Caller, message: types.JSONRPCMessage, revision: str, *, may_wait: bool = False
+        self,
+        caller: Caller,
+        message: types.JSONRPCMessage,
+        revision: str,
+        *,
+        may_wait: bool = False,
     ) -> bytes | Caller:
-        """Return the answer to a message as JSON; or its caller with the call that was begun, for the SDK.
+        """Return the answer to a message as JSON; or its caller with the call that was begun, for
+        the SDK.
 
-        Where nothing else waits for it, a read is finished, unless its client shows views, which the SDK knows of.
+        Where nothing else waits for it, a read is finished, unless its client shows views, which
+        the SDK knows of.
         """
         if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
             return caller
@@ -78,7 +93,9 @@ class DirectCalls:
         except (KeyError, ValidationError):
             return caller
         begun = await self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
-        is_finished = may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
+        is_finished = (
+            may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
+        )
         if is_finished:
             begun = await self._finish(replace(caller, begun=begun), begun)
         if begun.answer is not None and (is_finished or DRAWN not in begun.answer.encodings):
@@ -88,7 +105,9 @@ class DirectCalls:
         return replace(caller, begun=begun)
 
     async def _finish(self, caller: Caller, begun: PendingCall[Answer]) -> PendingCall[Answer]:
-        """Return a call with its answer; one that fails will do so again, for the SDK to say why."""
+        """Return a call with its answer; one that fails will do so again, for the SDK to say
+        why.
+        """
         try:
             return replace(begun, answer=await self._gate.call(caller, begun.context.target, {}))
         except Exception as error:
@@ -99,9 +118,16 @@ class DirectCalls:
         kept = answer.encodings.get(revision)
         if kept is None:
             told = tool_result(answer)
-            whole = {key: orjson.Fragment(answer.encoded) for key in STRUCTURED & told.keys()}  # nothing to check
-            result = methods.serialize_server_result(CALL, revision, told | {key: {} for key in whole}) | whole
+            # nothing to check
+            whole = {key: orjson.Fragment(answer.encoded) for key in STRUCTURED & told.keys()}
+            result = (
+                methods.serialize_server_result(CALL, revision, told | {key: {} for key in whole})
+                | whole
+            )
             if revision in MODERN_PROTOCOL_VERSIONS:
-                result["_meta"] = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._server_info}
+                result["_meta"] = {
+                    **result.get("_meta", {}),
+                    types.SERVER_INFO_META_KEY: self._server_info,
+                }
             kept = answer.encodings[revision] = orjson.dumps(result)
         return kept

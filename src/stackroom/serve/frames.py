@@ -1,7 +1,8 @@
-"""Strict parsing of one JSON-RPC message: ambiguous or malformed messages are refused with the right error.
+"""Strict parsing of one JSON-RPC message: ambiguous or malformed messages are refused with the
+right error.
 
-The SDK drops some malformed messages without an answer, so that their senders would wait for ever; and a duplicate key
-may mean one thing here and another to a gateway in between.
+The SDK drops some malformed messages without an answer, so that their senders would wait for ever;
+and a duplicate key may mean one thing here and another to a gateway in between.
 """
 
 import json
@@ -23,7 +24,9 @@ class StrictJSONError(ValueError):
 
 
 def decode_json(raw: bytes | str, *, is_finite: bool = False) -> tuple[Any, str]:
-    """Return the value, and the decoded text; `is_finite` refuses numbers that overflow to infinity."""
+    """Return the value, and the decoded text; `is_finite` refuses numbers that overflow to
+    infinity.
+    """
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         return (_FINITE if is_finite else _ANY_SIZE).decode(text), text
@@ -39,7 +42,9 @@ def decode_json(raw: bytes | str, *, is_finite: bool = False) -> tuple[Any, str]
 
 
 def has_half_pair(decoded: Any, text: str) -> bool:
-    r"""Tell whether a string has an unpaired surrogate (`\ud83d` alone, as of a text cut within a character)."""
+    r"""Tell whether a string has an unpaired surrogate (`\ud83d` alone, as of a text cut within a
+    character).
+    """
     if r"\u" not in text or r"\ud" not in text.lower():
         return False
     return HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)) is not None
@@ -66,22 +71,31 @@ def _finite_number(text: str) -> float:
 
 
 _ANY_SIZE = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_constant)
-_FINITE = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite_number)
+_FINITE = json.JSONDecoder(
+    object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite_number
+)
 
 
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 LONGEST_ID = 1_000
-DEEPEST = 100  # the deepest nesting of lists and objects; beyond it the SDK's parsers fail, each at its own depth
+# the deepest nesting of lists and objects; beyond it the SDK's parsers fail, each at its own depth
+DEEPEST = 100
 
 
 class BadFrameError(Exception):
     """A malformed message; `answer` is the error for its sender."""
 
     def __init__(
-        self, code: int, message: str, request_id: types.RequestId | None = None, *, data: dict[str, Any] | None = None
+        self,
+        code: int,
+        message: str,
+        request_id: types.RequestId | None = None,
+        *,
+        data: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        sayable = message.encode("utf-8", "replace").decode()  # it may quote half of a surrogate pair
+        # it may quote half of a surrogate pair
+        sayable = message.encode("utf-8", "replace").decode()
         error = types.ErrorData(code=code, message=sayable, data=data)
         self.answer = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
@@ -89,7 +103,9 @@ class BadFrameError(Exception):
     def body(self) -> str:
         """The answer as JSON; its id is null where the message had no readable id."""
         told = self.answer.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return orjson.dumps({"jsonrpc": "2.0", "id": self.answer.id, "error": told["error"]}).decode()
+        return orjson.dumps(
+            {"jsonrpc": "2.0", "id": self.answer.id, "error": told["error"]}
+        ).decode()
 
 
 class UnaskedAnswerError(Exception):
@@ -100,11 +116,17 @@ class UnaskedAnswerError(Exception):
 
 
 def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
-    """Parse a message for the SDK; raise BadFrameError, or UnaskedAnswerError for an answer, where it is malformed."""
+    """Parse a message for the SDK; raise BadFrameError, or UnaskedAnswerError for an answer, where
+    it is malformed.
+    """
     if len(raw) > MAX_FRAME_BYTES:
-        raise BadFrameError(types.INVALID_REQUEST, f"a message is at most {MAX_FRAME_BYTES} bytes long")
+        raise BadFrameError(
+            types.INVALID_REQUEST, f"a message is at most {MAX_FRAME_BYTES} bytes long"
+        )
     decoded = _decoded(raw)
-    kind: type[types.JSONRPCMessage] = types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
+    kind: type[types.JSONRPCMessage] = (
+        types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
+    )
     if "method" in decoded:
         kind = types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
     try:
@@ -112,7 +134,9 @@ def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
     except ValueError as error:
         if "method" not in decoded:
             raise UnaskedAnswerError from error
-        raise BadFrameError(types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")) from error
+        raise BadFrameError(
+            types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")
+        ) from error
 
 
 def _decoded(raw: bytes | str) -> dict[str, Any]:
@@ -159,7 +183,9 @@ def _request_id(decoded: dict[str, Any]) -> types.RequestId | None:
     if isinstance(found, bool) or not isinstance(found, str | int):
         raise BadFrameError(types.INVALID_REQUEST, "'id' must be a text or a whole number")
     if isinstance(found, str) and (len(found) > LONGEST_ID or HALF_PAIR.search(found)):
-        raise BadFrameError(types.INVALID_REQUEST, f"'id' is longer than {LONGEST_ID} characters, or no text")
+        raise BadFrameError(
+            types.INVALID_REQUEST, f"'id' is longer than {LONGEST_ID} characters, or no text"
+        )
     return found
 
 
@@ -177,7 +203,9 @@ def _require_one_kind(decoded: dict[str, Any], request_id: types.RequestId | Non
 
 
 def require_served_revision(message: types.JSONRPCMessage) -> None:
-    """Refuse a request that follows a revision of MCP that is not served; in a session the SDK says something else."""
+    """Refuse a request that follows a revision of MCP that is not served; in a session the SDK says
+    something else.
+    """
     if not isinstance(message, types.JSONRPCRequest) or message.method == "initialize":
         return
     meta = (message.params or {}).get("_meta")

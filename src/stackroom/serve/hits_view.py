@@ -1,8 +1,10 @@
-"""Search results as a view inside an assistant (MCP Apps, 2026-01-26: `io.modelcontextprotocol/ui`).
+"""Search results as a view inside an assistant (MCP Apps, 2026-01-26:
+`io.modelcontextprotocol/ui`).
 
-Clients that do not declare the extension get the same lists and answers as if there were none. The view is one document
-with style and script in it, made of the page's modules when it is first read: it may load nothing, not even from this
-server. Joining them knows the forms of `import` and `export` that these modules have, and refuses any other.
+Clients that do not declare the extension get the same lists and answers as if there were none. The
+view is one document with style and script in it, made of the page's modules when it is first read:
+it may load nothing, not even from this server. Joining them knows the forms of `import` and
+`export` that these modules have, and refuses any other.
 """
 
 import base64
@@ -38,14 +40,21 @@ TOOL_META: dict[str, Any] = {
 }
 SETTINGS: dict[str, Any] = {"mimeTypes": [MIME_TYPE]}  # the declaration of the extension
 VIEW_META: dict[str, Any] = {"ui": {"prefersBorder": True}}
-"""It asks for no permission and no network: an assistant that shows it need not let it load anything."""
+"""It asks for no permission and no network: an assistant that shows it need not let it load
+anything.
+"""
 TILES = "stackroom/tiles"
-"""The key in the `_meta` of an answer that has its results as the view draws them; no model reads it."""
-MOST_PICTURE_BYTES = 250_000  # how much of an answer's pictures the view gets; records beyond have drawn covers
+"""The key in the `_meta` of an answer that has its results as the view draws them; no model reads
+it.
+"""
+# how much of an answer's pictures the view gets; records beyond have drawn covers
+MOST_PICTURE_BYTES = 250_000
 
 
 def answer_extension(context: Context, capabilities: dict[str, Any]) -> None:
-    """Declare the extension in an answer to `initialize` (up to 2025-11-25), to a client that declares it."""
+    """Declare the extension in an answer to `initialize` (up to 2025-11-25), to a client that
+    declares it.
+    """
     given = (context.params or {}).get("capabilities")
     declared = given.get("extensions") if isinstance(given, dict) else None
     if isinstance(declared, dict) and EXTENSION in declared:
@@ -61,25 +70,45 @@ def shows_views(context: Context) -> bool:
 
 
 def with_view(entry: types.Tool, tool: ToolSpec) -> types.Tool:
-    """Return the entry of a tool with the view of its answers, where these list records that were found."""
-    finds = tool.searches is not None or tool.recommends is not None or "results" in tool.result.model_fields
+    """Return the entry of a tool with the view of its answers, where these list records that were
+    found.
+    """
+    finds = (
+        tool.searches is not None
+        or tool.recommends is not None
+        or "results" in tool.result.model_fields
+    )
     return entry.model_copy(update={"meta": TOOL_META}) if finds else entry
 
 
 def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict[str, Any]:
-    """Return the results of an answer as the page draws them, by id; pictures are part of it, as far as they fit."""
+    """Return the results of an answer as the page draws them, by id; pictures are part of it, as
+    far as they fit.
+    """
     media, tiles, room = CallerMedia(principal, toolbox.media), {}, MOST_PICTURE_BYTES
-    catalogues, scope = {one.name: one for one in toolbox.catalogues}, Scope(visibility=principal.visibility)
-    for address in [str(result.get("id", "")) for result in (answer.structured or {}).get("results", ())]:
+    catalogues, scope = (
+        {one.name: one for one in toolbox.catalogues},
+        Scope(visibility=principal.visibility),
+    )
+    for address in [
+        str(result.get("id", "")) for result in (answer.structured or {}).get("results", ())
+    ]:
         name, _, record_id = address.partition("/")
         with suppress(StorageError, KeyError, OSError):  # the answer has what is known without it
             view = catalogues[name].view()
             if (record := view.find_record(RecordId(record_id), scope=scope)) is not None:
                 file = media.find_file_in(name, record.id, MediaKind.THUMBNAIL)
                 raw = file.path.read_bytes() if file and file.size_bytes <= room else b""
-                image = f"data:{file.mime_type};base64,{base64.b64encode(raw).decode()}" if file and raw else None
+                image = (
+                    f"data:{file.mime_type};base64,{base64.b64encode(raw).decode()}"
+                    if file and raw
+                    else None
+                )
                 room -= len(image or "")
-                tiles[address] = {**shape_tile(view.spec, name, record, media).model_dump(), "image": image}
+                tiles[address] = {
+                    **shape_tile(view.spec, name, record, media).model_dump(),
+                    "image": image,
+                }
     drawn: dict[str, Any] = orjson.loads(safe_json(orjson.dumps(tiles).decode()))
     return drawn
 
@@ -95,7 +124,9 @@ _BY_BROWSER = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{([
 
 def view_contents() -> types.TextResourceContents:
     """Return the view as the content of its resource."""
-    return types.TextResourceContents(uri=URI, mime_type=MIME_TYPE, text=build_view(), _meta=VIEW_META)
+    return types.TextResourceContents(
+        uri=URI, mime_type=MIME_TYPE, text=build_view(), _meta=VIEW_META
+    )
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +136,8 @@ def build_view() -> str:
     _join_modules(ENTRY, joined)
     script = "\n".join(["const $modules = {};", *joined.values()]).replace("</script", r"<\/script")
     style = "".join(_read(name) for name in STYLES)
-    style = _BY_BROWSER.sub(r":root[data-theme=dark] {\1}", style)  # by the assistant's theme, not the browser's
+    # by the assistant's theme, not the browser's
+    style = _BY_BROWSER.sub(r":root[data-theme=dark] {\1}", style)
     document = _read(DOCUMENT).replace("{{languages}}", _languages_of(script))
     return document.replace("{{style}}", style).replace("{{script}}", script)
 
@@ -113,14 +145,24 @@ def build_view() -> str:
 def _languages_of(script: str) -> str:
     """Return the texts of each language that may be in a script, as JSON for a document."""
     words = " ".join(script.split())
-    known = {Path(path.name).stem: orjson.loads(path.read_bytes()) for path in (SITE / "languages").iterdir()}
-    used = {name: {key: said for key, said in texts.items() if _has_text(words, key)} for name, texts in known.items()}
+    known = {
+        Path(path.name).stem: orjson.loads(path.read_bytes())
+        for path in (SITE / "languages").iterdir()
+    }
+    used = {
+        name: {key: said for key, said in texts.items() if _has_text(words, key)}
+        for name, texts in known.items()
+    }
     return orjson.dumps(used).decode().replace("<", r"\u003c")
 
 
 def _has_text(words: str, key: str) -> bool:
-    """Tell whether all parts of a text between its values are in a script; `plural` has singulars."""
-    return all(part.strip().removesuffix("es").removesuffix("s") in words for part in key.split("{}"))
+    """Tell whether all parts of a text between its values are in a script; `plural` has
+    singulars.
+    """
+    return all(
+        part.strip().removesuffix("es").removesuffix("s") in words for part in key.split("{}")
+    )
 
 
 def _read(name: str) -> str:
@@ -130,7 +172,9 @@ def _read(name: str) -> str:
 _PLACE = r"""\s*["']([^"']+)["'];?"""
 _START = r"(?:^|(?<=[;}\n]))"
 _IMPORT = re.compile(rf"{_START}import\s*(\{{[^}}]*\}}|\w+)\s*from{_PLACE}", re.MULTILINE)
-_EXPORTED_NAMES = re.compile(rf"{_START}export\s*\{{([^}}]*)\}}(?:\s*from{_PLACE}|;?)", re.MULTILINE)
+_EXPORTED_NAMES = re.compile(
+    rf"{_START}export\s*\{{([^}}]*)\}}(?:\s*from{_PLACE}|;?)", re.MULTILINE
+)
 _DECLARATION = r"(?:async\s+)?(?:function|const|let|class)\b[\s*]*(\w+)"
 _EXPORTED = re.compile(rf"{_START}export\s+(?:default\s+|(?={_DECLARATION}))", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n?", re.MULTILINE)
@@ -138,17 +182,23 @@ _LEFT = re.compile(rf"{_START}\s*(?:import|export)\b|\bimport\(", re.MULTILINE)
 
 
 def _join_modules(path: str, joined: dict[str, str]) -> str:
-    """Add a module, unless it is there, after those that it imports; return what stands for its exports."""
+    """Add a module, unless it is there, after those that it imports; return what stands for its
+    exports.
+    """
     exported: list[str] = []
 
     def module_of(name: str) -> str:
         known = BARE_NAMES.get(name)
-        return _join_modules(known or posixpath.normpath(posixpath.join(posixpath.dirname(path), name)), joined)
+        return _join_modules(
+            known or posixpath.normpath(posixpath.join(posixpath.dirname(path), name)), joined
+        )
 
     def imported(found: re.Match[str]) -> str:
         names = [f"default: {found[1]}"]
         if found[1].startswith("{"):
-            names = [own if own == name else f"{own}: {name}" for own, name in _pairs(found[1][1:-1])]
+            names = [
+                own if own == name else f"{own}: {name}" for own, name in _pairs(found[1][1:-1])
+            ]
         return f"const {{{', '.join(names)}}} = {module_of(found[2])};"
 
     def listed(found: re.Match[str]) -> str:
@@ -162,12 +212,21 @@ def _join_modules(path: str, joined: dict[str, str]) -> str:
 
     if path not in joined:
         source = _COMMENT.sub("", _read(path))
-        for pattern, replaced in ((_IMPORT, imported), (_EXPORTED_NAMES, listed), (_EXPORTED, declared)):
+        for pattern, replaced in (
+            (_IMPORT, imported),
+            (_EXPORTED_NAMES, listed),
+            (_EXPORTED, declared),
+        ):
             source = pattern.sub(replaced, source)
         left = _LEFT.search(source)
         if left:
-            raise ValueError(f"{path}: this form of import or export is not known: {source[left.start() :][:80]!r}")
-        joined[path] = f"$modules['{path}'] = (() => {{\n{source}\nreturn {{{', '.join(exported)}}};\n}})();"
+            raise ValueError(
+                f"{path}: this form of import or export is not known:"
+                f" {source[left.start() :][:80]!r}"
+            )
+        joined[path] = (
+            f"$modules['{path}'] = (() => {{\n{source}\nreturn {{{', '.join(exported)}}};\n}})();"
+        )
     return f"$modules['{path}']"
 
 

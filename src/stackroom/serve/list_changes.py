@@ -1,6 +1,7 @@
 """Connections that are told when their lists of tools change.
 
-They do when the rights of their caller change, and when catalogues are added to the library, replaced or removed.
+They do when the rights of their caller change, and when catalogues are added to the library,
+replaced or removed.
 """
 
 import logging
@@ -55,19 +56,30 @@ class ListChanges:
             self._open.discard(subscriber)
 
     def subscribe_session(self, identity: Identity | None, context: Context) -> None:
-        """Add the connection of a session that was initialized (up to 2025-11-25) until it closes."""
+        """Add the connection of a session that was initialized (up to 2025-11-25) until it
+        closes.
+        """
         # The SDK means cleanup to be pushed on this stack, and gives requests no other way to it.
         subscribed = self.subscribed(identity, context.session.send_tool_list_changed)
         context.session._connection.exit_stack.enter_context(subscribed)
 
     async def listen(
-        self, identity: Identity | None, context: Context, params: types.SubscriptionsListenRequestParams
+        self,
+        identity: Identity | None,
+        context: Context,
+        params: types.SubscriptionsListenRequestParams,
     ) -> types.SubscriptionsListenResult:
-        """Serve `subscriptions/listen` (from 2026-07-28) until the client ends it; only changes of lists are sent."""
+        """Serve `subscriptions/listen` (from 2026-07-28) until the client ends it; only changes of
+        lists are sent.
+        """
         bus = InMemorySubscriptionBus()
-        served = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
+        served = types.SubscriptionFilter(
+            tools_list_changed=params.notifications.tools_list_changed
+        )
         with self.subscribed(identity, partial(bus.publish, ToolsListChanged())):
-            return await ListenHandler(bus)(context, params.model_copy(update={"notifications": served}))
+            return await ListenHandler(bus)(
+                context, params.model_copy(update={"notifications": served})
+            )
 
     def tell_all(self) -> list[Tell]:
         """Return how to tell each connection, for a change that concerns every caller."""
@@ -76,8 +88,8 @@ class ListChanges:
     def note_changed(self, changes: Mapping[Identity, Identity | None]) -> list[Tell]:
         """Note who is connected now, and forget those whose credential is no longer valid.
 
-        Return how to tell each connection whose lists changed. That may take as long as the client does not read, so
-        nothing should wait for it.
+        Return how to tell each connection whose lists changed. That may take as long as the client
+        does not read, so nothing should wait for it.
         """
         told: list[Tell] = []
         for one in list(self._open):
@@ -102,11 +114,15 @@ async def _tell(subscriber: _Subscriber) -> None:
 
 
 LOOK_S = 0.5
-"""The interval at which the library is looked at; up to four times as long where a look takes more than 1/500."""
+"""The interval at which the library is looked at; up to four times as long where a look takes more
+than 1/500.
+"""
 
 
 async def watch_library(gate: AsyncGate, lists: ListChanges) -> None:
-    """Follow the library from when the gate is loaded, and tell every connection when its lists change."""
+    """Follow the library from when the gate is loaded, and tell every connection when its lists
+    change.
+    """
     async with anyio.create_task_group() as telling:
         took_s = 0.0
         while True:

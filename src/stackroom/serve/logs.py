@@ -1,4 +1,6 @@
-"""The server's log: text lines for people, or JSON lines for programs. One line per call, without its results."""
+"""The server's log: text lines for people, or JSON lines for programs. One line per call, without
+its results.
+"""
 
 import json
 import logging
@@ -14,7 +16,9 @@ from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.text.safe import safe_json, safe_line, safe_text
 
 calls = logging.getLogger("stackroom.calls")
-FAULTS = frozenset(error.code for error in (OverloadedError, StorageError, BusyError, ModelError, UnavailableError))
+FAULTS = frozenset(
+    error.code for error in (OverloadedError, StorageError, BusyError, ModelError, UnavailableError)
+)
 """Codes of answers by 503: the server, and not the caller, is at fault."""
 
 
@@ -47,7 +51,9 @@ class TextLines(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:
         """Format an exception."""
-        return "\n".join(f"  {line}" for line in safe_text(super().formatException(ei)).splitlines())
+        return "\n".join(
+            f"  {line}" for line in safe_text(super().formatException(ei)).splitlines()
+        )
 
 
 class CallLog:
@@ -55,7 +61,11 @@ class CallLog:
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
         """Log a call; refusals are warnings, bugs and whatever is answered by 503 are errors."""
-        level = logging.ERROR if entry.error_code in FAULTS else _LEVELS.get(entry.outcome, logging.WARNING)
+        level = (
+            logging.ERROR
+            if entry.error_code in FAULTS
+            else _LEVELS.get(entry.outcome, logging.WARNING)
+        )
         if not calls.isEnabledFor(level):
             return
         fields = {
@@ -70,8 +80,20 @@ class CallLog:
             "bytes": entry.result_bytes,
         }
         ended = entry.error_code or entry.outcome.value
-        values = (entry.operation, entry.target, entry.principal, entry.via, ended, entry.duration_ms)
-        calls.log(level, "%s %s by %s over %s: %s, %.1f ms", *values, extra={FIELDS: fields, SAID_BY_FIELDS: True})
+        values = (
+            entry.operation,
+            entry.target,
+            entry.principal,
+            entry.via,
+            ended,
+            entry.duration_ms,
+        )
+        calls.log(
+            level,
+            "%s %s by %s over %s: %s, %.1f ms",
+            *values,
+            extra={FIELDS: fields, SAID_BY_FIELDS: True},
+        )
 
 
 _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED: logging.ERROR}

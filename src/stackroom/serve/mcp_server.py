@@ -1,4 +1,6 @@
-"""The MCP server over the gate: one `Server` for every transport and every revision of the protocol."""
+"""The MCP server over the gate: one `Server` for every transport and every revision of the
+protocol.
+"""
 
 import base64
 import logging
@@ -44,20 +46,28 @@ from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-NOTES = "io.stackroom/notes"  # the key in the `_meta` of a resource's content that has remarks such as its age
+# the key in the `_meta` of a resource's content that has remarks such as its age
+NOTES = "io.stackroom/notes"
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
 PageParams = types.PaginatedRequestParams | None
 
 NOT_BEGUN = "the session has not begun: send 'initialize' first, then 'notifications/initialized'"
-REWORDED = {"Invalid request parameters": NOT_BEGUN, "Method not found": "there is no method '{method}' here"}
+REWORDED = {
+    "Invalid request parameters": NOT_BEGUN,
+    "Method not found": "there is no method '{method}' here",
+}
 """What the SDK's messages mean, by its own words."""
 
 
 def _problem(details: Any) -> str:
     place = place_of(details).removeprefix("params.")
-    return f"'{place}' is missing" if details["type"] == "missing" else f"'{place}' {plain_words(details)}"
+    return (
+        f"'{place}' is missing"
+        if details["type"] == "missing"
+        else f"'{place}' {plain_words(details)}"
+    )
 
 
 @contextmanager
@@ -70,10 +80,14 @@ def protocol_errors() -> Iterator[None]:
 
 
 def _protocol_error(error: Exception) -> MCPError:
-    """Return the protocol error of a foreseen failure; a bug is logged, and its details are hidden."""
+    """Return the protocol error of a foreseen failure; a bug is logged, and its details are
+    hidden.
+    """
     if not isinstance(error, ExpectedError):
         logger.error("a request failed", exc_info=error)
-        return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
+        return MCPError(
+            code=types.INTERNAL_ERROR, message="internal error; the server's log has the details"
+        )
     message = safe_message(error.message)
     if isinstance(error, NotFoundError | InputError):
         unknown = {"uri": safe_text(error.uri)} if isinstance(error, UnknownResourceError) else None
@@ -97,7 +111,9 @@ def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Too
 
 def resource_entry(entry: ResourceEntry) -> types.Resource:
     """Return a resource as MCP lists it."""
-    return types.Resource(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
+    return types.Resource(
+        uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type
+    )
 
 
 def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
@@ -110,11 +126,15 @@ def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
     )
 
 
-def resource_contents(uri: str, content: ResourceContent) -> types.TextResourceContents | types.BlobResourceContents:
+def resource_contents(
+    uri: str, content: ResourceContent
+) -> types.TextResourceContents | types.BlobResourceContents:
     """Return the content of a resource as MCP has it."""
     meta = {NOTES: list(content.notes)} if content.notes else None
     if content.blob is None:
-        return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta)
+        return types.TextResourceContents(
+            uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta
+        )
     blob = base64.b64encode(content.blob).decode()
     return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob, _meta=meta)
 
@@ -128,9 +148,16 @@ class Handlers:
     """Handlers of MCP requests."""
 
     def __init__(
-        self, gate: AsyncGate, callers: Callers, *, tool_names: ToolNames = "dotted", lists: ListChanges | None = None
+        self,
+        gate: AsyncGate,
+        callers: Callers,
+        *,
+        tool_names: ToolNames = "dotted",
+        lists: ListChanges | None = None,
     ) -> None:
-        """Answer by the gate; `lists` has the connections to tell when lists change, None where they never do."""
+        """Answer by the gate; `lists` has the connections to tell when lists change, None where
+        they never do.
+        """
         self._gate = gate
         self._callers = callers
         self._tool_names = tool_names
@@ -154,28 +181,39 @@ class Handlers:
         )
         server.add_request_handler(CALL, types.CallToolRequestParams, self.call_tool)
         if "opentelemetry.sdk" not in sys.modules:
-            server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
+            # spans for each message, which nobody collects without the OpenTelemetry SDK
+            server.middleware.clear()
         server.middleware.append(self.answer)
         server.extensions[hits_view.EXTENSION] = hits_view.SETTINGS  # from 2026-07-28
-        server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
+        server.add_request_handler(
+            "server/discover", types.RequestParams, partial(self.discover, server)
+        )
         server.direct = DirectCalls(self._gate, server.server_info_stamp)  # type: ignore[attr-defined]
         return server
 
     async def answer(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer a request; reword the SDK's refusals, audit calls that it refuses, and introduce the server."""
+        """Answer a request; reword the SDK's refusals, audit calls that it refuses, and introduce
+        the server.
+        """
         try:
             result = await call_next(ctx)
         except ValidationError as error:
             problem = refusal_of(error, _problem).message
-            refusal = InputError(f"the parameters of '{ctx.method}' are not as they should be: {problem}")
+            refusal = InputError(
+                f"the parameters of '{ctx.method}' are not as they should be: {problem}"
+            )
             await self._note_invalid(ctx, refusal)
-            raise MCPError(code=types.INVALID_PARAMS, message=safe_message(refusal.message)) from error
+            raise MCPError(
+                code=types.INVALID_PARAMS, message=safe_message(refusal.message)
+            ) from error
         except MCPError as error:
             words = REWORDED.get(error.error.message)
             if words is None:
                 raise
             message = safe_message(words.format(method=ctx.method[:100]))
-            raise MCPError(code=error.error.code, message=message, data=error.error.data or None) from error
+            raise MCPError(
+                code=error.error.code, message=message, data=error.error.data or None
+            ) from error
         if ctx.method == "initialize" and isinstance(result, dict):  # up to 2025-11-25
             result["instructions"] = await self._instructions(ctx)
             capabilities = result["capabilities"]
@@ -186,17 +224,26 @@ class Handlers:
         return result
 
     async def _note_invalid(self, ctx: Context, refusal: InputError) -> None:
-        """Audit a call whose parameters have not their form, which no handler sees; refuse one beyond the limit."""
+        """Audit a call whose parameters have not their form, which no handler sees; refuse one
+        beyond the limit.
+        """
         if ctx.method in CALLS:
             with protocol_errors():
                 given = ctx.params or {}
-                target = next((given[name] for name in ("name", "uri") if isinstance(given.get(name), str)), "")
-                asked = self._callers(ctx).asking(ctx.method, target[:200], {"problem": refusal.message})
+                target = next(
+                    (given[name] for name in ("name", "uri") if isinstance(given.get(name), str)),
+                    "",
+                )
+                asked = self._callers(ctx).asking(
+                    ctx.method, target[:200], {"problem": refusal.message}
+                )
                 answered = await self._gate.refuse_invalid(asked, refusal)
                 if isinstance(answered, RateLimitedError):
                     raise answered
 
-    async def discover(self, server: Server[Any], ctx: Context, _: types.RequestParams | None) -> types.DiscoverResult:
+    async def discover(
+        self, server: Server[Any], ctx: Context, _: types.RequestParams | None
+    ) -> types.DiscoverResult:
         """Describe the server (from 2026-07-28)."""
         capabilities = server.get_capabilities(protocol_version=ctx.protocol_version)
         capabilities.resources = types.ResourcesCapability(subscribe=False, list_changed=False)
@@ -231,38 +278,62 @@ class Handlers:
         def entries(gate: Gate, principal: Principal) -> list[types.Tool]:
             names = gate.toolbox_of(principal).plain_names if is_plain else {}
             listed = [(tool, tool_entry(tool, names)) for tool in gate.list_tools(principal)]
-            return [hits_view.with_view(entry, tool) if has_views else entry for tool, entry in listed]
+            return [
+                hits_view.with_view(entry, tool) if has_views else entry for tool, entry in listed
+            ]
 
-        return types.ListToolsResult(tools=await self._list(context, entries), cache_scope="private")
+        return types.ListToolsResult(
+            tools=await self._list(context, entries), cache_scope="private"
+        )
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> dict[str, Any]:
         """Call a tool; the answer is passed to the SDK as plain JSON values."""
         with protocol_errors():
             caller = self._callers(context)
             answer = await self._gate.call(caller, params.name, params.arguments or {})
             result = tool_result(answer)
-            if hits_view.shows_views(context) and answer.structured and answer.structured.get("results"):
+            if (
+                hits_view.shows_views(context)
+                and answer.structured
+                and answer.structured.get("results")
+            ):
                 who, answer.encodings[DRAWN] = caller.principal, b""
                 draw = hits_view.draw_results
-                drawn = await self._gate.run(who, lambda gate: draw(answer, gate.toolbox_of(who), who))
+                drawn = await self._gate.run(
+                    who, lambda gate: draw(answer, gate.toolbox_of(who), who)
+                )
                 result["_meta"] = {**result.get("_meta", {}), hits_view.TILES: drawn}
             return result
 
-    async def list_resources(self, context: Context, params: PageParams) -> types.ListResourcesResult:
+    async def list_resources(
+        self, context: Context, params: PageParams
+    ) -> types.ListResourcesResult:
         """List a page of the resources that the caller may read."""
         cursor = params.cursor if params else None
-        page = await self._list(context, lambda gate, principal: gate.list_resources(principal, cursor))
+        page = await self._list(
+            context, lambda gate, principal: gate.list_resources(principal, cursor)
+        )
         listed = [resource_entry(entry) for entry in page.entries]
-        return types.ListResourcesResult(resources=listed, next_cursor=page.next_cursor, cache_scope="private")
+        return types.ListResourcesResult(
+            resources=listed, next_cursor=page.next_cursor, cache_scope="private"
+        )
 
-    async def list_templates(self, context: Context, params: PageParams) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        self, context: Context, params: PageParams
+    ) -> types.ListResourceTemplatesResult:
         """List the templates of addresses that the caller may read."""
         _require_no_cursor(params)
-        templates = await self._list(context, lambda gate, principal: gate.list_templates(principal))
+        templates = await self._list(
+            context, lambda gate, principal: gate.list_templates(principal)
+        )
         listed = [template_entry(resource) for resource in templates]
         return types.ListResourceTemplatesResult(resource_templates=listed, cache_scope="private")
 
-    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         """Read a resource."""
         with protocol_errors():
             caller = self._callers(ctx)
@@ -272,17 +343,23 @@ class Handlers:
                 return types.ReadResourceResult(contents=[contents], cache_scope="private")
             content = await self._gate.read(caller, params.uri)
         return types.ReadResourceResult(
-            contents=[resource_contents(params.uri, content)], cache_scope="private", _meta=flagged(content.flags)
+            contents=[resource_contents(params.uri, content)],
+            cache_scope="private",
+            _meta=flagged(content.flags),
         )
 
     async def list_prompts(self, context: Context, params: PageParams) -> types.ListPromptsResult:
         """List the prompts that fit the caller's tools."""
         _require_no_cursor(params)
-        prompts = await self._list(context, lambda gate, principal: list_prompts(_tool_names(gate, principal)))
+        prompts = await self._list(
+            context, lambda gate, principal: list_prompts(_tool_names(gate, principal))
+        )
         listed = [types.Prompt.model_validate(prompt, from_attributes=True) for prompt in prompts]
         return types.ListPromptsResult(prompts=listed, cache_scope="private")
 
-    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""
         caller, name, given = self._callers(context), params.name, params.arguments or {}
         asked = caller.asking("prompts/get", name[:200], given)

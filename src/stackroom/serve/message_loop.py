@@ -1,4 +1,5 @@
-"""MCP over any bidirectional text channel: standard input and output, a WebSocket, or an SSE stream with its posts.
+"""MCP over any bidirectional text channel: standard input and output, a WebSocket, or an SSE stream
+with its posts.
 
 The SDK's server reads and writes the connection directly, without tasks and queues in between.
 """
@@ -19,7 +20,12 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from stackroom.serve.async_gate import Caller
 from stackroom.serve.direct_calls import DirectCalls
-from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
+from stackroom.serve.frames import (
+    BadFrameError,
+    UnaskedAnswerError,
+    read_frame,
+    require_served_revision,
+)
 
 MOST_UNANSWERED = 16
 """The most unanswered requests of a connection; while there are as many, no more are read.
@@ -33,8 +39,12 @@ Send = Callable[[str], Awaitable[None]]
 FindCaller = Callable[[], Awaitable[Caller]]
 
 
-async def serve_messages(server: Server[Any], receive: Receive, send: Send, caller: FindCaller) -> None:
-    """Serve until there are no more messages; `caller` is called for each message, since rights may change."""
+async def serve_messages(
+    server: Server[Any], receive: Receive, send: Send, caller: FindCaller
+) -> None:
+    """Serve until there are no more messages; `caller` is called for each message, since rights may
+    change.
+    """
     connection = _Connection(send, getattr(server, "direct", None))
     incoming: Any = connection.iter_messages(receive, caller)
     with connection.scope:
@@ -44,7 +54,9 @@ async def serve_messages(server: Server[Any], receive: Receive, send: Send, call
 
 
 class _Connection:
-    """A connection as the SDK needs it: messages, and answers one after the other; a failure to send ends serving."""
+    """A connection as the SDK needs it: messages, and answers one after the other; a failure to
+    send ends serving.
+    """
 
     def __init__(self, send: Send, direct: DirectCalls | None) -> None:
         self.scope = anyio.CancelScope()
@@ -56,11 +68,15 @@ class _Connection:
         self._unanswered: Counter[types.RequestId | None] = Counter()
         """The ids of unanswered requests; those with the same id count separately."""
         self._is_modern: bool | None = None
-        """Whether the first request was of a revision without sessions, which the SDK then takes all to be."""
+        """Whether the first request was of a revision without sessions, which the SDK then takes
+        all to be.
+        """
         self._revision: str | None = None
         """The revision of the session; None before it has begun, and where there is none."""
 
-    async def iter_messages(self, receive: Receive, find_caller: FindCaller) -> AsyncGenerator[SessionMessage, None]:
+    async def iter_messages(
+        self, receive: Receive, find_caller: FindCaller
+    ) -> AsyncGenerator[SessionMessage, None]:
         """Yield the messages for the SDK, each with its caller, when there is room for it."""
         while (raw := await receive()) is not None:
             with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends
@@ -75,7 +91,9 @@ class _Connection:
                 caller = await self._pass_on(message, await find_caller())
                 if caller is not None:
                     on_cancelled = await self._note_received(message)
-                    metadata = ServerMessageMetadata(request_context=caller, on_request_unanswered=on_cancelled)
+                    metadata = ServerMessageMetadata(
+                        request_context=caller, on_request_unanswered=on_cancelled
+                    )
                     yield SessionMessage(message, metadata=metadata)
 
     async def send(self, item: SessionMessage) -> None:
@@ -98,7 +116,9 @@ class _Connection:
 
     async def _pass_on(self, message: types.JSONRPCMessage, caller: Caller) -> Caller | None:
         """Return the caller of a message for the SDK; None where the message is answered."""
-        revision = self._find_revision(message) if isinstance(message, types.JSONRPCRequest) else None
+        revision = (
+            self._find_revision(message) if isinstance(message, types.JSONRPCRequest) else None
+        )
         if revision is None or self._direct is None:
             return caller
         found = await self._direct.answer(caller, message, revision)
@@ -119,7 +139,9 @@ class _Connection:
         known = route.protocol_version if isinstance(route, InboundModernRoute) else self._revision
         return known if is_modern == self._is_modern else None
 
-    async def _note_received(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]] | None:
+    async def _note_received(
+        self, message: types.JSONRPCMessage
+    ) -> Callable[[], Awaitable[None]] | None:
         """Wait for room for a request; return what the SDK calls when it ends without an answer."""
         if not isinstance(message, types.JSONRPCRequest):
             return None
@@ -149,5 +171,7 @@ def _encoded(message: types.JSONRPCMessage) -> str:
     """Encode a message; a response is plain JSON values, which orjson encodes faster."""
     if isinstance(message, types.JSONRPCResponse):
         with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
-            return orjson.dumps({"jsonrpc": "2.0", "id": message.id, "result": message.result}).decode()
+            return orjson.dumps(
+                {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+            ).decode()
     return message.model_dump_json(by_alias=True, exclude_unset=True)

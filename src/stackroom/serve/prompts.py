@@ -41,14 +41,21 @@ class Prompt(BaseModel):
         known = [argument.name for argument in self.arguments]
         for name, value in given.items():
             if name not in known:
-                raise InputError(f"'{name[:80]}' is no argument of '{self.name}'; valid: {', '.join(known)}")
+                raise InputError(
+                    f"'{name[:80]}' is no argument of '{self.name}'; valid: {', '.join(known)}"
+                )
             if len(value) > LONGEST:
-                raise InputError(f"'{name}' has {len(value):,} characters; the most are {LONGEST:,}")
+                raise InputError(
+                    f"'{name}' has {len(value):,} characters; the most are {LONGEST:,}"
+                )
         for argument in self.arguments:
             if argument.required and not given.get(argument.name, "").strip():
                 raise InputError(f"'{argument.name}' is missing: {argument.description}")
         said = ((one, given.get(one.name)) for one in self.arguments)
-        filled = {argument.name: argument.phrase.format(value) if value else "" for argument, value in said}
+        filled = {
+            argument.name: argument.phrase.format(value) if value else ""
+            for argument, value in said
+        }
         return f"{self.text.strip().format(**filled)}\n{AS_DATA}"
 
 

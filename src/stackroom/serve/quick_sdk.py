@@ -1,8 +1,10 @@
-"""A quicker import of the MCP SDK, for a server that an assistant starts and waits for (`docs/decisions`).
+"""A quicker import of the MCP SDK, for a server that an assistant starts and waits for
+(`docs/decisions`).
 
-Importing `mcp` runs its client and its high-level server, which are not used here, and builds the validators of every
-message of every revision. Here both wait until something asks for them. Whatever does not fit another release of the
-SDK is left out, and importing is then as slow as it is anyway.
+Importing `mcp` runs its client and its high-level server, which are not used here, and builds the
+validators of every message of every revision. Here both wait until something asks for them.
+Whatever does not fit another release of the SDK is left out, and importing is then as slow as it is
+anyway.
 """
 
 import importlib
@@ -13,7 +15,9 @@ from types import ModuleType
 from typing import Any
 
 WIRE_MODELS = "mcp_types._wire_base"
-"""The module with the base class of the models of messages, one model for each message of a revision."""
+"""The module with the base class of the models of messages, one model for each message of a
+revision.
+"""
 PACKAGES = ("mcp", "mcp.server")  # packages whose own code imports what is not used here
 
 
@@ -36,7 +40,9 @@ def prepare_import() -> None:
 
 
 class _PackageOnDemand(ModuleType):
-    """A package whose own code runs when it is asked for a name; modules in it are imported without that."""
+    """A package whose own code runs when it is asked for a name; modules in it are imported without
+    that.
+    """
 
     def __getattr__(self, name: str) -> Any:
         """Run the package's code, and return what it defines."""

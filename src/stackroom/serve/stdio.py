@@ -54,14 +54,18 @@ def serve_stdio(
     anyio.run(_serve, AsyncGate(gate, Workers()), tool_names, output, on_introduced)
 
 
-async def _serve(gate: AsyncGate, tool_names: ToolNames, output: BinaryIO, on_introduced: Callable[[], None]) -> None:
+async def _serve(
+    gate: AsyncGate, tool_names: ToolNames, output: BinaryIO, on_introduced: Callable[[], None]
+) -> None:
     """Serve messages as lines, and watch the library meanwhile."""
     lists, numbers = ListChanges(), count(1)
     server = Handlers(gate, caller_of, tool_names=tool_names, lists=lists).build_server()
 
     async def receive() -> bytes | None:
         """Return the next line that is not blank, or None at the end."""
-        while (line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)) is not None:
+        while (
+            line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)
+        ) is not None:
             if line.strip():
                 return line
         return None
@@ -81,7 +85,9 @@ async def _serve(gate: AsyncGate, tool_names: ToolNames, output: BinaryIO, on_in
 
 
 def _read_line() -> bytes | None:
-    """Return the next line, or None at the end; an overlong line is cut just past the limit, and so refused later."""
+    """Return the next line, or None at the end; an overlong line is cut just past the limit, and so
+    refused later.
+    """
     line = sys.stdin.buffer.readline(MAX_FRAME_BYTES + 1)
     while len(line) > MAX_FRAME_BYTES and not line.endswith(b"\n"):
         rest = sys.stdin.buffer.readline(MAX_FRAME_BYTES)

@@ -1,7 +1,7 @@
 """Columns: a field's values over all rows of a segment, for filters, facets and counts.
 
-A term column is an inverted index (value → rows); a number column has one number per row. Both are arrays that can be
-memory-mapped from files.
+A term column is an inverted index (value → rows); a number column has one number per row. Both are
+arrays that can be memory-mapped from files.
 """
 
 from array import array
@@ -62,18 +62,25 @@ class TermColumn:
         """Return how many of these terms each of these rows has."""
         wanted, counts = rows.astype(np.int32), np.zeros(len(rows), dtype=np.int64)
         for term in terms:
-            having = [contains(self._slice(entry), wanted) for entry in self._entries_by_term.get(term, ())]
+            having = [
+                contains(self._slice(entry), wanted)
+                for entry in self._entries_by_term.get(term, ())
+            ]
             counts += reduce(np.logical_or, having, np.zeros(len(rows), dtype=bool))
         return counts
 
     def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
         """Return the terms of each of these rows."""
         sorted_rows, entries = self._by_row
-        wanted = rows.astype(sorted_rows.dtype)  # of another type, it would have all of them converted
+        # of another type, it would have all of them converted
+        wanted = rows.astype(sorted_rows.dtype)
         starts = np.searchsorted(sorted_rows, wanted, side="left").tolist()
         ends = np.searchsorted(sorted_rows, wanted, side="right").tolist()
         term_of = self._terms.__getitem__
-        return [frozenset(map(term_of, entries[start:end].tolist())) for start, end in zip(starts, ends, strict=True)]
+        return [
+            frozenset(map(term_of, entries[start:end].tolist()))
+            for start, end in zip(starts, ends, strict=True)
+        ]
 
     @cached_property
     def _terms(self) -> list[str]:
@@ -117,7 +124,9 @@ class TextColumnBuilder:
 
     def build(self) -> TextColumn:
         """Return the column of the rows added so far."""
-        return TextColumn(letters=self._letters.build(np.uint8), ends=np.frombuffer(self._ends, dtype=np.int64))
+        return TextColumn(
+            letters=self._letters.build(np.uint8), ends=np.frombuffer(self._ends, dtype=np.int64)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +153,12 @@ class Columns:
             case AllOf():
                 each = [self._having(condition.field, (value,)) for value in condition.values]
                 return reduce(np.logical_and, each, np.ones(self.size, dtype=bool))
-            case Range():  # a missing number (NaN) fails every comparison, that with minus infinity too
+            # a missing number (NaN) fails every comparison, that with minus infinity too
+            case Range():
                 values = reduce(np.multiply, (self.numbers[name] for name in condition.fields))
-                mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
+                mask: Mask = values >= (
+                    -np.inf if condition.at_least is None else condition.at_least
+                )
                 return mask if condition.at_most is None else mask & (values <= condition.at_most)
 
     def _having(self, name: str, values: Iterable[str]) -> Mask:

@@ -1,11 +1,13 @@
 """Conditions of catalogues: which one fails, since when, why, and when it is tried again.
 
-The one place that knows it. Failing calls, the opening of catalogues and background checks report here; `/health`,
-`doctor`, `server.query` and the notes of answers read it. Reasons have no path of the server, since callers see them.
+The one place that knows it. Failing calls, the opening of catalogues and background checks report
+here; `/health`, `doctor`, `server.query` and the notes of answers read it. Reasons have no path of
+the server, since callers see them.
 
-There are two kinds. A catalogue that *cannot be read* is skipped, and tried again after a pause that grows with
-each failure, with some jitter; between two tries its calls fail at once. A catalogue in which a check found *damage*
-goes on being served as far as it can, until the check finds it whole.
+There are two kinds. A catalogue that *cannot be read* is skipped, and tried again after a pause
+that grows with each failure, with some jitter; between two tries its calls fail at once. A
+catalogue in which a check found *damage* goes on being served as far as it can, until the check
+finds it whole.
 """
 
 import logging
@@ -24,7 +26,8 @@ FIRST_PAUSE_S = 0.04
 GROWTH = 4.0
 """The growth of a pause. The first two are short enough for the retries of the call that failed."""
 LONGEST_PAUSE_S = 5.0
-JITTER = 0.25  # a pause is up to this share longer, so that the catalogues of one disk are not all tried at once
+# a pause is up to this share longer, so that the catalogues of one disk are not all tried at once
+JITTER = 0.25
 
 
 class ConditionKind(StrEnum):
@@ -42,7 +45,8 @@ class Condition:
     cause: ConditionKind
     reason: str
     since: datetime
-    retry_in_s: float | None = None  # in how many seconds a catalogue that cannot be read is tried again
+    # in how many seconds a catalogue that cannot be read is tried again
+    retry_in_s: float | None = None
 
 
 class _Failing(NamedTuple):
@@ -75,7 +79,9 @@ class CatalogueConditions:
         with self._guard:
             known = self._damaged.get(name)
             since = known.since if known else self._now()
-            self._damaged[name] = Condition(catalogue=name, cause=ConditionKind.DAMAGED, reason=reason, since=since)
+            self._damaged[name] = Condition(
+                catalogue=name, cause=ConditionKind.DAMAGED, reason=reason, since=since
+            )
         if known is None or known.reason != reason:
             logger.warning("catalogue '%s' is damaged: %s", name, reason)
 
@@ -87,14 +93,19 @@ class CatalogueConditions:
             logger.info("catalogue '%s' is whole again", name)
 
     def note_failure(self, name: str, reason: str, *, is_gone: bool = False) -> float:
-        """Note that a catalogue cannot be read, and return in how many seconds it is tried again."""
+        """Note that a catalogue cannot be read, and return in how many seconds it is tried
+        again.
+        """
         with self._guard:
             known = self._failing.get(name)
-            failures = known.failures + 1 if known and not is_gone else 1  # to look whether it is back costs little
+            # to look whether it is back costs little
+            failures = known.failures + 1 if known and not is_gone else 1
             pause_s = min(FIRST_PAUSE_S * GROWTH ** min(failures - 1, 10), LONGEST_PAUSE_S)
             pause_s *= 1 + JITTER * self._jitter()
             since = known.condition.since if known else self._now()
-            condition = Condition(catalogue=name, cause=ConditionKind.UNREADABLE, reason=reason, since=since)
+            condition = Condition(
+                catalogue=name, cause=ConditionKind.UNREADABLE, reason=reason, since=since
+            )
             self._failing[name] = _Failing(condition, failures, self._monotonic() + pause_s)
         if known is None or known.condition.reason != reason:
             logger.warning("catalogue '%s' cannot be read and is skipped: %s", name, reason)

@@ -29,7 +29,9 @@ class CatalogueLock:
 
     @contextmanager
     def held(self, timeout_s: float, *, error_type: type[BusyError] = BusyError) -> Iterator[None]:
-        """Hold the lock; raise BusyError where another process or thread holds it for longer than the timeout."""
+        """Hold the lock; raise BusyError where another process or thread holds it for longer than
+        the timeout.
+        """
         try:
             self._folder.stat()  # `filelock` would make the folder of a removed catalogue again
             self._lock.acquire(timeout=timeout_s)

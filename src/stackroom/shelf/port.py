@@ -1,18 +1,22 @@
-"""The shelf port: the store and index that search, recommendation and tools read, and that ingest writes.
+"""The shelf port: the store and index that search, recommendation and tools read, and that ingest
+writes.
 
-A shelf keeps records (the truth) and the indexes it answers from. `Shelf.reader()` returns a snapshot of the present
-state, so that the several reads of one call agree with each other.
+A shelf keeps records (the truth) and the indexes it answers from. `Shelf.reader()` returns a
+snapshot of the present state, so that the several reads of one call agree with each other.
 
 Duties of every implementation, held by `tests/contract/`:
-- each read applies its scope *before* ranking and counting: filter conditions, and the visibility of the caller;
+- each read applies its scope *before* ranking and counting: filter conditions, and the visibility
+  of the caller;
 - rankings are ordered by (−score, key) and are deterministic for the same data and query;
 - an acknowledged put or delete is visible to the next `reader()` of every process;
-- changes are applied atomically, one after the other, each with its own change number, and are kept as history;
+- changes are applied atomically, one after the other, each with its own change number, and are kept
+  as history;
 - text is indexed as the tokens of `stackroom.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
 
-There are two tiers. In the first, every answer is exact. A shelf of the second, whose index no server could hold, says
-so in `promises`: which share of the nearest records is found, up to where totals are exact, and up to where values are
-counted rather than sampled. Everything else holds for both.
+There are two tiers. In the first, every answer is exact. A shelf of the second, whose index no
+server could hold, says so in `promises`: which share of the nearest records is found, up to where
+totals are exact, and up to where values are counted rather than sampled. Everything else holds for
+both.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +41,8 @@ from stackroom.text.analyser import TextQuery
 
 RECORDS_PART = "records"
 INDEX_PART = "index"  # the parts of a catalogue that a shelf has
-Checkpoint = Callable[[], None]  # a function that long work calls now and then; it may raise to end the work
+# a function that long work calls now and then; it may raise to end the work
+Checkpoint = Callable[[], None]
 BATCH_ROWS = 4096
 
 
@@ -53,7 +58,9 @@ EVERY_KEY = KeyRange(Key(0), Key(2**63 - 1))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
-    """A record's vector under the digest of the embedded text; without a vector, the shelf has it already."""
+    """A record's vector under the digest of the embedded text; without a vector, the shelf has it
+    already.
+    """
 
     digest: bytes
     vector: Vector | None = None
@@ -68,7 +75,9 @@ class Embedding:
         if self.vector is None or model is None:
             return
         if self.vector.shape != (model.dimension,) or not np.isfinite(self.vector).all():
-            raise InputError(f"a vector of shape {self.vector.shape} is not one of {model}, or is not finite")
+            raise InputError(
+                f"a vector of shape {self.vector.shape} is not one of {model}, or is not finite"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +119,9 @@ class Op(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastChange:
-    """An entry of the history. A change of the vector alone is an update with equal `before` and `after`."""
+    """An entry of the history. A change of the vector alone is an update with equal `before` and
+    `after`.
+    """
 
     change_no: int
     id: RecordId
@@ -131,7 +142,9 @@ class Problem:
 
     @classmethod
     def from_error(cls, part: str, error: ExpectedError) -> "Problem":
-        """Return the problem of an error, whose message has the advice after its first semicolon."""
+        """Return the problem of an error, whose message has the advice after its first
+        semicolon.
+        """
         message, _, advice = error.message.partition("; ")
         return cls(part=part, message=message, advice=advice)
 
@@ -147,12 +160,14 @@ class ShelfDescription:
     records: int
     change_no: int
     stale: str | None = None
-    is_read_only: bool = False  # whether its files cannot be written to, so that nothing can be changed
+    # whether its files cannot be written to, so that nothing can be changed
+    is_read_only: bool = False
     model: ModelId | None = None
     index_bytes: int = 0
     sqlite_file: Path | None = None
     """The file with the tables `records` and `changes`, where the shelf keeps them in SQLite."""
-    counters: Mapping[str, int] = field(default_factory=dict)  # figures of this implementation's indexes, by name
+    # figures of this implementation's indexes, by name
+    counters: Mapping[str, int] = field(default_factory=dict)
 
 
 def never_stop() -> None:
@@ -176,7 +191,9 @@ class ShelfReader(Protocol):
 
     @property
     def awaiting_vectors(self) -> int:
-        """How many records have a text to embed and no vector yet; 0 where the shelf has no model."""
+        """How many records have a text to embed and no vector yet; 0 where the shelf has no
+        model.
+        """
 
     @property
     def model(self) -> ModelId | None:
@@ -184,7 +201,9 @@ class ShelfReader(Protocol):
 
     @property
     def mean(self) -> Vector | None:
-        """The mean that was subtracted from the vectors and has to be from queries; None where none was."""
+        """The mean that was subtracted from the vectors and has to be from queries; None where none
+        was.
+        """
 
     @property
     def promises(self) -> Promises | None:
@@ -195,7 +214,9 @@ class ShelfReader(Protocol):
         """Why this snapshot lags behind the store, or None where it is current."""
 
     def seen_by(self, visibility: Visibility) -> "ShelfReader":
-        """Return the snapshot as if there were nothing but what the caller may see: counts, words and their weights."""
+        """Return the snapshot as if there were nothing but what the caller may see: counts, words
+        and their weights.
+        """
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible, in key order."""
@@ -207,59 +228,86 @@ class ShelfReader(Protocol):
         """Return the ids of keys that come from this snapshot."""
 
     def titles(self, keys: Sequence[Key]) -> list[str]:
-        """Return the title of each key of this snapshot, folded, to sort by; empty where it has none."""
+        """Return the title of each key of this snapshot, folded, to sort by; empty where it has
+        none.
+        """
 
     def works(self, keys: Sequence[Key]) -> list[Work]:
-        """Return the evidence of the series of each key of this snapshot; only where the spec says how to recommend."""
+        """Return the evidence of the series of each key of this snapshot; only where the spec says
+        how to recommend.
+        """
 
     def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
-        """Return the names of each key of this snapshot as lines: in lower case, a tab, tokens without function words.
+        """Return the names of each key of this snapshot as lines: in lower case, a tab, tokens
+        without function words.
 
         Only where the spec has fields that are searched as names.
         """
 
     def lexical(
-        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+        self,
+        query: TextQuery,
+        *,
+        scope: Scope,
+        limit: int,
+        counted: bool = True,
+        in_names: bool = False,
     ) -> Ranking:
-        """Rank the records in scope that have any of the terms, or have them in fields that are searched as names only.
+        """Rank the records in scope that have any of the terms, or have them in fields that are
+        searched as names only.
 
         `total` is the number kept unless they are counted.
         """
 
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope by the sum of the weights of the words that they have, however often."""
+        """Rank the records in scope by the sum of the weights of the words that they have, however
+        often.
+        """
 
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
-        """Return how many records have each of these tokens; deleted ones may count until the index is compacted."""
+        """Return how many records have each of these tokens; deleted ones may count until the index
+        is compacted.
+        """
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
-        """Return what each term adds to the score of each record in `lexical`: one row per key, 0 for a missing term.
+        """Return what each term adds to the score of each record in `lexical`: one row per key, 0
+        for a missing term.
 
         The sum of a row is the record's score there.
         """
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
-        """Rank the records in scope by cosine to each of the vectors (n × dimension, unit length)."""
+        """Rank the records in scope by cosine to each of the vectors (n × dimension, unit
+        length).
+        """
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows, zeros for a record without a vector."""
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them, with the digests of the texts that they are of.
+        """Return the vectors of records as the model made them, with the digests of the texts that
+        they are of.
 
-        Records without a vector are left out, and those that were changed since this snapshot may be.
+        Records without a vector are left out, and those that were changed since this snapshot may
+        be.
         """
 
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
-        """Return the vectors of texts as the model made them, by the digests of the texts; those unknown are left out.
+        """Return the vectors of texts as the model made them, by the digests of the texts; those
+        unknown are left out.
 
-        Unlike those of `vectors`, no mean is subtracted from them. They are the ones stored now, not of the snapshot.
+        Unlike those of `vectors`, no mean is subtracted from them. They are the ones stored now,
+        not of the snapshot.
         """
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
-        """Return for each key the folded values of a term column (a filter or facet that is not a number)."""
+        """Return for each key the folded values of a term column (a filter or facet that is not a
+        number).
+        """
 
-    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+    def count_terms(
+        self, field: str, terms: Iterable[str], keys: Sequence[Key]
+    ) -> NDArray[np.int64]:
         """Return for each key how many of these folded values of a term column it has."""
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
@@ -272,10 +320,14 @@ class ShelfReader(Protocol):
         """Tell whether a record in scope has this name, but for case, accents and signs."""
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
-        """Count the values of a facet or filter field over the records in scope, most frequent first."""
+        """Count the values of a facet or filter field over the records in scope, most frequent
+        first.
+        """
 
     def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
-        """Return which records in scope have which values of a facet or filter field, values in order of their term."""
+        """Return which records in scope have which values of a facet or filter field, values in
+        order of their term.
+        """
 
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""
@@ -292,12 +344,17 @@ class ShelfWriter(Protocol):
     """The writing side: the only way in which records change."""
 
     def apply(
-        self, changes: Sequence[Change], *, author: Author = LOCAL, expected: Mapping[RecordId, int] | None = None
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
     ) -> int:
         """Commit the changes durably, all or none, and return the number of the last change.
 
-        `expected` has the number of the last change of each id, 0 for an id that never existed (optimistic locking).
-        Where another number is found, nothing is changed and a ConflictError names the ids.
+        `expected` has the number of the last change of each id, 0 for an id that never existed
+        (optimistic locking). Where another number is found, nothing is changed and a ConflictError
+        names the ids.
         """
 
     def exclusive(self) -> AbstractContextManager[None]:
@@ -310,37 +367,52 @@ class ShelfWriter(Protocol):
         """Return the digests without a stored vector."""
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts that would change nothing; a vector that is still to come is no change."""
+        """Return the ids of the puts that would change nothing; a vector that is still to come is
+        no change.
+        """
 
     def count_unembedded(self) -> int:
         """Return how many different texts have no vector yet."""
 
-    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
+    def list_unembedded(
+        self, *, within: KeyRange = EVERY_KEY, limit: int
+    ) -> list[tuple[Key, Record]]:
         """Return records of these keys without a vector, in key order; some may have no text."""
 
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
-        """Store vectors of texts durably, and return how many of these records still have that text.
+    def add_vectors(
+        self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]
+    ) -> int:
+        """Store vectors of texts durably, and return how many of these records still have that
+        text.
 
-        A record is given by the digest of its text. It is not a change of the record: nothing is logged.
+        A record is given by the digest of its text. It is not a change of the record: nothing is
+        logged.
         """
 
     def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:
-        """Hold the right to add vectors of some keys after others, until none are left that no other process has.
+        """Hold the right to add vectors of some keys after others, until none are left that no
+        other process has.
 
-        Raise EmbeddingElsewhereError where others have all that are left. It keeps no reader or writer waiting.
+        Raise EmbeddingElsewhereError where others have all that are left. It keeps no reader or
+        writer waiting.
         """
 
     def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the right to add vectors over many batches; raise EmbeddingElsewhereError where another has it.
+        """Hold the right to add vectors over many batches; raise EmbeddingElsewhereError where
+        another has it.
 
         It keeps no reader or writer waiting.
         """
 
     def publish_vectors(self) -> None:
-        """Make the vectors added since visible to readers; holds the write lock for a moment only."""
+        """Make the vectors added since visible to readers; holds the write lock for a moment
+        only.
+        """
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
-        """Return the present record of each id, None for a deleted one; ids that never existed are left out."""
+        """Return the present record of each id, None for a deleted one; ids that never existed are
+        left out.
+        """
 
 
 class ShelfHistory(Protocol):
@@ -354,10 +426,15 @@ class ShelfHistory(Protocol):
         call_id: str | None = None,
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
-        """Return past changes, newest first, optionally before a change number, of one call, or of these ids."""
+        """Return past changes, newest first, optionally before a change number, of one call, or of
+        these ids.
+        """
 
-    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
-        """Return the number of the last change of each id, deletions included, no later than `as_of`.
+    def versions(
+        self, ids: Sequence[RecordId], *, as_of: int | None = None
+    ) -> Mapping[RecordId, int]:
+        """Return the number of the last change of each id, deletions included, no later than
+        `as_of`.
 
         Ids that never existed are left out.
         """
@@ -382,28 +459,32 @@ class Shelf(Protocol):
     def history(self) -> ShelfHistory:
         """Return the change log."""
 
-    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
+    def check(
+        self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+    ) -> Iterator[Problem]:
         """Yield what is wrong with the records and the indexes; nothing where the shelf is sound.
 
-        An implementation compares its files with their checksums, and where it is `thorough`, reads every record and
-        compares the indexes with them. Damage is a problem with advice, not an
-        error; changes made meanwhile are no problem. It calls `checkpoint` about once a second or more often, and lets
-        through what that raises.
+        An implementation compares its files with their checksums, and where it is `thorough`, reads
+        every record and compares the indexes with them. Damage is a problem with advice, not an
+        error; changes made meanwhile are no problem. It calls `checkpoint` about once a second or
+        more often, and lets through what that raises.
         """
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
-        """Replace what is damaged and can be derived from the records, and return what was done, in words.
+        """Replace what is damaged and can be derived from the records, and return what was done, in
+        words.
 
-        An implementation moves damaged indexes aside, builds them anew and goes on answering reads, which say so
-        meanwhile. It adds checksums where they are missing. Damaged records stay as they are: `check` yields them.
+        An implementation moves damaged indexes aside, builds them anew and goes on answering reads,
+        which say so meanwhile. It adds checksums where they are missing. Damaged records stay as
+        they are: `check` yields them.
         """
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Derive every index anew from the records, and return how many records are indexed.
 
-        `accept` gets a view of the new indexes; where it raises an ExpectedError, the former ones are kept. An
-        implementation holds the writers' lock meanwhile and goes on answering reads. Stopped at any point, it leaves a
-        shelf that the next reader mends.
+        `accept` gets a view of the new indexes; where it raises an ExpectedError, the former ones
+        are kept. An implementation holds the writers' lock meanwhile and goes on answering reads.
+        Stopped at any point, it leaves a shelf that the next reader mends.
         """
 
     def describe(self) -> ShelfDescription:
@@ -420,10 +501,14 @@ class BuildableShelf(Shelf, Protocol):
         """Tell whether the shelf has no record."""
 
     def switch_model(self, model: ModelId) -> None:
-        """Use the stored vectors of another model from now on; no effect where it is the present one."""
+        """Use the stored vectors of another model from now on; no effect where it is the present
+        one.
+        """
 
     def withheld(self) -> AbstractContextManager[None]:
-        """Keep other readers at the state before until the block ends; the write lock must be held."""
+        """Keep other readers at the state before until the block ends; the write lock must be
+        held.
+        """
 
 
 def iter_key_batches(reader: ShelfReader) -> Iterator[list[Key]]:

@@ -1,4 +1,6 @@
-"""Series of records (parts, sequels, films), recognised by the pages that records name and by their titles."""
+"""Series of records (parts, sequels, films), recognised by the pages that records name and by their
+titles.
+"""
 
 import html
 import re
@@ -13,7 +15,9 @@ from stackroom.text.normalise import fold
 
 MIN_STEM_CHARS = 5  # the length from which a stem that begins another title shows a series
 MIN_SHARED_CHARS = 6
-"""The length from which a stem counts wherever it stands: of an alternative title, or after a colon."""
+"""The length from which a stem counts wherever it stands: of an alternative title, or after a
+colon.
+"""
 MIN_SHARED_WIDE_CHARS = 3  # the same for scripts without spaces, where three characters say as much
 MIN_INNER_CHARS = 10  # the length from which a stem of several words counts anywhere in a title
 
@@ -27,8 +31,12 @@ class Work(NamedTuple):
 
     stem: str  # the stem of the title
     marks: frozenset[str]
-    """Its pages, the pages it names, and the stems of its titles that are long enough to tell apart."""
-    sought: str  # the stem as it stands in the title of another part of the series; empty where it is too short to tell
+    """Its pages, the pages it names, and the stems of its titles that are long enough to tell
+    apart.
+    """
+    # the stem as it stands in the title of another part of the series; empty where it is too short
+    # to tell
+    sought: str
     title: str  # the words of the title, its parts on lines of their own, a space around each word
 
 
@@ -42,31 +50,45 @@ def work_of(record: Record, spec: CatalogueSpec) -> Work:
     marks = {record.id, *texts_of(record.fields.get(recommend.related.pages))}
     marks.update(texts_of(record.fields.get(recommend.related.field)))
     stems = {stem, *[title_stem(name, markers=markers) for name in others]}
-    marks.update([one for one in stems if len(one) >= (size if one.isascii() else MIN_SHARED_WIDE_CHARS)])
+    marks.update(
+        [one for one in stems if len(one) >= (size if one.isascii() else MIN_SHARED_WIDE_CHARS)]
+    )
     return Work(stem, frozenset(marks), _sought(stem), _lines(title))
 
 
 @lru_cache(maxsize=50_000)
 def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
-    """Return a title without its subtitle and what says which part it is: `Cosmos Season Two: Stars` → `cosmos`."""
+    """Return a title without its subtitle and what says which part it is: `Cosmos Season Two:
+    Stars` → `cosmos`.
+    """
     folded = fold(html.unescape(title)).strip()
     whole = _part_pattern(markers).sub("", _BREAK.split(folded, maxsplit=1)[0].rstrip())
     return _words(whole) or _words(folded)
 
 
 def _words(folded: str) -> str:
-    return (folded if folded.replace(" ", "").isalnum() and "  " not in folded else _NOISE.sub(" ", folded)).strip()
+    return (
+        folded
+        if folded.replace(" ", "").isalnum() and "  " not in folded
+        else _NOISE.sub(" ", folded)
+    ).strip()
 
 
 @cache
 def _part_pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     """Return the end of a title from the first marker or ordinal on."""
-    named = rf"(?:the\s+)?(?:{'|'.join(re.escape(marker.lower()) for marker in markers)})\b|" if markers else ""
+    named = (
+        rf"(?:the\s+)?(?:{'|'.join(re.escape(marker.lower()) for marker in markers)})\b|"
+        if markers
+        else ""
+    )
     return re.compile(rf"\s+(?:{named}{_ORDINAL}).*$")
 
 
 def _sought(stem: str) -> str:
-    """Return what a title of the same series has: a long stem anywhere, a shorter one at the beginning of a part."""
+    """Return what a title of the same series has: a long stem anywhere, a shorter one at the
+    beginning of a part.
+    """
     if len(stem) >= MIN_INNER_CHARS and " " in stem:
         return f" {stem} "
     if len(stem) >= MIN_SHARED_CHARS:
@@ -84,7 +106,9 @@ def same_franchise(one: Work, other: Work) -> bool:
     """Tell whether two records are of one series."""
     if one.stem == other.stem or not one.marks.isdisjoint(other.marks):
         return True
-    return bool((one.sought and one.sought in other.title) or (other.sought and other.sought in one.title))
+    return bool(
+        (one.sought and one.sought in other.title) or (other.sought and other.sought in one.title)
+    )
 
 
 def encode_work(work: Work) -> bytes:

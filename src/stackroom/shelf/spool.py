@@ -1,4 +1,6 @@
-"""Arrays too large for memory while an index is built: collected in a file without a name, mapped, used in blocks."""
+"""Arrays too large for memory while an index is built: collected in a file without a name, mapped,
+used in blocks.
+"""
 
 import mmap
 from collections.abc import Iterator
@@ -16,7 +18,9 @@ Array = NDArray[Any]
 
 
 class Spool:
-    """Bytes added one after another: kept in memory where they are few or there is no folder, else in a file there."""
+    """Bytes added one after another: kept in memory where they are few or there is no folder, else
+    in a file there.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -44,7 +48,9 @@ class Spool:
 
 
 def iter_blocks(values: Array) -> Iterator[slice]:
-    """Yield the slices of an array's blocks; the pages of a mapped array leave the memory after each block."""
+    """Yield the slices of an array's blocks; the pages of a mapped array leave the memory after
+    each block.
+    """
     owner: Any = values
     while isinstance(owner, np.ndarray):
         owner = owner.base

@@ -1,4 +1,6 @@
-"""SQLite files: read in a folder that cannot be written to, and checked by SQLite itself, with checkpoints."""
+"""SQLite files: read in a folder that cannot be written to, and checked by SQLite itself, with
+checkpoints.
+"""
 
 import os
 import shutil
@@ -27,7 +29,9 @@ def is_read_only(path: Path) -> bool:
 
 
 def is_full(path: Path) -> bool:
-    """Tell whether the disk of a file has too little room for the files that SQLite writes beside it."""
+    """Tell whether the disk of a file has too little room for the files that SQLite writes beside
+    it.
+    """
     return shutil.disk_usage(path.parent).free < SIDE_FILES_BYTES
 
 
@@ -41,8 +45,9 @@ def scratch_folder(owner: object) -> Path:
 class FrozenFile:
     """A SQLite file in a folder that cannot be written to, as of one moment.
 
-    SQLite reads a file in WAL mode without writing beside it only if it is told that nothing changes it, and then it
-    leaves out what is in the `-wal` file. Where a process that was killed left one, a private copy is read.
+    SQLite reads a file in WAL mode without writing beside it only if it is told that nothing
+    changes it, and then it leaves out what is in the `-wal` file. Where a process that was killed
+    left one, a private copy is read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +90,9 @@ def check_sqlite_file(path: Path) -> list[str]:
     """Return the first faults that SQLite finds in a file; none where it is sound."""
     try:
         frozen = FrozenFile(path) if is_read_only(path) or is_full(path) else None
-        with closing(frozen.connect() if frozen else apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)) as db:
+        with closing(
+            frozen.connect() if frozen else apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)
+        ) as db:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)
             return check_connected(db, never_stop)
     except (apsw.Error, OSError) as error:
@@ -101,7 +108,9 @@ def check_connected(db: apsw.Connection, checkpoint: Checkpoint) -> list[str]:
 
 @contextmanager
 def checkpoints(db: apsw.Connection, checkpoint: Checkpoint) -> Iterator[None]:
-    """Call a checkpoint now and then while the statements of a connection run; it may raise to end them."""
+    """Call a checkpoint now and then while the statements of a connection run; it may raise to end
+    them.
+    """
 
     def go_on() -> bool:
         checkpoint()

@@ -1,6 +1,8 @@
-"""Where a catalogue's records are: in SQLite in its folder, or in the PostgreSQL database that `store.toml` names.
+"""Where a catalogue's records are: in SQLite in its folder, or in the PostgreSQL database that
+`store.toml` names.
 
-With the line `search = "postgresql"`, its index is in that database too, and nothing of either in the servers' folders.
+With the line `search = "postgresql"`, its index is in that database too, and nothing of either in
+the servers' folders.
 
 The file may have a password: only its owner can read it, and messages show the address without it.
 """
@@ -24,7 +26,8 @@ from stackroom.library import PLACE_FILE, remove_file, replace_file
 from stackroom.shelf.embedded.store import Store
 
 STORE_FILE = "records.sqlite"
-FORMER_FILE = "store.former.toml"  # names the database that the records were in before they were moved out of it
+# names the database that the records were in before they were moved out of it
+FORMER_FILE = "store.former.toml"
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
 REMOTE = "stackroom.shelf.postgres_search.remote_store"
 SEARCHED = "stackroom.shelf.postgres_search.shelf"
@@ -41,12 +44,18 @@ class StorePlace:
 
     url: str
     schema: str
-    search: str = ""  # where the index is: in the database, or where nothing is said in the folder of each server
-    reads: str = ""  # the address of replicas that records are read from, where they have all that a server has seen
+    # where the index is: in the database, or where nothing is said in the folder of each server
+    search: str = ""
+    # the address of replicas that records are read from, where they have all that a server has seen
+    reads: str = ""
     parts: int = 0
-    """How many parts the tables of an index in the database get when it is built; 0: by the number of records."""
+    """How many parts the tables of an index in the database get when it is built; 0: by the number
+    of records.
+    """
     shared_index_mb: int = 4_000
-    """The size up to which an index that a server has built is stored in the database, for others to fetch."""
+    """The size up to which an index that a server has built is stored in the database, for others
+    to fetch.
+    """
 
     def __post_init__(self) -> None:
         if not SCHEME.match(self.url) or not SCHEME.match(self.reads or self.url):
@@ -66,7 +75,9 @@ class StorePlace:
     @property
     def shown(self) -> str:
         """The address without the password."""
-        return SECRET.sub(lambda one: f"{one[2]}***" if one[2] else f"{(one[1] or '').split(':')[0]}@", self.url)
+        return SECRET.sub(
+            lambda one: f"{one[2]}***" if one[2] else f"{(one[1] or '').split(':')[0]}@", self.url
+        )
 
     def __repr__(self) -> str:
         return f"StorePlace({self.shown}, {self.schema})"
@@ -79,11 +90,15 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
         numbers = {name: int(told[name]) for name in ("parts", "shared_index_mb") if name in told}
         search, reads = (str(told.get(name, "")) for name in ("search", "reads"))
-        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, reads=reads, **numbers)
+        return StorePlace(
+            url=str(told["url"]), schema=str(told["schema"]), search=search, reads=reads, **numbers
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, InputError) as error:
-        raise StorageError(f'{folder.name}/{file} is damaged; it has two lines: url = "…", schema = "…"') from error
+        raise StorageError(
+            f'{folder.name}/{file} is damaged; it has two lines: url = "…", schema = "…"'
+        ) from error
 
 
 def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE) -> None:
@@ -96,7 +111,9 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
     try:
         values = [(one, getattr(place, one.name)) for one in dataclasses.fields(place)]
         lines = [
-            f"{one.name} = {json.dumps(value, ensure_ascii=False)}\n" for one, value in values if value != one.default
+            f"{one.name} = {json.dumps(value, ensure_ascii=False)}\n"
+            for one, value in values
+            if value != one.default
         ]
         replace_file(path, "".join(lines).encode())
     finally:
@@ -119,12 +136,16 @@ def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store
     followed = load_postgres(FOLLOWED)
     database = followed.StoreDatabase(place.url, place.schema, catalogue=spec.name)
     shared_mb = place.shared_index_mb
-    store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database, shared_index_mb=shared_mb)
+    store: Store = followed.FollowedStore(
+        folder / STORE_FILE, spec, database, shared_index_mb=shared_mb
+    )
     return store
 
 
 def has_records_file(folder: Path) -> bool:
-    """Tell whether the folder of a catalogue has its records, or a copy of them that follows a database."""
+    """Tell whether the folder of a catalogue has its records, or a copy of them that follows a
+    database.
+    """
     place = find_place(folder)
     return place is None or not place.search
 
@@ -132,17 +153,27 @@ def has_records_file(folder: Path) -> bool:
 def iter_bodies(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the id and the stored form of each record of a catalogue's folder."""
     if (place := find_place(folder)) is not None:
-        with closing(load_postgres(INDEXED).Connections(place.url, place.schema)) as database, database.writing() as db:
+        with (
+            closing(load_postgres(INDEXED).Connections(place.url, place.schema)) as database,
+            database.writing() as db,
+        ):
             yield from db.cursor().stream(BODIES, binary=True)
     elif (folder / STORE_FILE).is_file():
-        with closing(apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)) as file:
+        with closing(
+            apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
+        ) as file:
             yield from file.execute(BODIES)
 
 
 def load_postgres(module: str) -> Any:
-    """Load a module that needs the package for PostgreSQL; raise StorageError where it is not installed."""
+    """Load a module that needs the package for PostgreSQL; raise StorageError where it is not
+    installed.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        needed = "records in PostgreSQL need its driver, the extra 'postgres': pip install 'psycopg[binary]'"
+        needed = (
+            "records in PostgreSQL need its driver, the extra 'postgres': pip install"
+            " 'psycopg[binary]'"
+        )
         raise StorageError(needed) from error

@@ -28,7 +28,8 @@ from stackroom.text.normalise import fold
 ID_TEXT, NAMES_TEXT, WORK_TEXT = "id", "names", "work"
 """The columns of texts: a record's id, the words of its names, and the evidence of its series."""
 
-Entry = tuple[str, str, str]  # a value of a term column: its folded term, its category, and the value as written
+# a value of a term column: its folded term, its category, and the value as written
+Entry = tuple[str, str, str]
 VALUES_KEPT = 10_000
 
 
@@ -58,7 +59,9 @@ _term = lru_cache(maxsize=VALUES_KEPT)(term_of)
 
 @lru_cache(maxsize=VALUES_KEPT, typed=True)
 def _entries(value: Value) -> list[Entry]:
-    """Return the distinct entries of a value; they are kept, since the values of a column repeat."""
+    """Return the distinct entries of a value; they are kept, since the values of a column
+    repeat.
+    """
     if isinstance(value, str):
         return [(term, "", value)] if (term := _term(value)) else []
     if isinstance(value, tuple) and value and isinstance(value[0], Tag):
@@ -69,14 +72,17 @@ def _entries(value: Value) -> list[Entry]:
 
 
 def number_of(record: Record, field: FieldSpec) -> float:
-    """Return a numeric field's value, dates as day numbers; NaN for a missing value, or one that is not a number."""
+    """Return a numeric field's value, dates as day numbers; NaN for a missing value, or one that is
+    not a number.
+    """
     value = record.fields.get(field.name)
     if value is None:
         return math.nan
     try:
         return float(first_day(value).toordinal()) if field.type is FieldType.DATE else float(value)
     except (TypeError, ValueError, OverflowError):
-        return math.nan  # written under another spec; one odd value must not stop the index from being built
+        # written under another spec; one odd value must not stop the index from being built
+        return math.nan
 
 
 def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
@@ -85,7 +91,9 @@ def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     return index_tokens(" ".join([text for value in values for text in texts_of(value)]))
 
 
-def meets(record: Record, condition: Condition, spec: CatalogueSpec, *, key: int | None = None) -> bool:
+def meets(
+    record: Record, condition: Condition, spec: CatalogueSpec, *, key: int | None = None
+) -> bool:
     """Tell whether a record meets a condition; one on keys needs that of the record."""
     if isinstance(condition, Range):
         number = math.prod(number_of(record, spec.fields[name]) for name in condition.fields)
@@ -110,7 +118,11 @@ def meets(record: Record, condition: Condition, spec: CatalogueSpec, *, key: int
 
 def term_fields(spec: CatalogueSpec) -> list[str]:
     """Return the term fields, the reserved ones first."""
-    return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+    return [
+        KIND_FIELD,
+        AUDIENCE_FIELD,
+        *(field.name for field in spec.column_fields if not field.is_numeric),
+    ]
 
 
 def number_fields(spec: CatalogueSpec) -> list[str]:
@@ -124,23 +136,32 @@ def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:
 
 
 def text_columns(spec: CatalogueSpec) -> dict[str, Callable[[Record], bytes]]:
-    """Return the columns of texts with what each has of a record: only what a search may ask for."""
+    """Return the columns of texts with what each has of a record: only what a search may ask
+    for.
+    """
     columns: dict[str, Callable[[Record], bytes]] = {ID_TEXT: lambda record: record.id.encode()}
     if spec.fields_searched_as_names:
         columns[NAMES_TEXT] = lambda record: "\n".join(name_lines(record, spec)).encode()
-    if spec.recommend and spec.recommend.related.field:  # others are spread by recommendations alone, which are fewer
+    # others are spread by recommendations alone, which are fewer
+    if spec.recommend and spec.recommend.related.field:
         columns[WORK_TEXT] = lambda record: encode_work(work_of(record, spec))
     return columns
 
 
 def name_lines(record: Record, spec: CatalogueSpec) -> list[str]:
-    """Return the names of a record, no two alike: each in lower case, and after a tab its tokens but function words."""
+    """Return the names of a record, no two alike: each in lower case, and after a tab its tokens
+    but function words.
+    """
     lowered = dict.fromkeys(" ".join(name.lower().split()) for name in spec.names_of(record))
-    return [f"{name}\t{' '.join(sorted(set(index_tokens(name)) - FUNCTION_TOKENS))}" for name in lowered]
+    return [
+        f"{name}\t{' '.join(sorted(set(index_tokens(name)) - FUNCTION_TOKENS))}" for name in lowered
+    ]
 
 
 class ColumnValues:
-    """Reads the values of a record for every column; those of the last record are kept for whoever asks next."""
+    """Reads the values of a record for every column; those of the last record are kept for whoever
+    asks next.
+    """
 
     def __init__(self, spec: CatalogueSpec) -> None:
         self._spec = spec
@@ -152,7 +173,10 @@ class ColumnValues:
         """Return the values of each term field, and the number of each number field."""
         if record is not self._last:
             terms = [entries_of(record, name) for name in self._terms]
-            self._values = terms, [column_number(record, name, self._spec) for name in self._numbers]
+            self._values = (
+                terms,
+                [column_number(record, name, self._spec) for name in self._numbers],
+            )
             self._last = record
         return self._values
 
@@ -161,11 +185,15 @@ def require_countable(field: str, spec: CatalogueSpec) -> None:
     """Refuse a field whose values cannot be counted."""
     countable = [name for name in term_fields(spec) if name != AUDIENCE_FIELD]
     if field not in countable:
-        raise InputError(f"the values of field '{field}' are not counted; counted: {', '.join(countable)}")
+        raise InputError(
+            f"the values of field '{field}' are not counted; counted: {', '.join(countable)}"
+        )
 
 
 def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
-    """Refuse a condition on a field without a column, or of another form than the field's type takes."""
+    """Refuse a condition on a field without a column, or of another form than the field's type
+    takes.
+    """
     for condition in conditions:
         for name in condition.fields if isinstance(condition, Range) else [condition.field]:
             if name in (KEY_FIELD, KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):

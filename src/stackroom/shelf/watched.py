@@ -1,4 +1,6 @@
-"""A shelf whose failures are noted: between two tries of one that cannot be read, every read fails at once."""
+"""A shelf whose failures are noted: between two tries of one that cannot be read, every read fails
+at once.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +32,9 @@ class FailingCatalogueError(StorageError):
 
 
 class WatchedShelf:
-    """Implements `Shelf` over another one, which is opened at first use, and notes whether it can be read."""
+    """Implements `Shelf` over another one, which is opened at first use, and notes whether it can
+    be read.
+    """
 
     def __init__(
         self,
@@ -73,13 +77,17 @@ class WatchedShelf:
         self._inner = None
 
     def reader(self) -> ShelfReader:
-        """Return a snapshot of the present state; raise at once while a failing shelf is left alone."""
+        """Return a snapshot of the present state; raise at once while a failing shelf is left
+        alone.
+        """
         if (condition := self._conditions.begin_try(self._name)) is not None:
             raise FailingCatalogueError(condition)
         return self._noted_reader(is_probe=self._conditions.is_failing(self._name))
 
     def probe(self) -> None:
-        """Read one record, and note whether that fails; no effect while a failing shelf is left alone."""
+        """Read one record, and note whether that fails; no effect while a failing shelf is left
+        alone.
+        """
         if self._conditions.begin_try(self._name) is None:
             self._noted_reader(is_probe=True)
 
@@ -102,7 +110,9 @@ class WatchedShelf:
         return None if (inner := self._inner) is None else inner.find_reader()
 
     def writer(self) -> ShelfWriter:
-        """Return the writing side; raise StorageError where its files were taken away, and writes would be lost."""
+        """Return the writing side; raise StorageError where its files were taken away, and writes
+        would be lost.
+        """
         inner = self.open()
         if not self._is_there():
             self.let_go()
@@ -113,7 +123,9 @@ class WatchedShelf:
         """Return the change log."""
         return self.open().history()
 
-    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
+    def check(
+        self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+    ) -> Iterator[Problem]:
         """Yield what is wrong with the records and the indexes."""
         try:
             inner = self.open()

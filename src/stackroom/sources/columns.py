@@ -34,7 +34,9 @@ def find_vector_model(table: Path) -> ModelId | None:
 
 
 def with_vector(row: SourceRow, cell: Any, model: ModelId) -> SourceRow:
-    """Return a row with the vector of a cell in place of its column; the row as it is where that is no vector."""
+    """Return a row with the vector of a cell in place of its column; the row as it is where that is
+    no vector.
+    """
     if not isinstance(cell, bytes) or len(cell) != model.dimension * DTYPE.itemsize:
         return row
     vector = np.frombuffer(cell, dtype=DTYPE).astype(np.float32)
@@ -51,7 +53,9 @@ def require_name(names: list[str], wanted: str, *, kind: str, place: Path) -> st
         return found
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     shown = f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"
-    raise InputError(f"{place}: no {kind} '{wanted}'{did_you_mean(wanted, names)}; {kind}s: {shown}")
+    raise InputError(
+        f"{place}: no {kind} '{wanted}'{did_you_mean(wanted, names)}; {kind}s: {shown}"
+    )
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
@@ -69,7 +73,9 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 
 def joined_names(headers: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names of columns below several rows of headings; a heading spans the empty cells to its right."""
+    """Return the names of columns below several rows of headings; a heading spans the empty cells
+    to its right.
+    """
     width = max(map(len, headers))
     rows = [[*header, *[""] * (width - len(header))] for header in headers]
     spanned = [*map(_spread, rows[:-1]), _telling(rows[-2], rows[-1])]
@@ -84,10 +90,17 @@ def _spread(headings: Sequence[str]) -> list[str]:
 
 
 def _telling(headings: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the names without those that say nothing: the same one below several headings of one column each."""
-    lone = [bool(one.strip() and following.strip()) for one, following in pairwise([*headings, "end"])]
+    """Return the names without those that say nothing: the same one below several headings of one
+    column each.
+    """
+    lone = [
+        bool(one.strip() and following.strip()) for one, following in pairwise([*headings, "end"])
+    ]
     repeated = {name for name, count in Counter(compress(names, lone)).items() if count > 1}
-    return ["" if is_lone and name in repeated else name for name, is_lone in zip(names, lone, strict=True)]
+    return [
+        "" if is_lone and name in repeated else name
+        for name, is_lone in zip(names, lone, strict=True)
+    ]
 
 
 def text_in(cell: bytes) -> str | None:
@@ -100,7 +113,9 @@ def text_in(cell: bytes) -> str | None:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a cell as plain JSON values, dates and times; pairs become a mapping, bytes that are not text None."""
+    """Return a cell as plain JSON values, dates and times; pairs become a mapping, bytes that are
+    not text None.
+    """
     if isinstance(value, bytes):
         return text_in(value)
     if isinstance(value, Decimal):
@@ -110,5 +125,9 @@ def plain_value(value: Any) -> Any:
         return {name: plain_value(item) for name, item in value.items()}
     if isinstance(value, list):
         is_mapping = value and all(isinstance(item, tuple) for item in value)
-        return {str(key): plain_value(item) for key, item in value} if is_mapping else list(map(plain_value, value))
+        return (
+            {str(key): plain_value(item) for key, item in value}
+            if is_mapping
+            else list(map(plain_value, value))
+        )
     return str(value) if isinstance(value, timedelta) else value

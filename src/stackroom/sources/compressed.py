@@ -13,8 +13,10 @@ from stackroom.zstd import zstd
 
 MEGABYTE = 1_000_000
 UNPACKED_MB = 200
-UNPACKED_TIMES = 200  # a packed file may unpack to so many megabytes, or to so many times its own size if that is more
-LONGEST_LINE = 64 * MEGABYTE  # the most bytes of a line, and characters of a cell: each is in memory as a whole
+# a packed file may unpack to so many megabytes, or to so many times its own size if that is more
+UNPACKED_TIMES = 200
+# the most bytes of a line, and characters of a cell: each is in memory as a whole
+LONGEST_LINE = 64 * MEGABYTE
 COMPRESSED = (".gz", ".zst")
 READ_BYTES = 1 << 20
 
@@ -27,7 +29,10 @@ def most_unpacked(path: Path) -> int:
 def require_moderate(path: Path, size_bytes: int) -> None:
     """Refuse a packed file that unpacks to more than it may."""
     if size_bytes > (most := most_unpacked(path)):
-        raise InputError(f"{path}: it unpacks to more than {most // MEGABYTE:,} MB; if it is meant to, unpack it first")
+        raise InputError(
+            f"{path}: it unpacks to more than {most // MEGABYTE:,} MB; if it is meant to, unpack it"
+            " first"
+        )
 
 
 class BoundedFile(io.RawIOBase):
@@ -52,13 +57,17 @@ class BoundedFile(io.RawIOBase):
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, decompressed; every failure while it is read becomes an `InputError`, also that it is too large."""
+    """Open a file, decompressed; every failure while it is read becomes an `InputError`, also that
+    it is too large.
+    """
     try:
         with path.open("rb") as raw:
             plain: Any = raw
             if is_compressed(path):
                 is_gzip = path.suffix.lower() == ".gz"
-                plain = BoundedFile(gzip.GzipFile(fileobj=raw) if is_gzip else zstd.ZstdFile(raw), path)
+                plain = BoundedFile(
+                    gzip.GzipFile(fileobj=raw) if is_gzip else zstd.ZstdFile(raw), path
+                )
             yield io.BufferedReader(plain, buffer_size=READ_BYTES)
     except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
@@ -69,7 +78,8 @@ def iter_short_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
         if len(line) > LONGEST_LINE:
             raise InputError(
-                f"{path}, line {number}: longer than {LONGEST_LINE // MEGABYTE} MB; expected lines with a row each"
+                f"{path}, line {number}: longer than {LONGEST_LINE // MEGABYTE} MB; expected lines"
+                " with a row each"
             )
         yield line
 
@@ -91,11 +101,14 @@ def find_compressed(path: Path) -> Path | None:
 
 
 def find_path(location: str) -> Path | None:
-    """Return the file or folder that a location names; None where it does not exist or is not a valid path."""
+    """Return the file or folder that a location names; None where it does not exist or is not a
+    valid path.
+    """
     try:
         path = Path(location).expanduser()
         return path if path.exists() else None
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, or the home of an unknown user
+    # a name that is too long, or the home of an unknown user
+    except (OSError, RuntimeError, ValueError):
         return None
 
 

@@ -1,6 +1,8 @@
-"""Rows from CSV and TSV files, plain or compressed, as spreadsheets, databases and people write them.
+"""Rows from CSV and TSV files, plain or compressed, as spreadsheets, databases and people write
+them.
 
-The first non-blank line is the header, unless there are titles above it. Cells stay text; the mapping interprets them.
+The first non-blank line is the header, unless there are titles above it. Cells stay text; the
+mapping interprets them.
 """
 
 import csv
@@ -20,7 +22,8 @@ from stackroom.sources.text_lines import iter_lines
 
 DELIMITERS = (",", "\t", ";", "|")
 SAMPLE_LINES = 200
-LEAST_EVEN = 0.5  # the share of rows like the first below which lines are looked for that are above the header
+# the share of rows like the first below which lines are looked for that are above the header
+LEAST_EVEN = 0.5
 LEAST_EVEN_BELOW = 0.9
 SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
 """A line that a spreadsheet program may write before the header."""
@@ -29,12 +32,16 @@ Rows = list[list[str]]
 
 
 def find_delimiter(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> tuple[str, Rows]:
-    """Return the delimiter that splits lines most evenly, and the rows that it makes; ties go to the usual one."""
+    """Return the delimiter that splits lines most evenly, and the rows that it makes; ties go to
+    the usual one.
+    """
     rows = {delimiter: _rows(lines, delimiter) for delimiter in DELIMITERS}
     chosen, evenness = _most_even(rows, usual)
     if may_have_titles and evenness[0] < LEAST_EVEN:
         below = {
-            delimiter: some[above:] for delimiter, some in rows.items() if (above := grid_layout.count_titles(some))
+            delimiter: some[above:]
+            for delimiter, some in rows.items()
+            if (above := grid_layout.count_titles(some))
         }
         found, evenness_below = _most_even(below, usual)
         chosen = found if evenness_below[0] >= LEAST_EVEN_BELOW else chosen
@@ -42,13 +49,17 @@ def find_delimiter(lines: Sequence[str], *, usual: str, may_have_titles: bool) -
 
 
 def _most_even(rows: dict[str, Rows], usual: str) -> tuple[str, tuple[float, int]]:
-    best = max(rows, key=lambda delimiter: (_evenness(rows[delimiter]), delimiter == usual), default=usual)
+    best = max(
+        rows, key=lambda delimiter: (_evenness(rows[delimiter]), delimiter == usual), default=usual
+    )
     evenness = _evenness(rows.get(best, []))
     return (best if evenness > (0, 0) else usual), evenness
 
 
 def _evenness(rows: Rows) -> tuple[float, int]:
-    """Return the share of rows with as many cells as the first, and that number; zeros where it is one."""
+    """Return the share of rows with as many cells as the first, and that number; zeros where it is
+    one.
+    """
     width = len(rows[0]) if rows else 0
     if width < 2:
         return 0, 0
@@ -58,14 +69,18 @@ def _evenness(rows: Rows) -> tuple[float, int]:
 
 def _rows(lines: Sequence[str], delimiter: str) -> Rows:
     """Return the rows that are not blank; the last of a sample may be cut off, and is left out."""
-    rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if any(row)]
+    rows = [
+        row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if any(row)
+    ]
     return rows[:-1] if len(lines) >= SAMPLE_LINES else rows
 
 
 TAB_ENDINGS = (".tsv", ".tab")
 ROW_LINES = 100_000  # a row that spans more lines has an unclosed quote
-REREAD_LINES = 5_000_000  # how many lines may be reread because of unbalanced quotes before the file is refused
-MANY_UNNAMED = 0.3  # the share of columns without a name above which the header may have a second line
+# how many lines may be reread because of unbalanced quotes before the file is refused
+REREAD_LINES = 5_000_000
+# the share of columns without a name above which the header may have a second line
+MANY_UNNAMED = 0.3
 
 SHORT_ROWS = "{count:,} row{s} without the last cells completed with empty ones (first: {first})"
 
@@ -79,10 +94,14 @@ class CsvRows(FileRows):
     takes = frozenset({"skip", "header_rows", "encoding"})
 
     def _iter_table(self) -> Iterator[SourceRow]:
-        """Yield the rows; one with more cells than the header has that as its problem, one with fewer is completed."""
+        """Yield the rows; one with more cells than the header has that as its problem, one with
+        fewer is completed.
+        """
         csv.field_size_limit(LONGEST_LINE)
         with open_decompressed(self._path) as file:
-            lines = _Lines(self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding))
+            lines = _Lines(
+                self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding)
+            )
             lines.drop(self._options.skip or 0)
             delimiter, head = self._read_head(lines)
             rows = lines.iter_rows(delimiter)
@@ -104,26 +123,38 @@ class CsvRows(FileRows):
             while values is not None and len(values) > len(names) and not values[-1].strip():
                 values.pop()
             if values is not None and len(values) == len(names):
-                row = SourceRow(place=f"line {number}", values=dict(zip(names, values, strict=True)))
+                row = SourceRow(
+                    place=f"line {number}", values=dict(zip(names, values, strict=True))
+                )
                 good += 1
             else:
-                why = "unbalanced quote" if values is None else f"{len(values)} cells where the header has {len(names)}"
+                why = (
+                    "unbalanced quote"
+                    if values is None
+                    else f"{len(values)} cells where the header has {len(names)}"
+                )
                 row = SourceRow(place=f"line {number}", values={}, problem=why)
             yield row
         if row is None:
             raise InputError(
-                f"{self._path}: the file has a header and no rows; for a file without a header: --header-rows 0"
+                f"{self._path}: the file has a header and no rows; for a file without a header:"
+                " --header-rows 0"
             )
         if not good:
             raise InputError(
-                f"{self._path}: no row can be read with the header {grid_layout.shown(names)}; {row.place}: "
-                f"{row.problem}; if there are lines above the header, give their number: --skip 1"
+                f"{self._path}: no row can be read with the header {grid_layout.shown(names)};"
+                f" {row.place}: {row.problem}; if there are lines above the header, give their"
+                " number: --skip 1"
             )
         if footnotes.rows:
-            self._notes.add(grid_layout.describe_left_out("line", footnotes.rows, "below the table"))
+            self._notes.add(
+                grid_layout.describe_left_out("line", footnotes.rows, "below the table")
+            )
 
     def _read_head(self, lines: "_Lines") -> tuple[str, Rows]:
-        """Return the delimiter, which the first line may state, and the first rows, without blank ones."""
+        """Return the delimiter, which the first line may state, and the first rows, without blank
+        ones.
+        """
         head = lines.peek(SAMPLE_LINES)
         if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
             lines.drop(1)
@@ -139,15 +170,21 @@ class CsvRows(FileRows):
             raise InputError(f"{self._path}: the file is empty; expected column names and rows")
         unnamed = sum(not cell.strip() for cell in headers[0][1:])
         if layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(headers[0])):
-            self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
+            self._notes.add(
+                f"{unnamed} columns have no name; if the header has two lines: --header-rows 2"
+            )
         if layout.header_rows > 1 and self._options.header_rows is None:
             second = grid_layout.shown(headers[1])
-            self._notes.add(f"the header has a second line: {second}; --header-rows 1 reads it as a row")
+            self._notes.add(
+                f"the header has a second line: {second}; --header-rows 1 reads it as a row"
+            )
         return grid_layout.column_names(headers, head[layout.first_row :])
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:
-            raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes; close each quote")
+            raise InputError(
+                f"{self._path}, line {number}: the header has unbalanced quotes; close each quote"
+            )
         if all(grid_layout.NUMBER.fullmatch(name) for name in header):
             raise InputError(
                 f"{self._path}, line {number}: expected column names; these are numbers; "
@@ -157,10 +194,11 @@ class CsvRows(FileRows):
 
 
 class _Lines:
-    """The lines of a file, and the rows that they make; the lines of the current row can be pushed back.
+    """The lines of a file, and the rows that they make; the lines of the current row can be pushed
+    back.
 
-    An unclosed quote would swallow all rows up to the next quote. So its row ends with its first line, and the next
-    line starts a new row.
+    An unclosed quote would swallow all rows up to the next quote. So its row ends with its first
+    line, and the next line starts a new row.
     """
 
     def __init__(self, path: Path, lines: Iterator[str]) -> None:
@@ -199,7 +237,9 @@ class _Lines:
                 cells = self._first_line_cells(delimiter)
             else:
                 lines, tabs = self._row_lines, self.width - 1
-                is_joined = len(lines) > 1 and tabs > 0 and all(line.count("\t") == tabs for line in lines)
+                is_joined = (
+                    len(lines) > 1 and tabs > 0 and all(line.count("\t") == tabs for line in lines)
+                )
                 if is_joined and delimiter == "\t":  # by literal quotes
                     cells = self._first_line_cells(delimiter)
             if cells is None or any(map(str.strip, cells)):
@@ -227,12 +267,16 @@ class _Lines:
         again = self._row_lines[kept:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
-            raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes; close each quote")
+            raise InputError(
+                f"{self._path}, line {self._read}: too many unbalanced quotes; close each quote"
+            )
         self._pushed_back.extendleft(reversed(again))
         self._read -= len(again)
 
     def _first_line_cells(self, delimiter: str) -> list[str] | None:
-        """Return the cells of the row's first line, with quotes taken literally where that gives the right number."""
+        """Return the cells of the row's first line, with quotes taken literally where that gives
+        the right number.
+        """
         line, is_one_line = self._row_lines[0], len(self._row_lines) == 1 and not self._has_ended
         self._push_back(kept=1)
         if is_one_line:

@@ -1,4 +1,6 @@
-"""Rows of an exported catalogue: a folder with a manifest, its records, and their vectors as the model made them."""
+"""Rows of an exported catalogue: a folder with a manifest, its records, and their vectors as the
+model made them.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -41,7 +43,9 @@ def is_export(folder: Path) -> bool:
 
 
 class ExportRows(RowSource):
-    """The records of an exported catalogue; files that are damaged are refused before the first row."""
+    """The records of an exported catalogue; files that are damaged are refused before the first
+    row.
+    """
 
     vector_model: ModelId | None = None
 
@@ -51,10 +55,18 @@ class ExportRows(RowSource):
         try:
             self._manifest = known = _Manifest.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise InputError(f"{path}: not the manifest of an exported catalogue: {error}; export it again") from error
-        self.catalogue, self.spec_name, self.declaration = known.catalogue, known.spec, self._folder / DECLARATION
+            raise InputError(
+                f"{path}: not the manifest of an exported catalogue: {error}; export it again"
+            ) from error
+        self.catalogue, self.spec_name, self.declaration = (
+            known.catalogue,
+            known.spec,
+            self._folder / DECLARATION,
+        )
         if known.model is not None and known.dimension is not None:
-            self.vector_model = ModelId(name=known.model, dimension=known.dimension, is_centred=known.is_centred)
+            self.vector_model = ModelId(
+                name=known.model, dimension=known.dimension, is_centred=known.is_centred
+            )
 
     @property
     def name(self) -> str:
@@ -79,7 +91,9 @@ class ExportRows(RowSource):
             document = orjson.loads(line)
             record_id, fields = str(document["id"]), dict(document["fields"])
         except (KeyError, TypeError, ValueError) as error:
-            return SourceRow(place=place, values={}, problem=f"not a record of an export: {error!r}")
+            return SourceRow(
+                place=place, values={}, problem=f"not a record of an export: {error!r}"
+            )
         record = EncodedRecord(catalogue=self.spec_name, id=record_id, body=line)
         values = {"id": record_id, **fields}
         return SourceRow(place=place, values=values, record=record, vector=vectors.get(record_id))
@@ -93,7 +107,10 @@ class ExportRows(RowSource):
         for row in ParquetRows(path).iter_rows():
             vector = np.asarray(row.values["embedding"], dtype=np.float32)
             if vector.shape != (model.dimension,) or not np.isfinite(vector).all():
-                raise InputError(f"{path}: a vector is not of {model.dimension} numbers; export the catalogue again")
+                raise InputError(
+                    f"{path}: a vector is not of {model.dimension} numbers; export the catalogue"
+                    " again"
+                )
             vectors[str(row.values["id"])] = SourceVector(model=model, values=vector)
         return vectors
 
@@ -103,6 +120,10 @@ class ExportRows(RowSource):
         if name not in (DECLARATION, RECORDS, EMBEDDINGS):
             return
         if not path.is_file():
-            raise InputError(f"{path} is missing, which {MANIFEST} names; export the catalogue again")
+            raise InputError(
+                f"{path} is missing, which {MANIFEST} names; export the catalogue again"
+            )
         if sha256_of(path) != sha256:
-            raise InputError(f"{path} is damaged: its sha256 is not that of {MANIFEST}; get it again")
+            raise InputError(
+                f"{path} is damaged: its sha256 is not that of {MANIFEST}; get it again"
+            )

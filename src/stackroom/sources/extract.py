@@ -49,18 +49,39 @@ def read_docx(content: bytes) -> Extracted:
             document = _part(archive, "word/document.xml")
             styles = _part(archive, "word/styles.xml").iter(f"{W}style")
             title = _part(archive, "docProps/core.xml").findtext(f".//{DC_TITLE}") or ""
-        names = {style.get(f"{W}styleId", ""): style.find(f"{W}name") for style in styles}  # ids are localised
-        levels = {style: _level_of("" if name is None else name.get(f"{W}val", "")) for style, name in names.items()}
+        # ids are localised
+        names = {style.get(f"{W}styleId", ""): style.find(f"{W}name") for style in styles}
+        levels = {
+            style: _level_of("" if name is None else name.get(f"{W}val", ""))
+            for style, name in names.items()
+        }
         body = document.find(f"{W}body")
         if body is None:
-            raise InputError("not a DOCX: the archive has no document; save it again, or as plain text")
-        return Extracted(text="\n\n".join(_blocks(body, levels)) + "\n", title=" ".join(title.split()))
+            raise InputError(
+                "not a DOCX: the archive has no document; save it again, or as plain text"
+            )
+        return Extracted(
+            text="\n\n".join(_blocks(body, levels)) + "\n", title=" ".join(title.split())
+        )
     except RecursionError as error:
-        raise InputError("not a readable DOCX: its elements are nested too deeply; save it as plain text") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InputError(f"not a readable DOCX, or protected by a password ({error}); save it without one") from error
+        raise InputError(
+            "not a readable DOCX: its elements are nested too deeply; save it as plain text"
+        ) from error
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+    ) as error:
+        raise InputError(
+            f"not a readable DOCX, or protected by a password ({error}); save it without one"
+        ) from error
     except ElementTree.ParseError as error:
-        raise InputError(f"not a readable DOCX ({error}); save it again, or as plain text") from error
+        raise InputError(
+            f"not a readable DOCX ({error}); save it again, or as plain text"
+        ) from error
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Element:
@@ -69,7 +90,8 @@ def _part(archive: zipfile.ZipFile, name: str) -> Element:
         return Element("missing")
     if archive.getinfo(name).file_size > MOST_UNPACKED_BYTES:
         raise InputError(
-            f"'{name}' in it decompresses to more than {MOST_UNPACKED_BYTES // 1_000_000} MB; split the file"
+            f"'{name}' in it decompresses to more than {MOST_UNPACKED_BYTES // 1_000_000} MB; split"
+            " the file"
         )
     return ElementTree.fromstring(archive.read(name))
 
@@ -90,7 +112,9 @@ def _blocks(parent: Element, levels: Mapping[str, int]) -> Iterator[str]:
 
 
 def _within(parent: Element, *tags: str) -> Iterator[Element]:
-    """Yield the elements with these tags in document order, also inside wrappers, but not nested in one another."""
+    """Yield the elements with these tags in document order, also inside wrappers, but not nested in
+    one another.
+    """
     for element in parent:
         if element.tag in tags:
             yield element
@@ -102,7 +126,8 @@ def _block(element: Element, levels: Mapping[str, int]) -> tuple[str, bool]:
     """Return the text of a paragraph or table, and whether it is a list item."""
     if element.tag == f"{W}tbl":
         rows = [
-            [" ".join(_text(cell).split()) for cell in _within(row, f"{W}tc")] for row in _within(element, f"{W}tr")
+            [" ".join(_text(cell).split()) for cell in _within(row, f"{W}tc")]
+            for row in _within(element, f"{W}tr")
         ]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in rows), False
     text = _text(element).strip()
@@ -127,11 +152,38 @@ def _text(element: Element) -> str:
     return "".join(texts)
 
 
-SKIPPED = frozenset({"script", "style", "nav", "noscript", "template", "svg", "select", "button", "iframe"})
+SKIPPED = frozenset(
+    {"script", "style", "nav", "noscript", "template", "svg", "select", "button", "iframe"}
+)
 BLOCKS = frozenset(
     {
-        *("address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "fieldset"),
-        *("figcaption", "figure", "footer", "form", "header", "hr", "html", "main", "ol", "p", "section", "summary"),
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "body",
+            "dd",
+            "details",
+            "div",
+            "dl",
+            "dt",
+            "fieldset",
+        ),
+        *(
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "header",
+            "hr",
+            "html",
+            "main",
+            "ol",
+            "p",
+            "section",
+            "summary",
+        ),
         *("table", "ul"),
     }
 )
@@ -291,7 +343,9 @@ def read_markdown(content: bytes) -> Extracted:
 
 
 def _entries(matter: str) -> dict[str, list[str]]:
-    """Return the entries of simple YAML: scalars, bracketed lists and item lists; nested entries are left out."""
+    """Return the entries of simple YAML: scalars, bracketed lists and item lists; nested entries
+    are left out.
+    """
     entries: dict[str, list[str]] = {}
     values: list[str] = []
     for line in matter.split("\n"):
@@ -329,12 +383,26 @@ FORMATS: Mapping[str, tuple[Callable[[bytes], Extracted], tuple[str, ...]]] = {
 """Format → the function that reads it, and its file suffixes."""
 _FORMAT_OF = {suffix: name for name, (_, suffixes) in FORMATS.items() for suffix in suffixes}
 KINDS = ", ".join(_FORMAT_OF)
-NAMES = frozenset({"readme", "changelog", "changes", "contributing", "history", "install", "news", "notes", "todo"})
+NAMES = frozenset(
+    {
+        "readme",
+        "changelog",
+        "changes",
+        "contributing",
+        "history",
+        "install",
+        "news",
+        "notes",
+        "todo",
+    }
+)
 """Names of files that are text although they have no suffix."""
 
 
 def find_format(path: PurePath) -> str | None:
-    """Return the format of a file by its suffix, or by its name without one; None where it is not supported."""
+    """Return the format of a file by its suffix, or by its name without one; None where it is not
+    supported.
+    """
     if not path.suffix and path.name.lower() in NAMES:
         return "text"
     return _FORMAT_OF.get(path.suffix.lower())

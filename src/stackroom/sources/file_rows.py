@@ -1,4 +1,6 @@
-"""Base of the readers of files: name, options, notes on what was decided, rows from a start, attributes in pairs."""
+"""Base of the readers of files: name, options, notes on what was decided, rows from a start,
+attributes in pairs.
+"""
 
 import re
 from abc import abstractmethod
@@ -48,12 +50,16 @@ class ReadingNotes:
         self._said[text] = None
 
     def count(self, note: str, place: str, *, name: str = "") -> None:
-        """Count a decision that may be made for many rows; its note has `{count}`, the `{first}` place and `{name}`."""
+        """Count a decision that may be made for many rows; its note has `{count}`, the `{first}`
+        place and `{name}`.
+        """
         self._counts[note, name] += 1
         self._firsts.setdefault((note, name), place)
 
     def change(self, kind: str, column: str, example: str) -> None:
-        """Count a cell that is read as other than it is written; the example of the first is kept."""
+        """Count a cell that is read as other than it is written; the example of the first is
+        kept.
+        """
         change = CellChange(kind=kind, column=column, example=example)
         self._changes.setdefault((kind, column), change).count += 1
 
@@ -64,7 +70,9 @@ PANIC = "PanicException"  # the class name of a Rust panic; the class cannot be 
 
 @contextmanager
 def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
-    """Refuse a file on which a library fails: in many ways, and a panic is not even an `Exception`."""
+    """Refuse a file on which a library fails: in many ways, and a panic is not even an
+    `Exception`.
+    """
     try:
         yield
     except InputError:
@@ -76,7 +84,8 @@ def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
 
 
 KEPT_BYTES = 16_000_000  # the size of a file up to which its rows are kept for the next reading
-Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]  # joins columns of other tables to the rows of one
+# joins columns of other tables to the rows of one
+Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]
 
 
 class FileRows(RowSource):
@@ -96,7 +105,9 @@ class FileRows(RowSource):
         self._notes = ReadingNotes()
         self._losses: Losses | None = None
         self._kept: dict[object, list[SourceRow]] = {}
-        """The rows of the last reading, by the state of the file, for the next: a spec is inferred first."""
+        """The rows of the last reading, by the state of the file, for the next: a spec is inferred
+        first.
+        """
 
     @property
     def table(self) -> str:
@@ -106,7 +117,9 @@ class FileRows(RowSource):
     @property
     def name(self) -> str:
         """The location, with the options that were given."""
-        return SourceLocation(location=self.location, options=replace(self._options, join=self.joined_files)).name
+        return SourceLocation(
+            location=self.location, options=replace(self._options, join=self.joined_files)
+        ).name
 
     @property
     def _encoding(self) -> str:
@@ -142,10 +155,14 @@ class FileRows(RowSource):
             if rows > start:
                 yield row
         self._kept = {} if state is None else {state: read}
-        self._losses = Losses(rows=rows, unread=unread, first=first, undecoded=self._notes.lost_lines)
+        self._losses = Losses(
+            rows=rows, unread=unread, first=first, undecoded=self._notes.lost_lines
+        )
 
     def _state(self) -> object:
-        """Return a value that differs after a change of the file, or of how it is read; None for a large file."""
+        """Return a value that differs after a change of the file, or of how it is read; None for a
+        large file.
+        """
         with suppress(OSError):  # reading it says why
             stat = self._path.stat()
             if stat.st_size <= KEPT_BYTES and not is_compressed(self._path):
@@ -164,7 +181,9 @@ class FileRows(RowSource):
         return iter_things(chain(head, rows), pairs)
 
     def measure_losses(self) -> Losses:
-        """Return what was lost when the file was last read to its end; it is read where it was not."""
+        """Return what was lost when the file was last read to its end; it is read where it was
+        not.
+        """
         if self._losses is None:
             deque(self.iter_rows(), maxlen=0)
         return self._losses or Losses()
@@ -175,7 +194,9 @@ class FileRows(RowSource):
 
 
 class WholeRows(RowSource):
-    """Implements `RowSource` for a file or folder by a function that reads all of it on first use."""
+    """Implements `RowSource` for a file or folder by a function that reads all of it on first
+    use.
+    """
 
     def __init__(self, path: Path, read: Callable[[], list[SourceRow]]) -> None:
         self._path = path
@@ -228,23 +249,31 @@ def find_pairs(rows: Sequence[SourceRow]) -> Pairs | None:
     others = [column for column in columns if column not in (attribute, value)]
     if len(columns) != len(Pairs._fields) or len(others) != 1:
         return None
-    named = [(row.values.get(others[0]), row.values.get(attribute)) for row in rows if not row.problem]
+    named = [
+        (row.values.get(others[0]), row.values.get(attribute)) for row in rows if not row.problem
+    ]
     if not all(isinstance(name, str) and name.strip() for _, name in named):
         return None
     things, attributes = ({cells[place] for cells in named} for place in (0, 1))
-    is_described = 2 * len(things) <= len(set(named)) and FEWEST_TIMES * len(attributes) <= len(named)
+    is_described = 2 * len(things) <= len(set(named)) and FEWEST_TIMES * len(attributes) <= len(
+        named
+    )
     return Pairs(others[0], attribute, value) if is_described and len(attributes) > 1 else None
 
 
 def iter_things(rows: Iterable[SourceRow], pairs: Pairs) -> Iterator[SourceRow]:
-    """Yield a row for each thing, in the place of its first row; an attribute that it has several times is a list."""
+    """Yield a row for each thing, in the place of its first row; an attribute that it has several
+    times is a list.
+    """
     things: dict[Any, tuple[str, dict[str, list[Any]]]] = {}
     for row in rows:
         if row.problem:
             yield row
             continue
         thing, attribute, value = (row.values.get(column) for column in pairs)
-        things.setdefault(thing, (row.place, {}))[1].setdefault(str(attribute).strip(), []).append(value)
+        things.setdefault(thing, (row.place, {}))[1].setdefault(str(attribute).strip(), []).append(
+            value
+        )
     for thing, (place, found) in things.items():
         values = {name: cells[0] if len(cells) == 1 else cells for name, cells in found.items()}
         yield SourceRow(place=place, values={pairs.thing: thing, **values})

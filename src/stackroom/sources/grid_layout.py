@@ -1,4 +1,5 @@
-"""The layout of a table on a sheet or in a CSV file: titles above its header, footnotes below, missing values.
+"""The layout of a table on a sheet or in a CSV file: titles above its header, footnotes below,
+missing values.
 
 Everything is decided from the first rows, or from a row alone; readers note what was decided.
 """
@@ -25,13 +26,16 @@ SHOWN_CHARACTERS = 60
 NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?\s*")
 YEAR = re.compile(r"\s*(1[89]|20)\d\d\s*")
 FOOTNOTE = re.compile(
-    r"\W*(sources?|notes?|footnotes?|remarks?|data|copyright|licen[cs]e|generated|exported|updated|last updated"
+    r"\W*(sources?|notes?|footnotes?|remarks?|data|copyright|licen[cs]e|generated|exported|updated|last"
+    r" updated"
     r"|quellen?|stand|anmerkung(en)?|hinweise?|remarques?|fuentes?|notas?|fonti|fonte)\b|[*†‡©§¹²³]|\(?\d\)\s|\[\d\]"
     r"|https?://",
     re.IGNORECASE,
 )
 """The beginning of a cell below a table that is about the table."""
-LABEL = re.compile(r"(open-ended )?(response|answer)s?|antwort(en)?|r[eé]ponses?|respuestas?", re.IGNORECASE)
+LABEL = re.compile(
+    r"(open-ended )?(response|answer)s?|antwort(en)?|r[eé]ponses?|respuestas?", re.IGNORECASE
+)
 
 
 class Layout(NamedTuple):
@@ -52,23 +56,31 @@ def is_empty(cell: Any) -> bool:
 
 
 def find_layout(rows: Sequence[Cells], options: ReadOptions) -> Layout:
-    """Return the layout of a table by its first rows, none of them empty; what the options state is not inferred."""
+    """Return the layout of a table by its first rows, none of them empty; what the options state is
+    not inferred.
+    """
     titles = count_titles(rows) if options.skip is None else 0
-    # A second line of the header may have nothing but `Response`, as surveys have below each question.
+    # A second line of the header may have nothing but `Response`, as surveys have below each
+    # question.
     second = rows[titles + 1] if len(rows) > titles + 2 else ()
     labels = [str(cell) for cell in second if not is_empty(cell)]
     has_second = len(labels) >= max(2, len(second) / 2) and all(map(LABEL.fullmatch, labels))
-    return Layout(titles, (2 if has_second else 1) if options.header_rows is None else options.header_rows)
+    return Layout(
+        titles, (2 if has_second else 1) if options.header_rows is None else options.header_rows
+    )
 
 
 def count_titles(rows: Sequence[Cells]) -> int:
-    """Return the number of rows above the header: those with next to nothing in them before one that is full."""
+    """Return the number of rows above the header: those with next to nothing in them before one
+    that is full.
+    """
     width = usual_width(rows)
     above = 0
     while width > 1 and above < min(MOST_TITLES, len(rows) - 2) and _is_title(rows[above], width):
         above += 1
     names = [str(cell) for cell in rows[above] if not is_empty(cell)] if above else []
-    are_names = all(YEAR.fullmatch(name) or not NUMBER.fullmatch(name) for name in names)  # texts, and years
+    # texts, and years
+    are_names = all(YEAR.fullmatch(name) or not NUMBER.fullmatch(name) for name in names)
     return above if len(names) >= max(2, width / 2) and are_names else 0
 
 
@@ -78,12 +90,16 @@ def usual_width(rows: Sequence[Cells]) -> int:
 
 
 def column_names(headers: Sequence[Cells], below: Sequence[Cells] = ()) -> list[str]:
-    """Return the names of the columns below these rows of headings; a first one of years alone needs no heading."""
+    """Return the names of the columns below these rows of headings; a first one of years alone
+    needs no heading.
+    """
     texts = [["" if is_empty(cell) else str(cell) for cell in row] for row in headers]
     names = unique_names(texts[0]) if len(texts) == 1 else joined_names(texts)
     firsts = [str(row[0]) for row in below if row and not is_empty(row[0])]
     has_years = len(firsts) > 1 and all(map(YEAR.fullmatch, firsts)) and "year" not in names
-    return ["year", *names[1:]] if has_years and not any(text[0].strip() for text in texts) else names
+    return (
+        ["year", *names[1:]] if has_years and not any(text[0].strip() for text in texts) else names
+    )
 
 
 def shown(row: Cells) -> str:
@@ -100,7 +116,9 @@ def describe_left_out(word: str, rows: Sequence[tuple[int, Any]], where: str) ->
 
 
 class Footnotes:
-    """Takes the footnotes from the end of a table's rows; with `by_gap`, a gap in their numbers is an empty row."""
+    """Takes the footnotes from the end of a table's rows; with `by_gap`, a gap in their numbers is
+    an empty row.
+    """
 
     def __init__(self, width: int, *, by_gap: bool = False) -> None:
         self._width = width
@@ -110,9 +128,15 @@ class Footnotes:
         """The rows below the table, each with its number, once all rows were read."""
 
     def without(self, rows: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-        """Yield the rows above the footnotes; rows that look like one, but have others below them, are yielded too."""
+        """Yield the rows above the footnotes; rows that look like one, but have others below them,
+        are yielded too.
+        """
         for row in rows:
-            is_held = len(self.rows) < MOST_FOOTNOTES and row[1] is not None and self._may_be_footnote(*row)
+            is_held = (
+                len(self.rows) < MOST_FOOTNOTES
+                and row[1] is not None
+                and self._may_be_footnote(*row)
+            )
             self._last = row[0]
             if is_held:
                 self.rows.append(row)
@@ -123,7 +147,9 @@ class Footnotes:
             yield row
 
     def _may_be_footnote(self, number: int, cells: Cells) -> bool:
-        """Return whether a row is one text, which is after an empty row, cut short, about the table or a sentence."""
+        """Return whether a row is one text, which is after an empty row, cut short, about the table
+        or a sentence.
+        """
         text = _lone_cell(cells) if self._width >= LEAST_WIDTH else None
         if not isinstance(text, str):
             return False
@@ -154,16 +180,23 @@ def _is_title(row: Cells, width: int) -> bool:
 
 WORDS = frozenset({"na", "nan", "null", "none", "unknown"})
 MISSING = WORDS | {"-", "–", "—", "?", "n/a", "n.a.", "#n/a", "<na>", "\\n"}
-WRITTEN = frozenset(form(word) for word in MISSING for form in (str.lower, str.upper, str.title)) | {"NaN", "NaT"}
-"""The cells that may stand for a missing value; `NaT` is a moment in pandas, and in other letters a name."""
+WRITTEN = frozenset(
+    form(word) for word in MISSING for form in (str.lower, str.upper, str.title)
+) | {"NaN", "NaT"}
+"""The cells that may stand for a missing value; `NaT` is a moment in pandas, and in other letters a
+name.
+"""
 LEAST_ALIKE = 0.9
-FEWEST = 3  # a word is a value where this share, and this number, of the other cells are written as it is
+# a word is a value where this share, and this number, of the other cells are written as it is
+FEWEST = 3
 
 
 class MissingCells:
-    """Empties the cells of rows that stand for a missing value, `NA`, `-`, `NULL` and the like, and counts them.
+    """Empties the cells of rows that stand for a missing value, `NA`, `-`, `NULL` and the like, and
+    counts them.
 
-    A word is a value where it is written as the other cells of its column are, as `NA` among codes of two capitals.
+    A word is a value where it is written as the other cells of its column are, as `NA` among codes
+    of two capitals.
     """
 
     def __init__(self, sample: Sequence[Sequence[Any]], notes: ReadingNotes) -> None:
@@ -185,14 +218,20 @@ class MissingCells:
     def _is_written_as_others(self, column: int, word: str) -> bool:
         if word.lower() not in WORDS:
             return False
-        cells = [row[column] for row in self._sample if column < len(row) and isinstance(row[column], str)]
+        cells = [
+            row[column]
+            for row in self._sample
+            if column < len(row) and isinstance(row[column], str)
+        ]
         others = [cell for cell in map(str.strip, cells) if cell and cell.lower() not in MISSING]
         alike = sum(_are_alike(word, cell) for cell in others)
         return len(others) >= FEWEST and alike >= LEAST_ALIKE * len(others)
 
 
 def _are_alike(word: str, cell: str) -> bool:
-    """Return whether a cell is a code of the same form, or a word that begins with a letter of the same case."""
+    """Return whether a cell is a code of the same form, or a word that begins with a letter of the
+    same case.
+    """
     if len(cell) == len(word) and cell.isalpha() and cell.isupper() == word.isupper():
         return True
     if word.istitle():

@@ -1,8 +1,9 @@
-"""Names of sources, taken apart: a location with the options of reading it, or a query to a provider with its limit.
+"""Names of sources, taken apart: a location with the options of reading it, or a query to a
+provider with its limit.
 
-A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or `LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be
-empty. A location is a file, a folder, or an address (`https://…`). A name is enough to read its
-source again.
+A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or
+`LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be empty. A location is a file, a folder, or
+an address (`https://…`). A name is enough to read its source again.
 """
 
 import re
@@ -37,8 +38,10 @@ class ReadOptions:
     skip: int | None = None  # the number of lines above the header
     header_rows: int | None = None  # the number of lines that the header has; 0 where there is none
     encoding: str | None = None  # the encoding of the text, such as `cp1251`
-    records: str | None = None  # the path of the list of records in a JSON document, such as `data.items`
-    join: tuple[str, ...] | None = None  # the files whose tables belong to this one, and are joined to it
+    # the path of the list of records in a JSON document, such as `data.items`
+    records: str | None = None
+    # the files whose tables belong to this one, and are joined to it
+    join: tuple[str, ...] | None = None
     pairs: bool | None = None
     """False: each row of a table of attributes is a record; else each thing that they describe."""
 
@@ -52,7 +55,9 @@ class ReadOptions:
         return replace(other, **{name: getattr(self, name) for name in self.given})
 
     def require_only(self, allowed: Collection[str], *, location: str) -> None:
-        """Refuse an option that means nothing for a source, and a number of lines that is out of range."""
+        """Refuse an option that means nothing for a source, and a number of lines that is out of
+        range.
+        """
         for name in self.given:
             if name not in allowed:
                 raise InputError(f"{location}: {flag(name)} is for {MEANT_FOR[name]} only")
@@ -60,7 +65,8 @@ class ReadOptions:
             lines = getattr(self, name)
             if lines is not None and not 0 <= lines <= MOST_LINES:
                 raise InputError(
-                    f"{location}: {flag(name)} is {lines}; a number of lines from 0 to {MOST_LINES:,} is right"
+                    f"{location}: {flag(name)} is {lines}; a number of lines from 0 to"
+                    f" {MOST_LINES:,} is right"
                 )
 
 
@@ -72,12 +78,14 @@ def flag(name: str) -> str:
 NO_OPTIONS = ReadOptions()
 
 
-TABLE_PREFIX = "lancedb:"  # the beginning of the name of a LanceDB table, which is synced and never added
+# the beginning of the name of a LanceDB table, which is synced and never added
+TABLE_PREFIX = "lancedb:"
 LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-CHOICES = ("table", "query", "records")  # the options that choose a table; the others say how it is laid out
+# the options that choose a table; the others say how it is laid out
+CHOICES = ("table", "query", "records")
 SIGNS = "-_. "
 SETTINGS = re.compile(
     r"\?((?:(?:skip|header_rows)=\d{1,9}|pairs=False|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z"
@@ -107,8 +115,12 @@ class SourceLocation:
         if SELECTION.match(part):
             return cls(location=location, options=ReadOptions(query=part))
         settings = SETTINGS.search(part)
-        pairs = [setting.partition("=") for setting in settings[0][1:].split("&")] if settings else []
-        stated: dict[str, Any] = {name: READ_SETTING.get(name, str)(unquote(value)) for name, _, value in pairs}
+        pairs = (
+            [setting.partition("=") for setting in settings[0][1:].split("&")] if settings else []
+        )
+        stated: dict[str, Any] = {
+            name: READ_SETTING.get(name, str)(unquote(value)) for name, _, value in pairs
+        }
         table = part[: settings.start()] if settings else part
         return cls(location=location, options=ReadOptions(table=table or None, **stated))
 
@@ -116,9 +128,16 @@ class SourceLocation:
     def name(self) -> str:
         """The name that is read as this location with these options."""
         options = self.options
-        stated = {name: getattr(options, name) for name in ("skip", "header_rows", "encoding", "records", "pairs")}
+        stated = {
+            name: getattr(options, name)
+            for name in ("skip", "header_rows", "encoding", "records", "pairs")
+        }
         stated["join"] = "|".join(map(quote, options.join)) if options.join else None
-        given = [f"{name}={quote(str(value), safe='.[]/')}" for name, value in stated.items() if value is not None]
+        given = [
+            f"{name}={quote(str(value), safe='.[]/')}"
+            for name, value in stated.items()
+            if value is not None
+        ]
         part = f"{options.query or options.table or ''}{'?' if given else ''}{'&'.join(given)}"
         return f"{self.location}#{part}" if part else self.location
 
@@ -126,13 +145,17 @@ class SourceLocation:
     def is_folder(self) -> bool:
         """Whether it is a folder, or was one."""
         path = Path(self.location)
-        return not is_address(self.location) and (path.is_dir() or (not path.exists() and not path.suffix))
+        return not is_address(self.location) and (
+            path.is_dir() or (not path.exists() and not path.suffix)
+        )
 
 
 def stem_of(location: str) -> str:
     """Return the name of a location's file or folder without suffixes."""
     path = Path(location.partition("?")[0] if is_address(location) else location.rstrip("/"))
-    return without_compression(path if path.stem.strip(".") else path.absolute().resolve()).stem.strip(SIGNS)
+    return without_compression(
+        path if path.stem.strip(".") else path.absolute().resolve()
+    ).stem.strip(SIGNS)
 
 
 def is_address(location: str) -> bool:
@@ -149,31 +172,46 @@ def shown_name(name: str) -> str:
     if is_address(bare):
         return PurePath(re.split(r"[?#]", bare, maxsplit=1)[0]).name
     file, mark, _ = bare.partition("#")
-    shown = PurePath(file if mark and PurePath(file).suffix and SELECTION.match(bare[len(file) + 1 :]) else bare).name
+    shown = PurePath(
+        file if mark and PurePath(file).suffix and SELECTION.match(bare[len(file) + 1 :]) else bare
+    ).name
     return shown if PurePath(shown).suffix else ""
 
 
 def is_same_location(one: str, other: str) -> bool:
     """Return whether two locations lead to the same file or address."""
-    whole = [place if is_address(place) else str(Path(place).expanduser().resolve()) for place in (one, other)]
+    whole = [
+        place if is_address(place) else str(Path(place).expanduser().resolve())
+        for place in (one, other)
+    ]
     return whole[0] == whole[1]
 
 
 def is_same_table(one: str, other: str) -> bool:
-    """Return whether two names are of the same table, read with other options of its layout, or the same."""
+    """Return whether two names are of the same table, read with other options of its layout, or the
+    same.
+    """
     first, second = SourceLocation.parse(one), SourceLocation.parse(other)
-    is_chosen_alike = all(getattr(first.options, name) == getattr(second.options, name) for name in CHOICES)
+    is_chosen_alike = all(
+        getattr(first.options, name) == getattr(second.options, name) for name in CHOICES
+    )
     return is_chosen_alike and is_same_location(first.location, second.location)
 
 
 def without_settings(name: str) -> str:
     """Return a name without the options that say how a file is laid out; the table stays."""
     settings = SETTINGS.search(name)
-    return name[: settings.start()].removesuffix("#") if settings and "#" in name[: settings.start()] else name
+    return (
+        name[: settings.start()].removesuffix("#")
+        if settings and "#" in name[: settings.start()]
+        else name
+    )
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Return the location of a source, and the table, query and options in it; either may have a '#' of its own."""
+    """Return the location of a source, and the table, query and options in it; either may have a
+    '#' of its own.
+    """
     if "#" not in name or find_path(name):
         return name, ""
     for found in re.finditer("#", name):
@@ -196,5 +234,8 @@ def read_provider_query(text: str) -> ProviderQuery:
     if not mark:
         return ProviderQuery(text, DEFAULT_LIMIT)
     if not limit.isdecimal() or len(limit) > 9:
-        raise InputError(f"'{limit}' after {LIMIT_MARK} is not a number of results; {query}{LIMIT_MARK}500 is right")
+        raise InputError(
+            f"'{limit}' after {LIMIT_MARK} is not a number of results; {query}{LIMIT_MARK}500 is"
+            " right"
+        )
     return ProviderQuery(query, int(limit))

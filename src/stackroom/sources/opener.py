@@ -1,7 +1,9 @@
-"""Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix.
+"""Opens the source that a location names: a file by its suffix, a folder of documents, or a
+provider by its prefix.
 
-Tables in several sheets or files that belong together are copied to a temporary database, which joins them. The rows of
-the main table are read as ever; the names, lists and numbers that keys relate to them come from the copy.
+Tables in several sheets or files that belong together are copied to a temporary database, which
+joins them. The rows of the main table are read as ever; the names, lists and numbers that keys
+relate to them come from the copy.
 """
 
 import importlib
@@ -30,7 +32,13 @@ from stackroom.sources.parquet_rows import ParquetRows
 from stackroom.sources.port import RowSource, SourceRow
 from stackroom.sources.relations import Table, find_referred, is_key_name, is_measure, quoted
 from stackroom.sources.sqlite_rows import SqliteRows
-from stackroom.text.cells.values import find_decimal_marks, is_nothing, read_number, text_of, with_point
+from stackroom.text.cells.values import (
+    find_decimal_marks,
+    is_nothing,
+    read_number,
+    text_of,
+    with_point,
+)
 
 SHEET_READER = "stackroom.sources.sheet_rows"
 
@@ -38,7 +46,9 @@ OpenFile = Callable[[Path, ReadOptions], FileRows]
 
 
 def _open_sheet(path: Path, options: ReadOptions) -> FileRows:
-    """Open a spreadsheet, with the sheets that belong together; its reader is loaded at the first one."""
+    """Open a spreadsheet, with the sheets that belong together; its reader is loaded at the first
+    one.
+    """
     sheet = importlib.import_module(SHEET_READER).SheetRows(path, options)
     return relate(sheet.list_sheets(), is_chosen=bool(options.given))[0]
 
@@ -55,8 +65,9 @@ ENDINGS: Mapping[str, OpenFile] = {
 ARCHIVES = (".zip", ".tar", ".tgz")
 
 OpenProvider = Callable[[str, ReadOptions], RowSource | None]
-"""Opens a location that is no file or folder, such as `PREFIX:QUERY`, with the options given beside it; returns None
-for any other location. An option that means nothing for the source is refused."""
+"""Opens a location that is no file or folder, such as `PREFIX:QUERY`, with the options given beside
+it; returns None for any other location. An option that means nothing for the source is refused.
+"""
 
 
 def open_source(
@@ -85,18 +96,23 @@ def open_source(
 
 
 def open_file(path: Path, options: ReadOptions = NO_OPTIONS) -> FileRows:
-    """Return the rows of a file, by its suffix, joined with those of the files that belong to it."""
+    """Return the rows of a file, by its suffix, joined with those of the files that belong to
+    it.
+    """
     if options.join is not None:
         first = open_file(path, replace(options, join=None))
         return open_related(first, list(map(Path, options.join)), is_chosen=True)
     suffix = without_compression(path).suffix.lower()
     if suffix in ARCHIVES:
-        raise InputError(f"{path}: archives are not read; unpack it, and add the file or the folder in it")
+        raise InputError(
+            f"{path}: archives are not read; unpack it, and add the file or the folder in it"
+        )
     opened = ENDINGS.get(suffix)
     if opened is None:
         tables = f"{', '.join(ENDINGS)} (each also compressed: {', '.join(COMPRESSED)})"
         raise InputError(
-            f"{path}: unsupported file type; supported: {tables}; in folders of documents: {DOCUMENT_KINDS}"
+            f"{path}: unsupported file type; supported: {tables}; in folders of documents:"
+            f" {DOCUMENT_KINDS}"
         )
     return opened(path, options)
 
@@ -104,19 +120,23 @@ def open_file(path: Path, options: ReadOptions = NO_OPTIONS) -> FileRows:
 def list_tables(folder: Path) -> list[str]:
     """Return the files of tables in a folder; none if it has documents."""
     files = list(iter_files(folder))
-    return [] if any(map(find_format, files)) else [str(file) for file in files if is_table_file(file)]
+    return (
+        [] if any(map(find_format, files)) else [str(file) for file in files if is_table_file(file)]
+    )
 
 
 def open_related(first: FileRows, others: Sequence[Path], *, is_chosen: bool) -> FileRows:
-    """Return the rows of the first file, or unless it is chosen of that with the most text, joined with the others."""
+    """Return the rows of the first file, or unless it is chosen of that with the most text, joined
+    with the others.
+    """
     files = [first, *(open_file(require_file(path)) for path in others)]
     names = unique_names(file.table for file in files)
     rows, unrelated = relate(dict(zip(names, files, strict=True)), is_chosen=is_chosen)
     if unrelated:
         raise InputError(
-            f"no key relates {', '.join(unrelated)} to the other files: it has the same name in both, or that of the "
-            "other, as customer_id for the id in customers.csv, and its values are there; files with the same columns "
-            "can be joined to one file first"
+            f"no key relates {', '.join(unrelated)} to the other files: it has the same name in"
+            " both, or that of the other, as customer_id for the id in customers.csv, and its"
+            " values are there; files with the same columns can be joined to one file first"
         )
     rows.joined_files = tuple(file.location for file in files if file is not rows)
     return rows
@@ -131,12 +151,18 @@ MOST_COLUMNS = 2_000
 
 
 def relate(tables: Mapping[str, FileRows], *, is_chosen: bool) -> tuple[FileRows, Sequence[str]]:
-    """Join to the first table, or unless it is chosen to the one with the most text, what keys relate to it.
+    """Join to the first table, or unless it is chosen to the one with the most text, what keys
+    relate to it.
 
-    Return it, and the tables that no key relates to another. One that cannot be read is such a table.
+    Return it, and the tables that no key relates to another. One that cannot be read is such a
+    table.
     """
     first = next(iter(tables))
-    known = [table for name, rows in tables.items() if len(tables) > 1 and (table := _find_table(name, rows))]
+    known = [
+        table
+        for name, rows in tables.items()
+        if len(tables) > 1 and (table := _find_table(name, rows))
+    ]
     related = {
         place.name: tables[place.name]
         for table, other in permutations(known, 2)
@@ -159,31 +185,51 @@ def _find_table(name: str, rows: FileRows) -> Table | None:
     except InputError:
         return None
     columns = tuple(dict.fromkeys(column for values in head for column in values))
-    return Table(name=name, columns=columns, uniques=columns) if len(columns) <= MOST_COLUMNS else None
+    return (
+        Table(name=name, columns=columns, uniques=columns) if len(columns) <= MOST_COLUMNS else None
+    )
 
 
 class CopiedTables:
-    """A temporary copy of tables that belong together, deleted with this, and what it joins to the main one."""
+    """A temporary copy of tables that belong together, deleted with this, and what it joins to the
+    main one.
+    """
 
     def __init__(self, tables: Mapping[str, FileRows], main: str | None) -> None:
         folder = tempfile.TemporaryDirectory(prefix="stackroom-")
         weakref.finalize(self, folder.cleanup)
         path = Path(folder.name, "tables.sqlite")
         with closing(apsw.Connection(str(path))) as db, db:
-            self._commas = {name: _copy(db, name, rows.iter_rows()) for name, rows in tables.items()}
+            self._commas = {
+                name: _copy(db, name, rows.iter_rows()) for name, rows in tables.items()
+            }
         self._rows = SqliteRows(path, ReadOptions(table=main))
-        losses = {name: rows.measure_losses() for name, rows in tables.items() if name != self._rows.table}
+        losses = {
+            name: rows.measure_losses() for name, rows in tables.items() if name != self._rows.table
+        }
         self.notes = [f"{name}: {loss}" for name, loss in losses.items() if str(loss)]
-        self.main, self.origins, self.related = self._rows.table, self._rows.origins, self._rows.related
+        self.main, self.origins, self.related = (
+            self._rows.table,
+            self._rows.origins,
+            self._rows.related,
+        )
 
     def join(self, rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
         """Yield the rows of the main table with the joined columns."""
         for row, copied in zip(rows, self._rows.iter_rows(), strict=False):
             first, cell = next(iter(copied.values.items()))
             has_comma = first in self._commas[self.main]
-            if not row.problem and _plain(row.values.get(first), is_measure(first), has_comma) != cell:
-                raise InputError(f"{row.place}: the file was changed while it was read; run the same command again")
-            yield replace(row, values={**row.values, **{name: copied.values[name] for name in self.origins}})
+            if (
+                not row.problem
+                and _plain(row.values.get(first), is_measure(first), has_comma) != cell
+            ):
+                raise InputError(
+                    f"{row.place}: the file was changed while it was read; run the same command"
+                    " again"
+                )
+            yield replace(
+                row, values={**row.values, **{name: copied.values[name] for name in self.origins}}
+            )
 
 
 def _copy(db: apsw.Connection, name: str, rows: Iterator[SourceRow]) -> set[str]:
@@ -193,29 +239,46 @@ def _copy(db: apsw.Connection, name: str, rows: Iterator[SourceRow]) -> set[str]
     """
     head = list(islice(rows, SAMPLE_ROWS))
     names = {column.lower(): column for row in head for column in row.values}.values()
-    texts = {column: [cell for row in head if isinstance(cell := row.values.get(column), str)] for column in names}
+    texts = {
+        column: [cell for row in head if isinstance(cell := row.values.get(column), str)]
+        for column in names
+    }
     commas = {column for column, marks in find_decimal_marks(texts).items() if marks.has_comma}
     kinds = []
-    for column in names:  # numbers that are added up, texts, or others, which are kept as texts as well
+    # numbers that are added up, texts, or others, which are kept as texts as well
+    for column in names:
         cells = [cell for row in head if not is_nothing(cell := row.values.get(column))]
         is_text = any(read_number(cell) is None for cell in cells)
         kinds.append("NUMERIC" if is_measure(column) else "TEXT" if is_text else "BLOB")
-    columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in zip(names, kinds, strict=True))
+    columns = ", ".join(
+        f"{quoted(column)} {kind}" for column, kind in zip(names, kinds, strict=True)
+    )
     db.execute(f"CREATE TABLE {quoted(name)} ({columns})")
     written = [(column, is_measure(column), column in commas) for column in names]
-    plain = ([_plain(row.values.get(name), *how) for name, *how in written] for row in chain(head, rows))
+    plain = (
+        [_plain(row.values.get(name), *how) for name, *how in written] for row in chain(head, rows)
+    )
     db.executemany(f"INSERT INTO {quoted(name)} VALUES ({', '.join('?' * len(kinds))})", plain)
     for column in filter(is_key_name, names):
         with suppress(apsw.ConstraintError):
-            db.execute(f"CREATE UNIQUE INDEX {quoted(f'{name} {column}')} ON {quoted(name)} ({quoted(column)})")
+            db.execute(
+                f"CREATE UNIQUE INDEX {quoted(f'{name} {column}')} ON {quoted(name)}"
+                f" ({quoted(column)})"
+            )
     return commas
 
 
 def _plain(cell: Any, is_added_up: bool, has_comma: bool) -> Any:
-    """Return a cell as a text without spaces around it, or as the number that it is; None if it is empty."""
+    """Return a cell as a text without spaces around it, or as the number that it is; None if it is
+    empty.
+    """
     if isinstance(cell, str) and not is_added_up:
         return cell.strip() or None
-    number = read_number(with_point(cell) if has_comma and isinstance(cell, str) else cell) if is_added_up else None
+    number = (
+        read_number(with_point(cell) if has_comma and isinstance(cell, str) else cell)
+        if is_added_up
+        else None
+    )
     if number is not None:
         return number
     return None if is_nothing(cell) else text_of(cell)

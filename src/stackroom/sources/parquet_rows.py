@@ -1,4 +1,6 @@
-"""Rows from Parquet files, plain or compressed: lists and structs become Python values, dates stay dates."""
+"""Rows from Parquet files, plain or compressed: lists and structs become Python values, dates stay
+dates.
+"""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,9 @@ class ParquetRows(FileRows):
         first, unpacked = 1, 0
         for batch in self.iter_batches():
             columns = [_cells(column) for column in batch.columns]
-            unpacked += sum(len(cell) for cells in columns for cell in cells if isinstance(cell, str))
+            unpacked += sum(
+                len(cell) for cells in columns for cell in cells if isinstance(cell, str)
+            )
             require_moderate(self._path, unpacked)
             names = unique_names(batch.column_names)
             for number, cells in enumerate(zip(*columns, strict=True), start=first):
@@ -62,14 +66,18 @@ class ParquetRows(FileRows):
         described_bytes = int.from_bytes(end[:LENGTH_BYTES], "little")
         if not end.endswith(MAGIC) or not 0 < described_bytes <= before_end - len(MAGIC):
             raise InputError(
-                f"{self._path}: cannot be read as Parquet: the file is damaged or truncated; copy it again"
+                f"{self._path}: cannot be read as Parquet: the file is damaged or truncated; copy"
+                " it again"
             )
 
 
 def _cells(column: Array) -> Sequence[Any]:
-    """Return the cells; for one that Python cannot represent, such as a date after the year 9999, its error."""
+    """Return the cells; for one that Python cannot represent, such as a date after the year 9999,
+    its error.
+    """
     cells: list[Any] = []
-    with suppress(Exception):  # the library has no exception class for a value out of Python's range
+    # the library has no exception class for a value out of Python's range
+    with suppress(Exception):
         return [plain_value(cell) for cell in column.to_pylist()]
     for place in range(len(column)):
         try:

@@ -24,12 +24,15 @@ _MACHINE_TITLES = ("microsoft word", "untitled")
 
 def read_pdf(content: bytes) -> Extracted:
     """Return the text of a PDF; refuse a damaged or encrypted one, and one with images only."""
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns about every deviation in files that it reads well
+    # it warns about every deviation in files that it reads well
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
         reader = pypdf.PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
             raise InputError("the PDF is encrypted; save it without a password")
-        pages = [_LINE_END.sub("\n", page.extract_text()).replace("\0", "") for page in reader.pages]
+        pages = [
+            _LINE_END.sub("\n", page.extract_text()).replace("\0", "") for page in reader.pages
+        ]
         stated = reader.metadata.title if reader.metadata else None
     except FAULTS as error:
         raise InputError(

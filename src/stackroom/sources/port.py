@@ -38,18 +38,25 @@ class SourceRow:
     values: Mapping[str, Any]
     problem: str | None = None
     digest: str = ""
-    """A digest of the row where it is cheaper than the values, or empty: a row with the place and digest of the last
-    ingest is skipped."""
+    """A digest of the row where it is cheaper than the values, or empty: a row with the place and
+    digest of the last ingest is skipped.
+    """
     record: EncodedRecord | None = None
-    """The record itself, from a source that a catalogue was published to; a catalogue of its spec takes it as it is."""
+    """The record itself, from a source that a catalogue was published to; a catalogue of its spec
+    takes it as it is.
+    """
     vector: SourceVector | None = None
     is_chunk: bool = False
-    """Whether the row is a piece of a longer text that was cut before it was embedded, and is not cut again."""
+    """Whether the row is a piece of a longer text that was cut before it was embedded, and is not
+    cut again.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """The rows of a source that cannot be read, and its lines with letters that cannot be decoded."""
+    """The rows of a source that cannot be read, and its lines with letters that cannot be
+    decoded.
+    """
 
     rows: int = 0
     unread: int = 0
@@ -58,13 +65,22 @@ class Losses:
 
     @property
     def are_grave(self) -> bool:
-        """Whether so much is lost that it has to be agreed to: more than 2 % of the rows, or any letters."""
+        """Whether so much is lost that it has to be agreed to: more than 2 % of the rows, or any
+        letters.
+        """
         return self.unread > MOST_UNREAD * self.rows or self.undecoded > 0
 
     def __str__(self) -> str:
-        lost = [f"{self.unread:,} of {self.rows:,} rows cannot be read, as {self.first}"] if self.unread else []
+        lost = (
+            [f"{self.unread:,} of {self.rows:,} rows cannot be read, as {self.first}"]
+            if self.unread
+            else []
+        )
         if self.undecoded:
-            lost.append(f"letters of {self.undecoded:,} line{'s' if self.undecoded > 1 else ''} cannot be decoded")
+            lost.append(
+                f"letters of {self.undecoded:,} line{'s' if self.undecoded > 1 else ''} cannot be"
+                " decoded"
+            )
         return "; ".join(lost)
 
 
@@ -81,23 +97,36 @@ class CellChange:
         return f"{self.count:,} read as {self.kind} ({self.example})"
 
 
-Note = str | CellChange  # a decision made in reading, as a sentence, or the cells of a column that it changes
+# a decision made in reading, as a sentence, or the cells of a column that it changes
+Note = str | CellChange
 
 
 def describe_notes(notes: Iterable[Note]) -> list[str]:
-    """Return a sentence for each note; changes of one kind are one, with the most frequent columns first."""
-    changes = sorted((note for note in notes if isinstance(note, CellChange)), key=lambda one: (one.kind, -one.count))
+    """Return a sentence for each note; changes of one kind are one, with the most frequent columns
+    first.
+    """
+    changes = sorted(
+        (note for note in notes if isinstance(note, CellChange)),
+        key=lambda one: (one.kind, -one.count),
+    )
     told = [note for note in notes if isinstance(note, str)]
     for kind, some in groupby(changes, key=lambda one: one.kind):
         columns = list(some)
-        shown = ", ".join(f"{one.column} {one.count:,} ({one.example})" for one in columns[:COLUMNS_SHOWN])
-        more = f" and {len(columns) - COLUMNS_SHOWN} more columns" if len(columns) > COLUMNS_SHOWN else ""
+        shown = ", ".join(
+            f"{one.column} {one.count:,} ({one.example})" for one in columns[:COLUMNS_SHOWN]
+        )
+        more = (
+            f" and {len(columns) - COLUMNS_SHOWN} more columns"
+            if len(columns) > COLUMNS_SHOWN
+            else ""
+        )
         told.append(f"cells read as {kind}: {shown}{more}")
     return told
 
 
 class RowSource(Protocol):
-    """An iterable of rows; a class that says so as its base has the defaults of what most sources do not need.
+    """An iterable of rows; a class that says so as its base has the defaults of what most sources
+    do not need.
 
     An error of the whole source is an `InputError` that names the source and the position.
     """
@@ -108,7 +137,9 @@ class RowSource(Protocol):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the rows are complete, so that a record whose row is missing is deleted; False for query results."""
+        """Whether the rows are complete, so that a record whose row is missing is deleted; False
+        for query results.
+        """
         return True
 
     def count_rows(self) -> int | None:
@@ -119,16 +150,22 @@ class RowSource(Protocol):
         """Yield the rows after the first `start`, in order; an unreadable row has its problem."""
 
     def measure_losses(self) -> Losses:
-        """Return what is lost in reading all rows; nothing, where that is not known without a server."""
+        """Return what is lost in reading all rows; nothing, where that is not known without a
+        server.
+        """
         return Losses()
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Decisions made in reading, such as which lines are a heading; they are known once rows have been read."""
+        """Decisions made in reading, such as which lines are a heading; they are known once rows
+        have been read.
+        """
         return ()
 
     def count_unread(self) -> Mapping[str, int]:
-        """Return the number of files left out of each kind that is not read, most frequent first."""
+        """Return the number of files left out of each kind that is not read, most frequent
+        first.
+        """
         return {}
 
     @property
@@ -143,7 +180,9 @@ class RowSource(Protocol):
 
     @property
     def origins(self) -> Mapping[str, str]:
-        """The columns that the source joins to the table from others, and where each is from, for people."""
+        """The columns that the source joins to the table from others, and where each is from, for
+        people.
+        """
         return {}
 
     @property
@@ -153,21 +192,26 @@ class RowSource(Protocol):
 
     @property
     def vector_model(self) -> ModelId | None:
-        """The model of the vectors that the rows bring; None where there are none, or it is not known."""
+        """The model of the vectors that the rows bring; None where there are none, or it is not
+        known.
+        """
         return None
 
     @property
     def is_one_step(self) -> bool:
-        """Whether its changes are written in one step: readers, and a kill, leave the former records or the new ones.
+        """Whether its changes are written in one step: readers, and a kill, leave the former
+        records or the new ones.
 
         Not where there are more records than one step can take.
         """
         return False
 
     def recall(self, _readings: "Readings") -> str:
-        """Use and maintain this cache of what is slow to read; return a stamp that differs whenever a row does.
+        """Use and maintain this cache of what is slow to read; return a stamp that differs whenever
+        a row does.
 
-        A source whose stamp is that of its last ingest is not read. An empty stamp: changes are found only by reading.
+        A source whose stamp is that of its last ingest is not read. An empty stamp: changes are
+        found only by reading.
         """
         return ""
 
@@ -180,11 +224,14 @@ def describe_unread(unread: Mapping[str, int]) -> str:
     return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
 
 
-Provider = Callable[[str, Settings], RowSource]  # opens the rows that answer a query to a server on the network
+# opens the rows that answer a query to a server on the network
+Provider = Callable[[str, Settings], RowSource]
 
 
 class Reading(NamedTuple):
-    """Content that was extracted from a file, and the file's stamp: a file with another stamp is stale."""
+    """Content that was extracted from a file, and the file's stamp: a file with another stamp is
+    stale.
+    """
 
     stamp: str
     content: bytes

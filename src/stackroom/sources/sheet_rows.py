@@ -1,7 +1,9 @@
-"""Rows from a sheet of a spreadsheet (`.xlsx`, `.xlsm`, `.xls`, `.ods`), with its header found below titles.
+"""Rows from a sheet of a spreadsheet (`.xlsx`, `.xlsm`, `.xls`, `.ods`), with its header found
+below titles.
 
-What a packed one unpacks to, and what its cells stand for, is told from its parts before anything is read as cells: one
-far outside the table, or one that says how often it is repeated, is a few bytes in the file and gigabytes in memory.
+What a packed one unpacks to, and what its cells stand for, is told from its parts before anything
+is read as cells: one far outside the table, or one that says how often it is repeated, is a few
+bytes in the file and gigabytes in memory.
 """
 
 import copy
@@ -15,18 +17,31 @@ from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+from python_calamine import (
+    CalamineSheet,
+    CalamineWorkbook,
+    PasswordError,
+    SheetTypeEnum,
+    SheetVisibleEnum,
+)
 
 from stackroom.errors import InputError
 from stackroom.sources import grid_layout
 from stackroom.sources.columns import require_name
-from stackroom.sources.compressed import MEGABYTE, most_unpacked, open_decompressed, require_moderate
+from stackroom.sources.compressed import (
+    MEGABYTE,
+    most_unpacked,
+    open_decompressed,
+    require_moderate,
+)
 from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, ReadingNotes, refusing
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.port import SourceRow
 
-LARGEST_WHOLE = 1e15  # numbers from here on are not told from their neighbours by a spreadsheet, and stay floats
-FORMER = b"\xd0\xcf\x11\xe0"  # the beginning of a file of before 2007, and of the wrapper of an encrypted one of today
+# numbers from here on are not told from their neighbours by a spreadsheet, and stay floats
+LARGEST_WHOLE = 1e15
+# the beginning of a file of before 2007, and of the wrapper of an encrypted one of today
+FORMER = b"\xd0\xcf\x11\xe0"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # the name of what is in such a wrapper
 
 NumberedRow = tuple[int, Sequence[Any]]
@@ -48,7 +63,11 @@ class SheetRows(FileRows):
     @property
     def other_tables(self) -> tuple[str, ...]:
         """The other sheets with cells."""
-        return tuple(name for name, sheet in self._sheets.items() if name != self._sheet.name and _size(sheet))
+        return tuple(
+            name
+            for name, sheet in self._sheets.items()
+            if name != self._sheet.name and _size(sheet)
+        )
 
     def list_sheets(self) -> dict[str, "SheetRows"]:
         """Return this sheet, and the others that are shown and have cells."""
@@ -56,31 +75,46 @@ class SheetRows(FileRows):
         for name in self.other_tables:
             if name not in self._hidden:
                 sheets[name] = other = copy.copy(self)
-                other._sheet, other._notes, other._options = self._sheets[name], ReadingNotes(), ReadOptions(table=name)
+                other._sheet, other._notes, other._options = (
+                    self._sheets[name],
+                    ReadingNotes(),
+                    ReadOptions(table=name),
+                )
         return sheets
 
     def _iter_table(self) -> Iterator[SourceRow]:
         rows = self._read_rows()
         head = [row for _, row in rows[:SAMPLE_ROWS]]
         layout = grid_layout.find_layout(head, self._options)
-        headers = [row for _, row in rows[layout.titles : layout.first_row]] or [[""] * len(head[0])]
+        headers = [row for _, row in rows[layout.titles : layout.first_row]] or [
+            [""] * len(head[0])
+        ]
         self._note(rows[: layout.titles], "above the header", "; --skip 0 reads all rows")
         footnotes = grid_layout.Footnotes(len(rows[0][1]), by_gap=True)
         body = list(footnotes.without(rows[layout.first_row :]))
         self._note(footnotes.rows, "below the table")
         if not body:
             raise InputError(
-                f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows; name another: --sheet NAME"
+                f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows; name"
+                " another: --sheet NAME"
             )
         cells_of_all = [*headers, *(row for _, row in body)]
         places = range(len(headers[-1]))
-        used = [place for place in places if not all(grid_layout.is_empty(row[place]) for row in cells_of_all)]
+        used = [
+            place
+            for place in places
+            if not all(grid_layout.is_empty(row[place]) for row in cells_of_all)
+        ]
         sample = [[row[place] for place in used] for _, row in body[:SAMPLE_ROWS]]
-        names = grid_layout.column_names([[row[place] for place in used] for row in headers], sample)
+        names = grid_layout.column_names(
+            [[row[place] for place in used] for row in headers], sample
+        )
         missing = grid_layout.MissingCells(sample, self._notes)
         for number, row in body:
             cells = [row[place] for place in used]
-            yield missing.emptied(SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True))))
+            yield missing.emptied(
+                SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True)))
+            )
 
     def _read_rows(self) -> list[NumberedRow]:
         """Return the rows that are not empty, each with its number on the sheet."""
@@ -89,11 +123,14 @@ class SheetRows(FileRows):
         with self._guarded():
             numbered = list(enumerate(_read_cells(self._sheet), start=first))
         rows: list[NumberedRow] = [
-            (number, row) for number, row in numbered if number > skip and not all(map(grid_layout.is_empty, row))
+            (number, row)
+            for number, row in numbered
+            if number > skip and not all(map(grid_layout.is_empty, row))
         ]
         if not rows:
             raise InputError(
-                f"{self._path}: the sheet '{self._sheet.name}' has no row below row {skip}; give a smaller --skip"
+                f"{self._path}: the sheet '{self._sheet.name}' has no row below row {skip}; give a"
+                " smaller --skip"
             )
         return rows
 
@@ -117,16 +154,24 @@ class SheetRows(FileRows):
         return {sheet.name: book.get_sheet_by_name(sheet.name) for sheet in sheets}
 
     def _choose_sheet(self, wanted: str | None) -> CalamineSheet:
-        """Return the sheet of a name, or the one with the most cells, of those that are shown if there are any."""
+        """Return the sheet of a name, or the one with the most cells, of those that are shown if
+        there are any.
+        """
         if wanted is not None:
             name = require_name(list(self._sheets), wanted, kind="sheet", place=self._path)
             if not _size(self._sheets[name]):
-                raise InputError(f"{self._path}: the sheet '{name}' is empty; name another: --sheet NAME")
+                raise InputError(
+                    f"{self._path}: the sheet '{name}' is empty; name another: --sheet NAME"
+                )
             return self._sheets[name]
         filled = [sheet for sheet in self._sheets.values() if _size(sheet)]
         if not filled:
-            raise InputError(f"{self._path}: the spreadsheet is empty; expected column names and rows")
-        return max([sheet for sheet in filled if sheet.name not in self._hidden] or filled, key=_size)
+            raise InputError(
+                f"{self._path}: the spreadsheet is empty; expected column names and rows"
+            )
+        return max(
+            [sheet for sheet in filled if sheet.name not in self._hidden] or filled, key=_size
+        )
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -134,7 +179,9 @@ class SheetRows(FileRows):
             try:
                 yield
             except PasswordError as error:
-                raise InputError(f"{self._path}: it is encrypted; save it without a password") from error
+                raise InputError(
+                    f"{self._path}: it is encrypted; save it without a password"
+                ) from error
 
 
 def _size(sheet: CalamineSheet) -> int:
@@ -143,7 +190,9 @@ def _size(sheet: CalamineSheet) -> int:
 
 
 def _read_cells(sheet: CalamineSheet) -> list[list[Any]]:
-    """Return the used area; a value merged over several rows is in each of them, in the first of its columns."""
+    """Return the used area; a value merged over several rows is in each of them, in the first of
+    its columns.
+    """
     cells = [[_plain(cell) for cell in row] for row in sheet.to_python()]
     top, left = sheet.start or (0, 0)
     for (first, column), (last, _) in sheet.merged_cell_ranges or ():
@@ -155,7 +204,9 @@ def _read_cells(sheet: CalamineSheet) -> list[list[Any]]:
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell as a plain value: whole numbers as int, times as text, an empty cell or an error as None."""
+    """Return a cell as a plain value: whole numbers as int, times as text, an empty cell or an
+    error as None.
+    """
     if isinstance(cell, str):
         return cell or None
     if isinstance(cell, float):
@@ -163,11 +214,16 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, datetime):
         return cell.date() if cell.time() == time() else cell
     if isinstance(cell, time):
-        return cell.isoformat("minutes") if not cell.second and not cell.microsecond else cell.isoformat("seconds")
+        return (
+            cell.isoformat("minutes")
+            if not cell.second and not cell.microsecond
+            else cell.isoformat("seconds")
+        )
     return str(cell) if isinstance(cell, timedelta) else cell
 
 
-MOST_CELLS = 25_000_000  # the most cells of a sheet; 50 bytes of memory are needed for each, empty or not
+# the most cells of a sheet; 50 bytes of memory are needed for each, empty or not
+MOST_CELLS = 25_000_000
 EMPTY_TIMES, FEW_CELLS = 1_000, 1_000_000
 """So many times as many cells as are filled may be empty in a sheet with more than a few."""
 BLOCK_BYTES = 1 << 20
@@ -177,18 +233,31 @@ LETTERS = 26
 REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})?(\d{1,8})["']""")
 ODS_CELLS = "content.xml"
 BEGINNING = re.compile(rb"<table:(?:covered-)?table(?:-row|-cell)?(?=[\s/>]|$)")
-TAG = re.compile(rb"""<table:((?:covered-)?table(?:-row|-cell)?)(?=[\s/>])((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""")
+TAG = re.compile(
+    rb"""<table:((?:covered-)?table(?:-row|-cell)?)(?=[\s/>])((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>"""
+)
 """A tag that begins a sheet, a row or a cell, and its attributes."""
 REPEATED = re.compile(rb"""table:number-(?:rows|columns)-repeated\s*=\s*["']\s*\+?(\d+)""")
 
 
 def require_moderate_sheets(archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse an archive that unpacks to more than it may, whatever its directory states, and a sheet of huge extent."""
+    """Refuse an archive that unpacks to more than it may, whatever its directory states, and a
+    sheet of huge extent.
+    """
     unpacked = 0
     for member in map(copy.copy, archive.infolist()):
-        member.file_size = 2 * most_unpacked(path)  # what is stated may be less than what it unpacks to
-        is_sheet = member.filename.lower().startswith("xl/worksheets/") and member.filename.lower().endswith(".xml")
-        sheet = _Extent(path) if is_sheet else _RepeatedCells(path) if member.filename == ODS_CELLS else None
+        # what is stated may be less than what it unpacks to
+        member.file_size = 2 * most_unpacked(path)
+        is_sheet = member.filename.lower().startswith(
+            "xl/worksheets/"
+        ) and member.filename.lower().endswith(".xml")
+        sheet = (
+            _Extent(path)
+            if is_sheet
+            else _RepeatedCells(path)
+            if member.filename == ODS_CELLS
+            else None
+        )
         with archive.open(member) as content:
             while block := content.read(BLOCK_BYTES):
                 unpacked += len(block)
@@ -219,21 +288,28 @@ class _Extent:
         """Refuse a sheet with far more cells than are filled, or more than fit into memory."""
         if self.rows * self.columns > max(min(EMPTY_TIMES * self.cells, MOST_CELLS), FEW_CELLS):
             raise InputError(
-                f"{self._path}: a sheet reaches to row {self.rows:,} and column {self.columns:,}, and has "
-                f"{self.cells:,} cells; delete what is far outside the table, or save the table as CSV"
+                f"{self._path}: a sheet reaches to row {self.rows:,} and column {self.columns:,},"
+                f" and has {self.cells:,} cells; delete what is far outside the table, or save the"
+                " table as CSV"
             )
 
 
 class _RepeatedCells(_Extent):
-    """The same of the sheets of an OpenDocument file, whose rows and cells may be repeated any number of times."""
+    """The same of the sheets of an OpenDocument file, whose rows and cells may be repeated any
+    number of times.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._place = self._row = self._times = self._width = self._filled = 0
         self._cell: tuple[int, int] | None = None
-        """The place of the cell that is being read, and how often it is repeated; None of an empty one."""
+        """The place of the cell that is being read, and how often it is repeated; None of an empty
+        one.
+        """
         self._row_bytes = self._written = 0
-        """The bytes of the row, and of all rows, if every cell were written as often as it is there."""
+        """The bytes of the row, and of all rows, if every cell were written as often as it is
+        there.
+        """
 
     def feed(self, block: bytes) -> None:
         """Read the next part of the file, and refuse what stands for more than it may."""
@@ -241,7 +317,11 @@ class _RepeatedCells(_Extent):
             self._end_cell(place)
             times = _times(attributes)
             if name.endswith(b"-cell"):
-                is_bare = attributes.endswith(b"/") and b"office:" not in attributes and b"formula" not in attributes
+                is_bare = (
+                    attributes.endswith(b"/")
+                    and b"office:" not in attributes
+                    and b"formula" not in attributes
+                )
                 self._width += times
                 self._cell = None if is_bare else (place, times)
             else:
@@ -252,7 +332,9 @@ class _RepeatedCells(_Extent):
                 self._row, self.rows, self.columns, self.cells = 0, 1, 1, 0
 
     def require_moderate(self) -> None:
-        """Refuse the sheet, where it has far more cells than are filled, or more than fit into memory."""
+        """Refuse the sheet, where it has far more cells than are filled, or more than fit into
+        memory.
+        """
         self._end_cell(self._place)
         self._end_row()
         super().require_moderate()
@@ -270,27 +352,41 @@ class _RepeatedCells(_Extent):
         self._written += self._row_bytes * self._times
         if self._written > (most := most_unpacked(self._path)):
             large = f"{most // MEGABYTE:,} MB"
-            raise InputError(f"{self._path}: its repeated cells stand for more than {large}; save the table as CSV")
+            raise InputError(
+                f"{self._path}: its repeated cells stand for more than {large}; save the table"
+                " as CSV"
+            )
         self._times = self._width = self._filled = self._row_bytes = 0
 
     def _iter_tags(self, content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield the place, the name and the attributes of each tag, and keep one that is not whole."""
+        """Yield the place, the name and the attributes of each tag, and keep one that is not
+        whole.
+        """
         begun, end = self._place - len(self._tail), 0
         self._place = begun + len(content)
         for tag in TAG.finditer(content):
             end = tag.end()
             yield begun + tag.start(), tag[1], tag[2]
         beginning = BEGINNING.search(content, end)
-        self._tail = content[beginning.start() if beginning else max(end, len(content) - OVERLAP_BYTES) :]
+        self._tail = content[
+            beginning.start() if beginning else max(end, len(content) - OVERLAP_BYTES) :
+        ]
         if len(self._tail) > LONGEST_TAG:
-            raise InputError(f"{self._path}: the attributes of a cell take more than a megabyte; save the table as CSV")
+            raise InputError(
+                f"{self._path}: the attributes of a cell take more than a megabyte; save the table"
+                " as CSV"
+            )
 
 
 def _times(attributes: bytes) -> int:
-    """Return how often a row or cell is repeated; a number that is not written in digits may be any."""
+    """Return how often a row or cell is repeated; a number that is not written in digits may be
+    any.
+    """
     if b"-repeated" not in attributes:
         return 1
-    return max((int(number[:12]) for number in REPEATED.findall(attributes)), default=MOST_CELLS + 1)
+    return max(
+        (int(number[:12]) for number in REPEATED.findall(attributes)), default=MOST_CELLS + 1
+    )
 
 
 def _column(letters: bytes) -> int:

@@ -1,6 +1,8 @@
-"""The encoding of bytes that are not UTF-8: the candidate that makes the most usual pairs of letters of them.
+"""The encoding of bytes that are not UTF-8: the candidate that makes the most usual pairs of
+letters of them.
 
-Text that was damaged before it came here, as `cafÃ©`, is remarked and kept: what it was cannot be told with certainty.
+Text that was damaged before it came here, as `cafÃ©`, is remarked and kept: what it was cannot be
+told with certainty.
 """
 
 import codecs
@@ -15,13 +17,19 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.toml_text import load_packaged
 
 WESTERN = "cp1252"
-LEAST_SCORE = 0.25  # the share of usual pairs below which a text is in no language that is known here
-CAPITALS = 0.8  # what the score of a text in capitals counts: in Cyrillic, a text of another script often becomes one
+# the share of usual pairs below which a text is in no language that is known here
+LEAST_SCORE = 0.25
+# what the score of a text in capitals counts: in Cyrillic, a text of another script often becomes
+# one
+CAPITALS = 0.8
 MOST_ACCENTED = 0.4
 FEW_ACCENTED = 8
-"""A text with more bytes above ASCII than this share, and than this number, is in no Western European language."""
+"""A text with more bytes above ASCII than this share, and than this number, is in no Western
+European language.
+"""
 REMEMBERED = 8
-UNLIKELY = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")  # control characters and those without a meaning of their own
+# control characters and those without a meaning of their own
+UNLIKELY = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
 SIGN = "[\u00a0–—‘’“”„«»°€£…·•]"
 LETTER = r"[^\W\d_]"
 SIGNS = re.compile(f"(?<!{LETTER}){SIGN}|{SIGN}(?!{LETTER})")
@@ -38,17 +46,23 @@ def require_encoding(name: str) -> str:
     except (LookupError, ValueError) as error:
         known = [*encoding_names().values(), "UTF-8", "UTF-16"]
         hint = did_you_mean(name, known)
-        raise InputError(f"no encoding '{name[:40]}'{hint}; known ones are {', '.join(known)}") from error
+        raise InputError(
+            f"no encoding '{name[:40]}'{hint}; known ones are {', '.join(known)}"
+        ) from error
 
 
 def encoding_names() -> dict[str, str]:
-    """Return the encodings that can be found, by codec and in order of preference, with the names that people know."""
+    """Return the encodings that can be found, by codec and in order of preference, with the names
+    that people know.
+    """
     return _tables()[0]
 
 
 @lru_cache(maxsize=REMEMBERED)
 def find_encoding(sample: bytes) -> str | None:
-    """Return the encoding in which bytes look most like a language; None where they look like none."""
+    """Return the encoding in which bytes look most like a language; None where they look like
+    none.
+    """
     scores = {name: _score(sample.decode(name, errors="replace")) for name in encoding_names()}
     best = max(scores, key=lambda name: scores[name])
     if scores[best] >= LEAST_SCORE:
@@ -60,14 +74,21 @@ def find_encoding(sample: bytes) -> str | None:
 
 @cache
 def _tables() -> tuple[dict[str, str], list[frozenset[str]], list[frozenset[str]]]:
-    """Return the encodings, and the usual pairs of letters of each language and characters of those without spaces."""
+    """Return the encodings, and the usual pairs of letters of each language and characters of those
+    without spaces.
+    """
     tables: dict[str, dict[str, str]] = load_packaged("stackroom.sources", "letter_pairs.toml")
-    pairs = [frozenset(pair.replace("_", " ") for pair in text.split()) for text in tables["pairs"].values()]
+    pairs = [
+        frozenset(pair.replace("_", " ") for pair in text.split())
+        for text in tables["pairs"].values()
+    ]
     return tables["encodings"], pairs, [frozenset(text) for text in tables["characters"].values()]
 
 
 def _score(text: str) -> float:
-    """Return the share of a text's letters above ASCII that are usual in the language of which it has most."""
+    """Return the share of a text's letters above ASCII that are usual in the language of which it
+    has most.
+    """
     signs = [sign for sign in text if not sign.isascii()]
     letters = [sign for sign in signs if sign.isalpha()]
     if not letters or UNLIKELY.search(text):
@@ -80,9 +101,13 @@ def _score(text: str) -> float:
         for pair in map("".join, pairwise(words))
         if not pair.isascii()
     )
-    spelt = max(sum(count for pair, count in seen.items() if pair in usual) for usual in pairs) / max(seen.total(), 1)
+    spelt = max(
+        sum(count for pair, count in seen.items() if pair in usual) for usual in pairs
+    ) / max(seen.total(), 1)
     counted = Counter(signs)
-    drawn = max(sum(count for sign, count in counted.items() if sign in usual) for usual in characters)
+    drawn = max(
+        sum(count for sign, count in counted.items() if sign in usual) for usual in characters
+    )
     score = (max(spelt * len(letters), drawn) + len(SIGNS.findall(text))) / len(signs)
     return score * CAPITALS if all(map(str.isupper, letters)) else score
 

@@ -1,4 +1,6 @@
-"""Bytes → lines of text, as tables are saved: in UTF-8, UTF-16 or what they look like, with NUL bytes removed."""
+"""Bytes → lines of text, as tables are saved: in UTF-8, UTF-16 or what they look like, with NUL
+bytes removed.
+"""
 
 import codecs
 import io
@@ -17,12 +19,21 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BROKEN = re.compile(r"[\x00\ud800-\udfff]")
 _ISO_2022_JP = b"\x1b$"
 LOST = "\N{REPLACEMENT CHARACTER}"
-WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")  # the part of a line that shows its first letter above ASCII
+# the part of a line that shows its first letter above ASCII
+WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
-    """Decode bytes; line ends become newlines. Refuse what is no text, and text of an unknown encoding."""
-    marked = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-16" if content[:2] in UTF16_MARKS else ""
+    """Decode bytes; line ends become newlines. Refuse what is no text, and text of an unknown
+    encoding.
+    """
+    marked = (
+        "utf-8-sig"
+        if content.startswith(codecs.BOM_UTF8)
+        else "utf-16"
+        if content[:2] in UTF16_MARKS
+        else ""
+    )
     if not marked and b"\0" in content[:SAMPLE_BYTES]:
         raise InputError("not a text file: it has NUL bytes; save it as UTF-8 text")
     stated = "iso2022_jp" if _ISO_2022_JP in content else ""
@@ -35,7 +46,9 @@ def decode(content: bytes, *, declared: str = "") -> str:
     else:
         found = find_encoding(content[:SAMPLE_BYTES])
         if found is None:
-            raise InputError("the text is not UTF-8, and its encoding is not known; save it as UTF-8")
+            raise InputError(
+                "the text is not UTF-8, and its encoding is not known; save it as UTF-8"
+            )
         text = content.decode(found, errors="replace")
     return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -51,23 +64,45 @@ def is_utf8(line: bytes) -> bool:
 
 SAMPLE_BYTES = 1 << 13  # the most bytes of which an encoding is told, and whether a file is text
 FEW_CONTROL = 2
-MOST_CONTROL = 0.01  # the number and share of NUL bytes and other control characters above which a file is not text
+# the number and share of NUL bytes and other control characters above which a file is not text
+MOST_CONTROL = 0.01
 STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ue000-\uf8ff\u0a00\u2c00\u3b00]")
-"""Characters of no table, and those that a line end, a comma or a semicolon is with its bytes in the other order."""
+"""Characters of no table, and those that a line end, a comma or a semicolon is with its bytes in
+the other order.
+"""
 NUL_BYTES = "NUL bytes were removed from {count:,} line{s} (first: {first})"
-OTHER_LINES = "{count:,} line{s} {are} not UTF-8 and read as {name} (first: {first}); another encoding: --encoding NAME"
+OTHER_LINES = (
+    "{count:,} line{s} {are} not UTF-8 and read as {name} (first: {first}); another encoding:"
+    " --encoding NAME"
+)
 NO_TEXT = "NUL byte: this is not a text file; save it as UTF-8 text"
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes, *, encoding: str = "") -> Iterator[str]:
-    """Yield the lines with their line ends, in the encoding that is given or found; refuse a file that is not text."""
+def iter_lines(
+    file: io.BufferedReader, path: Path, notes: ReadingNotes, *, encoding: str = ""
+) -> Iterator[str]:
+    """Yield the lines with their line ends, in the encoding that is given or found; refuse a file
+    that is not text.
+    """
     head = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
-    wide = encoding if encoding.startswith(("utf-16", "utf-32")) else None if encoding else _find_utf16(head)
-    if not wide and b"\0" in head and len(CONTROL.findall(head)) > max(FEW_CONTROL, MOST_CONTROL * len(head)):
+    wide = (
+        encoding
+        if encoding.startswith(("utf-16", "utf-32"))
+        else None
+        if encoding
+        else _find_utf16(head)
+    )
+    if (
+        not wide
+        and b"\0" in head
+        and len(CONTROL.findall(head)) > max(FEW_CONTROL, MOST_CONTROL * len(head))
+    ):
         line_number = head[: head.index(b"\0")].count(b"\n") + 1
         raise InputError(f"{path}, line {line_number}: {NO_TEXT}")
-    lines = _iter_wide(file.read(), wide, path) if wide else _iter_decoded(file, path, notes, encoding)
+    lines = (
+        _iter_wide(file.read(), wide, path) if wide else _iter_decoded(file, path, notes, encoding)
+    )
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
             notes.count(NUL_BYTES, f"line {number}")
@@ -75,7 +110,9 @@ def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes, *, enco
 
 
 def _find_utf16(head: bytes) -> str | None:
-    """Return the encoding of a file that begins as UTF-16, by its mark or by its zeros; None for any other."""
+    """Return the encoding of a file that begins as UTF-16, by its mark or by its zeros; None for
+    any other.
+    """
     if head[:2] in UTF16_MARKS:
         return "utf-16"
     for encoding in ("utf-16-le", "utf-16-be") if b"\0" in head else ():
@@ -91,7 +128,9 @@ def _iter_wide(content: bytes, encoding: str, path: Path) -> Iterator[str]:
     try:
         text = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: starts as {name} and is not valid {name}: {error}; save it as UTF-8 text") from error
+        raise InputError(
+            f"{path}: starts as {name} and is not valid {name}: {error}; save it as UTF-8 text"
+        ) from error
     if text.count("\0") > MOST_CONTROL * len(text):
         raise InputError(f"{path}, line 1: {NO_TEXT}")
     return iter(io.StringIO(text, newline=""))
@@ -124,12 +163,18 @@ def _is_damaged_utf8(line: bytes) -> bool:
     return sum(not sign.isascii() for sign in text) > 2 * text.count(LOST)
 
 
-def _iter_decoded(file: io.BufferedReader, path: Path, notes: ReadingNotes, encoding: str) -> Iterator[str]:
-    """Yield the lines, in the encoding that is given; without one, in UTF-8, or in another where they are not UTF-8."""
+def _iter_decoded(
+    file: io.BufferedReader, path: Path, notes: ReadingNotes, encoding: str
+) -> Iterator[str]:
+    """Yield the lines, in the encoding that is given; without one, in UTF-8, or in another where
+    they are not UTF-8.
+    """
     other = _OtherEncoding(name=encoding, is_whole=True, is_given=True) if encoding else None
     number = 0
     for piece_number, piece in enumerate(iter_short_lines(file, path)):
-        for line in (piece if piece_number else piece.removeprefix(codecs.BOM_UTF8)).splitlines(keepends=True):
+        for line in (piece if piece_number else piece.removeprefix(codecs.BOM_UTF8)).splitlines(
+            keepends=True
+        ):
             number += 1
             if other is None or not other.is_whole:
                 try:
@@ -141,7 +186,9 @@ def _iter_decoded(file: io.BufferedReader, path: Path, notes: ReadingNotes, enco
 
 
 def _find_other(path: Path) -> _OtherEncoding:
-    """Return the encoding of a file's lines that are not UTF-8; it is that of all lines where most are not."""
+    """Return the encoding of a file's lines that are not UTF-8; it is that of all lines where most
+    are not.
+    """
     others: dict[bytes, None] = {}
     utf8 = size_bytes = 0
     with open_decompressed(path) as file:
@@ -158,5 +205,8 @@ def _find_other(path: Path) -> _OtherEncoding:
     is_whole = len(others) > utf8
     encoding = find_encoding(b"".join(others)[:SAMPLE_BYTES]) or ("" if is_whole else WESTERN)
     if not encoding:
-        raise InputError(f"{path}: the text is not UTF-8, and its encoding is not known; name it: --encoding NAME")
+        raise InputError(
+            f"{path}: the text is not UTF-8, and its encoding is not known; name it: --encoding"
+            " NAME"
+        )
     return _OtherEncoding(name=encoding, is_whole=is_whole)

@@ -1,4 +1,6 @@
-"""Tables at `http(s)://` addresses: fetched as downloads are, to a temporary file that lives as long as the source."""
+"""Tables at `http(s)://` addresses: fetched as downloads are, to a temporary file that lives as
+long as the source.
+"""
 
 import shutil
 import tempfile
@@ -7,7 +9,13 @@ from email.message import Message
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from stackroom.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    InvalidUrlError,
+    TooLargeError,
+    UnavailableError,
+)
 from stackroom.net.addresses import INWARD, AddressGuard, AddressRules, Resolve, shown_address
 from stackroom.net.fetch import FetchedCopy, Fetcher, FetchLimits
 from stackroom.settings import Settings
@@ -29,7 +37,9 @@ def open_web_file(
     place = SourceLocation.parse(location)
     shown = shown_address(place.location)
     if settings.offline:
-        raise UnavailableError(f"{shown}: a file on the web, which is not fetched offline; give a file here")
+        raise UnavailableError(
+            f"{shown}: a file on the web, which is not fetched offline; give a file here"
+        )
     limits = FetchLimits(max_bytes=settings.sources.max_download_mb * MEGABYTE)
     fetcher = Fetcher(source_guard(settings, resolve), limits=limits)
     folder = Path(tempfile.mkdtemp(prefix="stackroom-"))
@@ -50,15 +60,25 @@ def open_web_file(
 
 
 def source_guard(settings: Settings, resolve: Resolve | None = None) -> AddressGuard:
-    """Return the guard of what is fetched for a catalogue: public addresses, and those that the settings allow."""
+    """Return the guard of what is fetched for a catalogue: public addresses, and those that the
+    settings allow.
+    """
     rules = settings.sources
-    allowed = AddressRules.of(hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports)
+    allowed = AddressRules.of(
+        hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports
+    )
     return AddressGuard(allowed, resolve=resolve)
 
 
 def _explained(url: str, error: ExpectedError) -> ExpectedError:
-    """Return an error of the same kind that names the address, and how one that is not public can be allowed."""
-    advice = ", or raise max_download_mb of [sources] in stackroom.toml" if isinstance(error, TooLargeError) else ""
+    """Return an error of the same kind that names the address, and how one that is not public can
+    be allowed.
+    """
+    advice = (
+        ", or raise max_download_mb of [sources] in stackroom.toml"
+        if isinstance(error, TooLargeError)
+        else ""
+    )
     if isinstance(error, InvalidUrlError) and error.message == INWARD:
         advice = "; to allow it, name its host in allowed_hosts of [sources] in stackroom.toml"
     kind = UnavailableError if isinstance(error, UnavailableError) else type(error)
@@ -66,10 +86,15 @@ def _explained(url: str, error: ExpectedError) -> ExpectedError:
 
 
 def _find_suffix(url: str, fetched: FetchedCopy) -> str:
-    """Return the suffix of the format of a fetched file: by a name that the server or the address gives, or by type."""
+    """Return the suffix of the format of a fetched file: by a name that the server or the address
+    gives, or by type.
+    """
     media_type = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type in HTML:
-        raise InputError("the server sends a web page; give the address of the file itself, such as a download link")
+        raise InputError(
+            "the server sends a web page; give the address of the file itself, such as a download"
+            " link"
+        )
     disposition = Message()
     disposition["Content-Disposition"] = fetched.headers.get("content-disposition", "")
     for name in (disposition.get_filename() or "", urlsplit(fetched.url).path, urlsplit(url).path):
@@ -78,6 +103,7 @@ def _find_suffix(url: str, fetched: FetchedCopy) -> str:
             return f"{suffix}{path.suffix if is_compressed(path) else ''}"
     if media_type not in TYPES:
         raise InputError(
-            f"neither the address nor its type '{media_type[:60]}' tells the format; right are {', '.join(ENDINGS)}"
+            f"neither the address nor its type '{media_type[:60]}' tells the format; right are"
+            f" {', '.join(ENDINGS)}"
         )
     return TYPES[media_type]

@@ -1,1 +1,3 @@
-"""Tokens, title matching, preference sentences and passages. Pure functions, shared by every shelf."""
+"""Tokens, title matching, preference sentences and passages. Pure functions, shared by every
+shelf.
+"""

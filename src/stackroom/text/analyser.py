@@ -1,9 +1,11 @@
 """The tokeniser: text → tokens, the same for every shelf, at build and at query.
 
-Words are folded and stemmed. Runs of scripts without spaces (Chinese, Japanese, Korean, Thai …) become unigrams and
-bigrams, so that any part of a title is found; a query uses the bigrams alone if it has any.
+Words are folded and stemmed. Runs of scripts without spaces (Chinese, Japanese, Korean, Thai …)
+become unigrams and bigrams, so that any part of a title is found; a query uses the bigrams alone if
+it has any.
 
-`analyse_query` makes weighted terms of a query. Engines never see its text, so it cannot contain syntax.
+`analyse_query` makes weighted terms of a query. Engines never see its text, so it cannot contain
+syntax.
 """
 
 import re
@@ -31,12 +33,20 @@ _UNSPACED = (
 )
 _INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are part of the word
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
-_TOKEN = pattern(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
+_TOKEN = pattern(
+    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?"
+)
 _POSSESSIVE = re.compile(r"['’]s$")
 _SIGNS = "'+#"
-"""Signs of ASCII that may be part of a word. Without them, the words of an ASCII text are its letters and digits."""
-_BLANKED = "".join(chr(code) if chr(code).isalnum() or chr(code) in _SIGNS else " " for code in range(128))
-"""What each ASCII character of a text becomes: no token has a blank, so the pieces between them are analysed alone."""
+"""Signs of ASCII that may be part of a word. Without them, the words of an ASCII text are its
+letters and digits.
+"""
+_BLANKED = "".join(
+    chr(code) if chr(code).isalnum() or chr(code) in _SIGNS else " " for code in range(128)
+)
+"""What each ASCII character of a text becomes: no token has a blank, so the pieces between them are
+analysed alone.
+"""
 _APOSTROPHE = re.compile(r"['’]")
 
 KeptT = TypeVar("KeptT")
@@ -47,7 +57,8 @@ def index_tokens(text: str) -> list[str]:
     """Return the tokens that a text is indexed under."""
     folded = fold(text)
     pieces = folded.translate(_BLANKED).split()
-    if folded.isascii() and "'" not in folded and "+" not in folded and "#" not in folded:  # `_SIGNS`
+    # `_SIGNS`
+    if folded.isascii() and "'" not in folded and "+" not in folded and "#" not in folded:
         return list(map(_STEMS.__getitem__, pieces))
     return list(chain.from_iterable(map(_PIECES.__getitem__, pieces)))
 
@@ -62,7 +73,9 @@ def query_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=STEMS_KEPT)
 def stem(word: str) -> str:
-    """Return the stem of a folded word; words with letters other than ASCII are returned unchanged."""
+    """Return the stem of a folded word; words with letters other than ASCII are returned
+    unchanged.
+    """
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
 
 
@@ -84,7 +97,11 @@ class _Remembered(dict[str, KeptT]):
 
 def _tokens_of(piece: str, *, is_query: bool = False) -> tuple[str, ...]:
     """Return the tokens of a piece of text, which may have signs and any script."""
-    return tuple(token for match in _TOKEN.finditer(piece) for token in _iter_tokens(match, is_query=is_query))
+    return tuple(
+        token
+        for match in _TOKEN.finditer(piece)
+        for token in _iter_tokens(match, is_query=is_query)
+    )
 
 
 _STEMS = _Remembered(lambda word: stem(word[:MAX_TOKEN_CHARS]))
@@ -123,11 +140,15 @@ FEWEST_FOREIGN = 3  # the number of words from which the language of a question 
 
 
 def is_english(text: str) -> bool:
-    """Tell whether a question may be in English: Latin letters may be, unless several words show another language."""
+    """Tell whether a question may be in English: Latin letters may be, unless several words show
+    another language.
+    """
     words = [word.strip(PUNCTUATION) for word in fold(text).split()]
     if not any(character.isascii() and character.isalpha() for character in "".join(words)):
         return not any(map(str.isalpha, words))
-    if len(words) < FEWEST_FOREIGN or any(stem(word) in FUNCTION_TOKENS - FOREIGN_WORDS for word in words):
+    if len(words) < FEWEST_FOREIGN or any(
+        stem(word) in FUNCTION_TOKENS - FOREIGN_WORDS for word in words
+    ):
         return True
     return text.isascii() and FOREIGN_WORDS.isdisjoint(words)
 
@@ -137,9 +158,13 @@ MAX_TERMS = 64
 SYNONYM_WEIGHT = 0.5
 PUNCTUATION = ".,;:!?()[]\"'“”‘’"
 FUNCTION_TOKENS = frozenset(query_tokens(_packaged("function_words.txt")))
-"""Words that carry grammar rather than meaning: dropped from queries, never from what is indexed."""
+"""Words that carry grammar rather than meaning: dropped from queries, never from what is
+indexed.
+"""
 ORDINARY_TOKENS = frozenset(query_tokens(_packaged("ordinary_words.txt")))
-"""Words that people ask with, and words for what catalogues are of: a record need not have them to answer."""
+"""Words that people ask with, and words for what catalogues are of: a record need not have them to
+answer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +175,9 @@ class TextQuery:
 
 
 def analyse_query(text: str, *, synonyms: Mapping[str, tuple[str, ...]]) -> TextQuery:
-    """Return the terms of a query: function words are dropped, repeated words weigh more, synonyms less."""
+    """Return the terms of a query: function words are dropped, repeated words weigh more, synonyms
+    less.
+    """
     tokens = query_tokens(text[:MAX_CHARS])
     telling = [token for token in tokens if token not in FUNCTION_TOKENS] or tokens
     weights: dict[str, float] = {}
@@ -159,7 +186,9 @@ def analyse_query(text: str, *, synonyms: Mapping[str, tuple[str, ...]]) -> Text
     return with_synonyms(TextQuery(terms=tuple(weights.items())[:MAX_TERMS]), text, synonyms)
 
 
-def with_synonyms(query: TextQuery, text: str, synonyms: Mapping[str, tuple[str, ...]]) -> TextQuery:
+def with_synonyms(
+    query: TextQuery, text: str, synonyms: Mapping[str, tuple[str, ...]]
+) -> TextQuery:
     """Return the terms of a text with those of its synonyms."""
     if not synonyms:
         return query

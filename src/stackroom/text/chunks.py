@@ -1,11 +1,11 @@
 """Chunking of documents into passages of about two hundred tokens, with their headings and lines.
 
-Headings are those of Markdown. A passage is a contiguous part of the text; within a section it overlaps the previous
-one by a sentence or two. Its length is measured in estimated tokens, so that an embedding model reads all of it, be it
-prose, a table, code, or a script without spaces.
+Headings are those of Markdown. A passage is a contiguous part of the text; within a section it
+overlaps the previous one by a sentence or two. Its length is measured in estimated tokens, so that
+an embedding model reads all of it, be it prose, a table, code, or a script without spaces.
 
-text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches (sections that a passage
-may span) → pieces (never split) → passages
+text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches
+(sections that a passage may span) → pieces (never split) → passages
 """
 
 import re
@@ -15,13 +15,19 @@ from dataclasses import dataclass, field, replace
 
 from stackroom.text.tokens import MeasuredText, estimate_tokens, plain_text
 
-READ_TOKENS = 256  # the limit on the length of a passage with its headings: what common embedding models read of a text
+# the limit on the length of a passage with its headings: what common embedding models read of a
+# text
+READ_TOKENS = 256
 LEAST_LIMIT = 120  # the limit on the length of a passage with very long headings, without them
 ENOUGH_TOKENS = 100
-"""The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
+"""The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit,
+may end.
+"""
 MOST_CHARS = 2_400  # the limit on the length of a passage in characters, whatever they are
 TINY_TOKENS = 30
-"""A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
+"""A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what
+precedes.
+"""
 REST_TOKENS = 20  # the room that is left in a passage for a short rest of its section
 LONGEST_OVERLAP_TOKENS = 60
 SHORT_SENTENCE_TOKENS = 15
@@ -58,7 +64,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """Lines that belong together, as offsets in the text: prose, a heading, or a table or code, which is kept whole."""
+    """Lines that belong together, as offsets in the text: prose, a heading, or a table or code,
+    which is kept whole.
+    """
 
     start: int
     end: int
@@ -69,7 +77,9 @@ class _Block:
 
 @dataclass(slots=True, kw_only=True)
 class _Section:
-    """A heading and the blocks under it, up to the next heading of any level; the first section may have none."""
+    """A heading and the blocks under it, up to the next heading of any level; the first section may
+    have none.
+    """
 
     headings: tuple[str, ...] = ()
     heading: _Block | None = None
@@ -81,7 +91,9 @@ class _Section:
 
     @property
     def limit(self) -> int:
-        """The limit on the length of a passage: its headings are embedded with it, the nearest one twice."""
+        """The limit on the length of a passage: its headings are embedded with it, the nearest one
+        twice.
+        """
         read = estimate_tokens(plain_text(" ".join((*self.headings, *self.headings[-1:]))))
         return max(READ_TOKENS - read, LEAST_LIMIT)
 
@@ -101,7 +113,9 @@ class _Piece:
 
 @dataclass(slots=True, kw_only=True)
 class _Group:
-    """The pieces of a passage. It may start before them, with the last sentences of the passage before it."""
+    """The pieces of a passage. It may start before them, with the last sentences of the passage
+    before it.
+    """
 
     start: int
     pieces: list[_Piece]
@@ -128,7 +142,9 @@ def split_passages(text: str) -> list[Passage]:
 
 def first_heading(text: str) -> str:
     """Return the first heading of level 1, or nothing."""
-    return next((block.title for block in _blocks(text, _line_starts(text)) if block.level == 1), "")
+    return next(
+        (block.title for block in _blocks(text, _line_starts(text)) if block.level == 1), ""
+    )
 
 
 def _line_starts(text: str) -> list[int]:
@@ -157,12 +173,20 @@ def _blocks(text: str, line_starts: Sequence[int]) -> Iterator[_Block]:
         elif _opens_fence(lines[at]):
             after = _end_of_fence(lines, at)
         elif _is_table(lines[at]):
-            after = next((place for place in range(at, len(lines)) if not _is_table(lines[place])), len(lines))
+            after = next(
+                (place for place in range(at, len(lines)) if not _is_table(lines[place])),
+                len(lines),
+            )
         elif is_prose := bool(lines[at].strip()):
-            after = next((place for place in range(at + 1, len(lines)) if _ends_prose(lines, place)), len(lines))
+            after = next(
+                (place for place in range(at + 1, len(lines)) if _ends_prose(lines, place)),
+                len(lines),
+            )
         if lines[at].strip():
             end = line_starts[after - 1] + len(lines[after - 1].rstrip())
-            yield _Block(start=line_starts[at], end=end, is_prose=is_prose, level=level, title=title)
+            yield _Block(
+                start=line_starts[at], end=end, is_prose=is_prose, level=level, title=title
+            )
         at = after
 
 
@@ -220,7 +244,9 @@ def _sections(blocks: Iterable[_Block]) -> list[_Section]:
 
 
 def _stretches(text: MeasuredText, sections: Iterable[_Section]) -> list[list[_Section]]:
-    """Return runs of sections that a passage may span; a heading without text joins the next section."""
+    """Return runs of sections that a passage may span; a heading without text joins the next
+    section.
+    """
     stretches: list[list[_Section]] = []
     for section in sections:
         if stretches and (
@@ -242,7 +268,9 @@ def _body_size(text: MeasuredText, stretch: Iterable[_Section]) -> int:
 
 
 def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
-    """Return the pieces of a stretch; a heading joins the piece after it, or the last one, where there is room."""
+    """Return the pieces of a stretch; a heading joins the piece after it, or the last one, where
+    there is room.
+    """
     pieces: list[_Piece] = []
     pending: _Piece | None = None
     for section in stretch:
@@ -253,7 +281,9 @@ def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
                 start = pending.start
             elif pending is not None:  # a long run of headings is a piece by itself
                 pieces.append(pending)
-            pending = _Piece(start=start, end=end, headings=headings, limit=limit, block_end=end, opens=True)
+            pending = _Piece(
+                start=start, end=end, headings=headings, limit=limit, block_end=end, opens=True
+            )
         for block in section.body:
             for start, end in _parts(text, block, limit=limit):
                 has_room = pending is not None and _fits(text, pending.start, end, most=limit)
@@ -277,10 +307,14 @@ def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
 
 
 def _parts(text: MeasuredText, block: _Block, *, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of characters."""
+    """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of
+    characters.
+    """
     parts: Iterable[tuple[int, int]] = [(block.start, block.end)]
     if text.tokens(block.start, block.end) > (ENOUGH_TOKENS if block.is_prose else limit):
-        parts = _split(_SENTENCE_END if block.is_prose else _LINE_END, text.text, block.start, block.end)
+        parts = _split(
+            _SENTENCE_END if block.is_prose else _LINE_END, text.text, block.start, block.end
+        )
     for start, end in parts:
         yield from _hard_cut(text, start, end, limit=limit)
 
@@ -329,13 +363,17 @@ def _groups(text: MeasuredText, pieces: Iterable[_Piece]) -> list[_Group]:
 
 
 def _ends(text: MeasuredText, group: _Group, piece: _Piece) -> bool:
-    """Tell whether a passage ends before a piece: at a heading, or before a block that does not fit in it."""
+    """Tell whether a passage ends before a piece: at a heading, or before a block that does not fit
+    in it.
+    """
     has_enough = text.tokens(group.start, group.end) >= ENOUGH_TOKENS
     if piece.opens and has_enough:
         return True
     begins_block = group.pieces[-1].block_end != piece.block_end
     limit = min(group.limit, piece.limit)
-    fits = _fits(text, group.start, piece.block_end if begins_block else piece.end, most=limit - REST_TOKENS)
+    fits = _fits(
+        text, group.start, piece.block_end if begins_block else piece.end, most=limit - REST_TOKENS
+    )
     return not fits and (has_enough or not _fits(text, group.start, piece.end, most=limit))
 
 
@@ -346,15 +384,25 @@ def _fits(text: MeasuredText, start: int, end: int, *, most: int) -> bool:
 def _is_rest(text: MeasuredText, group: _Group, last: _Group) -> bool:
     own = last.pieces[0]
     is_small = text.tokens(own.start, last.end) < TINY_TOKENS
-    return is_small and not own.opens and _fits(text, group.start, last.end, most=min(group.limit, last.limit))
+    return (
+        is_small
+        and not own.opens
+        and _fits(text, group.start, last.end, most=min(group.limit, last.limit))
+    )
 
 
 def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) -> int:
-    """Return the start of a passage: a sentence or two back if it continues the prose of the one before."""
+    """Return the start of a passage: a sentence or two back if it continues the prose of the one
+    before.
+    """
     if piece.opens or not before[-1].is_prose:
         return piece.start
     prose = [one for one in before[-2:] if one.is_prose]
-    sentences = [sentence for part in prose for sentence in _split(_SENTENCE_END, text.text, part.start, part.end)]
+    sentences = [
+        sentence
+        for part in prose
+        for sentence in _split(_SENTENCE_END, text.text, part.start, part.end)
+    ]
     last = sentences[-2:]
     if len(last) == 2 and text.tokens(*last[1]) >= SHORT_SENTENCE_TOKENS:
         last = last[1:]

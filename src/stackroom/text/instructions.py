@@ -1,14 +1,18 @@
-"""Spans of text that are sure to speak to an assistant: a pose as a role, or a call of a tool that changes something.
+"""Spans of text that are sure to speak to an assistant: a pose as a role, or a call of a tool that
+changes something.
 
-A record that says "System: you are now …" is still data. The spans are reported beside an answer, so that a client can
-warn or refuse; the text itself is not changed. Two signs are looked for, in text that is safe to show already:
+A record that says "System: you are now …" is still data. The spans are reported beside an answer,
+so that a client can warn or refuse; the text itself is not changed. Two signs are looked for, in
+text that is safe to show already:
 
-- `role`: text that poses as a message of a chat (its special tokens, tags and headings, a line that begins with
-  "System: you are …");
-- `tool_call`: the name of a served tool that is not a read, beside an imperative or in a call that is written as JSON.
+- `role`: text that poses as a message of a chat (its special tokens, tags and headings, a line that
+  begins with "System: you are …");
+- `tool_call`: the name of a served tool that is not a read, beside an imperative or in a call that
+  is written as JSON.
 
-No list of phrases can tell an instruction from text that quotes one, so there is none (decision 33).
-Messages may quote text of records too: `safe_message` leaves such spans out, so that they are not words of the server.
+No list of phrases can tell an instruction from text that quotes one, so there is none (decision
+33). Messages may quote text of records too: `safe_message` leaves such spans out, so that they are
+not words of the server.
 """
 
 import re
@@ -30,15 +34,31 @@ NO_TOOLS: frozenset[str] = frozenset()
 _PATTERNS = load_packaged("stackroom.text", "instruction_patterns.toml")
 _ROLES, _MESSAGES = _PATTERNS["roles"].split("|"), _PATTERNS["messages"].split("|")
 _POSE, _IMPERATIVE = compose(_PATTERNS, "pose"), compose(_PATTERNS, "imperative")
-_TAGS = ("|", "<", "/", "start_of_turn>", "end_of_turn>", "tool", "function", "invoke", "antml", *_ROLES)
+_TAGS = (
+    "|",
+    "<",
+    "/",
+    "start_of_turn>",
+    "end_of_turn>",
+    "tool",
+    "function",
+    "invoke",
+    "antml",
+    *_ROLES,
+)
 _ENDS = ("]", ":", *(f" {message}" for message in _MESSAGES))
 _POSE_SIGNS = {
     b"<": tuple(f"<{tag}".encode() for tag in _TAGS),
     b"inst": (b"inst]", b"instruction:"),
     b"role": (b"role'", b'role"', b'role\\"'),
-    **{one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS) for one in (*_ROLES, "admin", "hidden")},
+    **{
+        one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS)
+        for one in (*_ROLES, "admin", "hidden")
+    },
 }
-"""Every pose has one of these in lower case, by a part that they share: most texts have none, which is soon seen."""
+"""Every pose has one of these in lower case, by a part that they share: most texts have none, which
+is soon seen.
+"""
 _KELVIN = "\N{KELVIN SIGN}".encode()  # the one letter beyond ASCII whose lower case is in it
 
 
@@ -51,7 +71,9 @@ class Span(NamedTuple):
 
 
 def has_instructions(text: str, tools: Set[str] = NO_TOOLS) -> bool:
-    """Tell whether a text speaks to an assistant; `tools` are the names of served tools that are not reads."""
+    """Tell whether a text speaks to an assistant; `tools` are the names of served tools that are
+    not reads.
+    """
     return next(_iter_spans(text, tools), None) is not None
 
 
@@ -65,15 +87,25 @@ def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
 
 
 def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
-    """Return the spans of several texts that speak to an assistant, each with the index of its text."""
+    """Return the spans of several texts that speak to an assistant, each with the index of its
+    text.
+    """
     looked_at = texts if may_speak("\n".join(texts).encode("utf-8", "surrogatepass"), tools) else ()
-    spans = ((index, span) for index, text in enumerate(looked_at) for span in find_instructions(text, tools))
+    spans = (
+        (index, span)
+        for index, text in enumerate(looked_at)
+        for span in find_instructions(text, tools)
+    )
     return list(islice(spans, MOST_SPANS))
 
 
 def may_speak(raw: bytes, tools: Set[str] = NO_TOOLS) -> bool:
-    """Tell whether texts, joined or as JSON, may speak to an assistant: most have no sign of it anywhere."""
-    return _has_sign(raw) or any(name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools)
+    """Tell whether texts, joined or as JSON, may speak to an assistant: most have no sign of it
+    anywhere.
+    """
+    return _has_sign(raw) or any(
+        name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools
+    )
 
 
 def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
@@ -88,13 +120,19 @@ def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
 
 def _has_sign(raw: bytes) -> bool:
     lowered = raw.lower().replace(_KELVIN, b"k")
-    return any(sign in lowered for part, signs in _POSE_SIGNS.items() if part in lowered for sign in signs)
+    return any(
+        sign in lowered for part, signs in _POSE_SIGNS.items() if part in lowered for sign in signs
+    )
 
 
 @lru_cache(maxsize=64)
 def _names(tools: frozenset[str]) -> re.Pattern[str]:
-    """Return an expression for the names; a client may show a dot as an underscore. One plain word is no sure sign."""
-    compound = sorted(re.escape(name).replace(r"\.", "[._]") for name in tools if "." in name or "_" in name)
+    """Return an expression for the names; a client may show a dot as an underscore. One plain word
+    is no sure sign.
+    """
+    compound = sorted(
+        re.escape(name).replace(r"\.", "[._]") for name in tools if "." in name or "_" in name
+    )
     return re.compile(rf"(?<![\w.])(?:{'|'.join(compound)})(?!\w)" if compound else r"(?!)")
 
 
@@ -112,7 +150,9 @@ def safe_message(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text of a record as a message quotes it: safe on one line, without its middle where it is long."""
+    """Return a text of a record as a message quotes it: safe on one line, without its middle where
+    it is long.
+    """
     line = safe_line(text)
     if len(line) > LONGEST_QUOTE:
         line = f"{line[: LONGEST_QUOTE - QUOTED_END]}{WITHHELD}{line[-QUOTED_END:]}"

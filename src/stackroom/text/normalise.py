@@ -1,4 +1,6 @@
-"""Normal forms of texts and short names (cleaning, folding, spelling), and how alike two of them are."""
+"""Normal forms of texts and short names (cleaning, folding, spelling), and how alike two of them
+are.
+"""
 
 import re
 import unicodedata
@@ -12,13 +14,15 @@ SURE = 0.75
 
 _UNWANTED = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline
-    r"\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"  # invisible and direction-changing characters
+    # invisible and direction-changing characters
+    r"\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
     r"\ud800-\udfff]"  # halves of surrogate pairs
 )
 _COMBINING = re.compile(  # marks that are optional in writing; Japanese and Indic ones stay
     r"[\u0300-\u036f"  # accents of European scripts
     r"\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
-    r"\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"  # Arabic vowel signs
+    # Arabic vowel signs
+    r"\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
 )
 _NAME_NOISE = re.compile(r"[\W_]+")
 
@@ -49,11 +53,19 @@ def like_words(wanted: str, texts: Iterable[str]) -> list[str]:
     """Return the texts that contain the wanted words or are spelt similarly, best first."""
     folded = fold_name(wanted)
     names = ((text, fold_name(text)) for text in texts)
-    scored = [(1.0 if folded and folded in name else fuzz.ratio(folded, name) / 100, text) for text, name in names]
-    return [text for likeness, text in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if likeness >= SURE]
+    scored = [
+        (1.0 if folded and folded in name else fuzz.ratio(folded, name) / 100, text)
+        for text, name in names
+    ]
+    return [
+        text
+        for likeness, text in sorted(scored, key=lambda pair: (-pair[0], pair[1]))
+        if likeness >= SURE
+    ]
 
 
-NEAR = 65.0  # the likeness of spelling (0–100) from which a name is worth suggesting; a word in common is enough
+# the likeness of spelling (0–100) from which a name is worth suggesting; a word in common is enough
+NEAR = 65.0
 WORD_CHARS = 4  # a shorter word in common says little
 LONGEST_ASKED = 100  # characters of a misspelt name that are compared; a longer one is near nothing
 _WORD = re.compile(r"&|[^\s\-‐-―_/.,:;!?\"“”()\[\]{}&]+")
@@ -85,7 +97,9 @@ def joined_key(key: str) -> str:
 
 
 def corrected(joined: str, known: Iterable[str]) -> list[str]:
-    """Return the known joined keys that a slip of the fingers turns into this one, the nearest only."""
+    """Return the known joined keys that a slip of the fingers turns into this one, the nearest
+    only.
+    """
     if not 5 <= len(joined) <= LONGEST_ASKED:
         return []
     most = 1 if len(joined) < 8 else 2
@@ -96,7 +110,9 @@ def corrected(joined: str, known: Iterable[str]) -> list[str]:
 
 
 def likeness(key: str, other: str) -> float:
-    """Return how alike two keys are (0–100); one with all words of the other is as alike as can be."""
+    """Return how alike two keys are (0–100); one with all words of the other is as alike as can
+    be.
+    """
     here, there = set(key.split()), set(other.split())
     if here and there and (here <= there or there <= here):
         return 100.0
@@ -106,11 +122,14 @@ def likeness(key: str, other: str) -> float:
 
 
 def _word_key(word: str) -> str:
-    """Return a word without the ending of an English plural; others may lose theirs, on both sides alike."""
+    """Return a word without the ending of an English plural; others may lose theirs, on both sides
+    alike.
+    """
     word = "and" if word == "&" else _APOSTROPHES.sub("", fold(word))
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-2] if word.endswith(_SIBILANTS) else word[:-1]
-    return f"{word[:-2]}y" if word.endswith("ie") else word  # "comedies" and "comedy", "zombies" and "zombie"
+    # "comedies" and "comedy", "zombies" and "zombie"
+    return f"{word[:-2]}y" if word.endswith("ie") else word
 
 
 def letters_of(name: str) -> str:
@@ -119,7 +138,9 @@ def letters_of(name: str) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is meant; the name itself where none is, or where several could be."""
+    """Return the known name that is meant; the name itself where none is, or where several could
+    be.
+    """
     names = list(known)
     if name in names:
         return name

@@ -1,6 +1,7 @@
 """Regular expressions that are compiled on first use, and those of TOML files.
 
-In a file <<name>> stands for another expression of it, and <<words name>> for any phrase of a table.
+In a file <<name>> stands for another expression of it, and <<words name>> for any phrase of a
+table.
 """
 
 import re
@@ -12,7 +13,11 @@ NO_WORDS: Final[Mapping[str, Collection[str]]] = {}
 
 
 def compose(
-    parts: Mapping[str, str], name: str, flags: int = 0, *, words: Mapping[str, Collection[str]] = NO_WORDS
+    parts: Mapping[str, str],
+    name: str,
+    flags: int = 0,
+    *,
+    words: Mapping[str, Collection[str]] = NO_WORDS,
 ) -> re.Pattern[str]:
     """Return an expression of a file, without its line breaks; it is compiled on first use."""
 
@@ -38,7 +43,9 @@ METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub"
 
 
 class _PatternOnDemand:
-    """Stands for a compiled expression, whose methods it takes over when it is first asked for one."""
+    """Stands for a compiled expression, whose methods it takes over when it is first asked for
+    one.
+    """
 
     def __init__(self, expression: str, flags: int) -> None:
         self._expression = expression

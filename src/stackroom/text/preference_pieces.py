@@ -1,4 +1,6 @@
-"""The pieces of a sentence of preferences (bounds, choices, tags, tones, titles, joints), and their effects."""
+"""The pieces of a sentence of preferences (bounds, choices, tags, tones, titles, joints), and their
+effects.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,19 +11,25 @@ from typing import Final, Literal
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 
-Bound = Enum("Bound", ["BELOW", "AT_MOST", "WITHIN", "AROUND", "AT_LEAST", "ABOVE"])  # the way a number limits a field
+# the way a number limits a field
+Bound = Enum("Bound", ["BELOW", "AT_MOST", "WITHIN", "AROUND", "AT_LEAST", "ABOVE"])
 Mood = Enum("Mood", ["PLAIN", "MUST", "NOT", "LESS", "ANY"])
 """The mood of a thing: mentioned, demanded, refused, wanted less, or neither wanted nor refused."""
-Lead = Enum("Lead", ["HAVING", "ABOUT", "SETTING"])  # a word that opens a description: of contents, subject or setting
+# a word that opens a description: of contents, subject or setting
+Lead = Enum("Lead", ["HAVING", "ABOUT", "SETTING"])
 PieceJoin = Enum("PieceJoin", ["AND", "OR", "COMMA"])  # a separator between the members of a list
 Plain = Enum("Plain", ["FILLER", "STOP", "WORD", "UNCHECKED"])
-"""Text without a meaning of its own: padding, the end of a clause, an unknown word, or what no record tells."""
+"""Text without a meaning of its own: padding, the end of a clause, an unknown word, or what no
+record tells.
+"""
 
 REFUSALS: Final = (Mood.NOT, Mood.LESS)
 
 
 def combined(moods: Iterable[Mood]) -> Mood:
-    """Return the mood of several cues in a row: in 'not without' and 'not only' the refusals cancel."""
+    """Return the mood of several cues in a row: in 'not without' and 'not only' the refusals
+    cancel.
+    """
     result = Mood.PLAIN
     for mood in moods:
         result = Mood.PLAIN if result in REFUSALS else mood
@@ -38,12 +46,15 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A limit on a number; one from an adjective ('short', 'recent') may also belong to a description."""
+    """A limit on a number; one from an adjective ('short', 'recent') may also belong to a
+    description.
+    """
 
     range: Range
     adjective: bool = False
     also: Range | None = None  # a limit on a second field, where two tell from how many to how many
-    step: float = 1  # the least difference of two numbers, by which a bound that excludes its number is moved
+    # the least difference of two numbers, by which a bound that excludes its number is moved
+    step: float = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,9 @@ class SentencePiece:
 
 
 def is_listed(first: What, other: What, joins: set[PieceJoin], *, in_list: bool) -> bool:
-    """Tell whether a thing continues a list. 'Or' joins any things; 'and' only those of one type."""
+    """Tell whether a thing continues a list. 'Or' joins any things; 'and' only those of one
+    type.
+    """
     is_same_kind = type(first) is type(other)
     has_number = isinstance(first, Bounds) or isinstance(other, Bounds)
     if PieceJoin.OR in joins or not joins:
@@ -129,7 +142,8 @@ class PreferenceVocabulary:
     """The words of a catalogue that a preference or a question may use. Phrases are lower case."""
 
     time_field: str | None = None
-    has_dates: bool = False  # whether the time field has dates, which are limited by day numbers; else it has years
+    # whether the time field has dates, which are limited by day numbers; else it has years
+    has_dates: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Words for a fixed number of something: word → field and number."""
@@ -137,18 +151,26 @@ class PreferenceVocabulary:
     """Units that hold so many of a field's own: word → field and number."""
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Things of which two fields tell the least and the greatest number: word → these fields."""
-    labels: Mapping[str, str] = field(default_factory=dict)  # names of number fields: phrase → field
+    # names of number fields: phrase → field
+    labels: Mapping[str, str] = field(default_factory=dict)
     floats: frozenset[str] = frozenset()  # the number fields with fractions
     orders: Mapping[str, str] = field(default_factory=dict)
-    """Superlatives: phrase → the field to sort by, with a minus before it where the greatest come first."""
+    """Superlatives: phrase → the field to sort by, with a minus before it where the greatest come
+    first.
+    """
     choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     seasons: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Choices that are read only beside a year or a word for the release: word → field and value."""
+    """Choices that are read only beside a year or a word for the release: word → field and
+    value.
+    """
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_field: str | None = None
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Other values that are refused and demanded like tags, such as places: phrase → field and value."""
-    adjectives: frozenset[str] = frozenset()  # phrases for values that stand before what they describe, such as "Dutch"
+    """Other values that are refused and demanded like tags, such as places: phrase → field and
+    value.
+    """
+    # phrases for values that stand before what they describe, such as "Dutch"
+    adjectives: frozenset[str] = frozenset()
     places: tuple[str, ...] = ()  # the fields that tell where something is from
     makers: tuple[str, ...] = ()  # the fields that name persons
     people: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -161,9 +183,13 @@ class PreferenceVocabulary:
     """Phrases about things that no record tells, such as the quality of the pictures."""
     long_field: tuple[str, float, float] | None = None
     totals: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-    """Words for the length of a whole record: word → field, or product of fields, and how much of it one is."""
+    """Words for the length of a whole record: word → field, or product of fields, and how much of
+    it one is.
+    """
     lengths: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
-    """Words whose length is another field's: word → field, maximum of "short", minimum of "long"."""
+    """Words whose length is another field's: word → field, maximum of "short", minimum of
+    "long".
+    """
     empty_fields: frozenset[str] = frozenset()
     """Fields that no record has a value of; what limits them cannot be honoured."""
     this_year: int = 2026
@@ -186,7 +212,9 @@ class PreferenceVocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A thing with its mood, the span of its words, and whether it is one of several alternatives."""
+    """A thing with its mood, the span of its words, and whether it is one of several
+    alternatives.
+    """
 
     what: Thing
     mood: Mood
@@ -200,7 +228,9 @@ Direction = Literal["towards", "away from", "like", "unlike"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checks:
-    """The values of a field by which a wish is scored: sought and near ones count for it, the others against it."""
+    """The values of a field by which a wish is scored: sought and near ones count for it, the
+    others against it.
+    """
 
     field: str
     sought: tuple[str, ...] = ()
@@ -254,7 +284,9 @@ def effects_of(mention: Mention) -> list[Effect]:
 
 
 def tag_condition(tag: NamedTag, mention: Mention) -> Condition | None:
-    """Return the condition on a tag that is refused or demanded, or None if it is only mentioned or wanted less."""
+    """Return the condition on a tag that is refused or demanded, or None if it is only mentioned or
+    wanted less.
+    """
     if tag.field is None or mention.mood in (Mood.PLAIN, Mood.LESS):
         return None
     if mention.mood is Mood.NOT:
@@ -270,7 +302,9 @@ def tag_nudge(tag: NamedTag, *, is_refused: bool) -> Nudge:
 
 
 def tone_effects(tone: Tone, mood: Mood) -> list[Effect]:
-    """Return the nudge of a description, and the conditions on values that mean it or rule it out."""
+    """Return the nudge of a description, and the conditions on values that mean it or rule it
+    out.
+    """
     leaning, name = tone.leaning, tone.leaning.field
     conditions: list[Effect] = []
     if mood in (Mood.NOT, Mood.MUST) and leaning.meant:
@@ -282,12 +316,16 @@ def tone_effects(tone: Tone, mood: Mood) -> list[Effect]:
 
 
 def tone_checks(leaning: Leaning, mood: Mood) -> Checks | None:
-    """Return the values by which a mood is scored, or None where the catalogue has none that show it."""
+    """Return the values by which a mood is scored, or None where the catalogue has none that show
+    it.
+    """
     if not leaning.meant and not leaning.near:
         return None
     if mood in REFUSALS:
         return Checks(field=leaning.field, avoided=leaning.meant, disliked=leaning.near)
-    return Checks(field=leaning.field, sought=leaning.meant, near=leaning.near, disliked=leaning.away)
+    return Checks(
+        field=leaning.field, sought=leaning.meant, near=leaning.near, disliked=leaning.away
+    )
 
 
 def complement(limit: Range, *, step: float) -> Range | None:
@@ -309,7 +347,9 @@ def merge_conditions(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
 
 
 def merge_pair(first: Condition, second: Condition) -> Condition:
-    """Merge two conditions of one type on one field: ranges intersect, values are united in order."""
+    """Merge two conditions of one type on one field: ranges intersect, values are united in
+    order.
+    """
     if not isinstance(first, Range) and not isinstance(second, Range):
         return replace(first, values=tuple(dict.fromkeys((*first.values, *second.values))))
     ranges = [one for one in (first, second) if isinstance(one, Range)]
@@ -320,7 +360,9 @@ def merge_pair(first: Condition, second: Condition) -> Condition:
 
 def nudges_of(effects: Iterable[Effect], *directions: Direction) -> tuple[Nudge, ...]:
     """Return the distinct nudges that move the taste in these directions, in order."""
-    nudges = (effect for effect in effects if isinstance(effect, Nudge) and effect.direction in directions)
+    nudges = (
+        effect for effect in effects if isinstance(effect, Nudge) and effect.direction in directions
+    )
     return tuple(dict.fromkeys(nudges))
 
 
@@ -346,11 +388,17 @@ def describe_effect(effect: Effect, *, tag_field: str | None) -> str:
 
 
 def describe_nudge(nudge: Nudge) -> str:
-    """Describe a nudge, with the values by which it is scored: 'towards: dark, grim and serious (horror, gore)'."""
+    """Describe a nudge, with the values by which it is scored: 'towards: dark, grim and serious
+    (horror, gore)'.
+    """
     checks = nudge.checks
     if checks is None:
         return f"{nudge.direction}: {nudge.phrase}"
-    told = (*checks.sought, *checks.near) if nudge.direction == "towards" else (*checks.avoided, *checks.disliked)
+    told = (
+        (*checks.sought, *checks.near)
+        if nudge.direction == "towards"
+        else (*checks.avoided, *checks.disliked)
+    )
     others = [one for one in told if one.lower() != nudge.phrase.lower()]
     return f"{nudge.direction}: {nudge.phrase}" + (f" ({', '.join(others)})" if others else "")
 
@@ -360,16 +408,26 @@ def describe_range(limit: Range) -> str:
     low, high = limit.at_least, limit.at_most
     if low is None or high is None:
         return f"{limit.field} ≥ {low:.10g}" if low is not None else f"{limit.field} ≤ {high:.10g}"
-    return f"{limit.field} is {low:.10g}" if low == high else f"{limit.field} {low:.10g}–{high:.10g}"
+    return (
+        f"{limit.field} is {low:.10g}" if low == high else f"{limit.field} {low:.10g}–{high:.10g}"
+    )
 
 
 def in_days(condition: Condition, vocabulary: PreferenceVocabulary) -> Condition:
-    """Return a limit on the years of a date as one on its day numbers; other conditions as they are."""
+    """Return a limit on the years of a date as one on its day numbers; other conditions as they
+    are.
+    """
     is_of_dates = vocabulary.has_dates and condition.field == vocabulary.time_field
     if not is_of_dates or not isinstance(condition, Range):
         return condition
 
     def find_day(year: float | None, month: int, day: int) -> int | None:
-        return None if year is None else date(min(max(int(year), MINYEAR), MAXYEAR), month, day).toordinal()
+        return (
+            None
+            if year is None
+            else date(min(max(int(year), MINYEAR), MAXYEAR), month, day).toordinal()
+        )
 
-    return Range(condition.field, find_day(condition.at_least, 1, 1), find_day(condition.at_most, 12, 31))
+    return Range(
+        condition.field, find_day(condition.at_least, 1, 1), find_day(condition.at_most, 12, 31)
+    )

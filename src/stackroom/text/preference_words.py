@@ -1,4 +1,6 @@
-"""The English of preference sentences: words and patterns of the TOML files beside this one, and their readings."""
+"""The English of preference sentences: words and patterns of the TOML files beside this one, and
+their readings.
+"""
 
 import math
 import re
@@ -46,13 +48,19 @@ def by_phrase(table: Mapping[str, str]) -> dict[str, str]:
 TABLES: Final = load_packaged("stackroom.text", "preference_words.toml")
 
 PHRASES: Final = {name: phrases(table) for name, table in TABLES.items() if isinstance(table, str)}
-MEANINGS: Final = {name: by_phrase(table) for name, table in TABLES.items() if isinstance(table, dict)}
+MEANINGS: Final = {
+    name: by_phrase(table) for name, table in TABLES.items() if isinstance(table, dict)
+}
 """By table: each of its phrases, and the meaning that it is listed under."""
 NUMBERS, ORDINALS, LOOSE_NUMBERS, DECADES, MAGNITUDES, RECENT_YEARS = (
     {phrase: int(number) for phrase, number in MEANINGS[table].items()}
     for table in ("numbers", "ordinals", "loose_numbers", "decades", "magnitudes", "recent")
 )
-DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}
+DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {
+    "early": (0, 3),
+    "mid": (4, 6),
+    "late": (7, 9),
+}
 ARTICLES: Final = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5}
 BOUNDS: Final[Mapping[str, Bound]] = {
     phrase: Bound[name.upper()]
@@ -65,7 +73,9 @@ FILLER, EDGES, UNCHECKED = PHRASES["filler"], PHRASES["edges"], PHRASES["uncheck
 
 
 def iter_structure() -> Iterator[tuple[str, What]]:
-    """Yield the words of grammar with their meanings; a later one takes the place of an earlier one."""
+    """Yield the words of grammar with their meanings; a later one takes the place of an earlier
+    one.
+    """
     for negation, degree in product(PHRASES["negations"], PHRASES["degrees"]):
         yield f"{negation} {degree}", Cue(Mood.LESS, takes_unknown=False)
     for table in ("cues_of_anything", "cues_of_known"):
@@ -81,7 +91,9 @@ def iter_structure() -> Iterator[tuple[str, What]]:
 STRUCTURE: Final[Mapping[str, What]] = dict(iter_structure())
 """Words of grammar; a catalogue's vocabulary cannot override them."""
 HOISTED_CUES: Final = PHRASES["hoisted"] | {
-    phrase for phrase, what in STRUCTURE.items() if isinstance(what, Cue) and phrase.startswith(("is ", "are "))
+    phrase
+    for phrase, what in STRUCTURE.items()
+    if isinstance(what, Cue) and phrase.startswith(("is ", "are "))
 }
 TONES: Final[Mapping[str, str]] = MEANINGS["tones"]
 """Each tone or setting word, and the description to embed in its place."""
@@ -101,14 +113,17 @@ WORDS_OF_PATTERNS: Final[Mapping[str, Collection[str]]] = {
 
 @lru_cache(maxsize=64)
 def composed(name: str, labels: frozenset[str] = frozenset()) -> re.Pattern[str]:
-    """Return a pattern of `preference_patterns.toml`; `labels` are the names of fields in one of limits on them."""
+    """Return a pattern of `preference_patterns.toml`; `labels` are the names of fields in one of
+    limits on them.
+    """
     return compose(PATTERNS, name, re.IGNORECASE, words={**WORDS_OF_PATTERNS, "labels": labels})
 
 
 MAKER, JOINT_OF_NAME, TOKEN = map(composed, ("maker", "joint_of_name", "token"))
 LONGEST_PERSON: Final = 5
 NEAR_WORDS: Final = 3  # a query of no more words may be a misspelt name
-SURNAME_CHARS: Final = 4  # the length from which a name that is written with a capital is one by itself
+# the length from which a name that is written with a capital is one by itself
+SURNAME_CHARS: Final = 4
 REFERENCE, LIKE_IS_A_VERB, QUOTED, NEXT_QUOTED, AFTER_TITLE = map(
     composed, ("reference", "like_is_a_verb", "quoted", "next_quoted", "after_title")
 )
@@ -116,8 +131,12 @@ Limit = float | None
 STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 
-def limited(bound: Bound, low: float, high: float, *, spread: float, step: float = 1) -> tuple[Limit, Limit]:
-    """Return the minimum and maximum that a bound at low to high allows, in whole numbers or in steps."""
+def limited(
+    bound: Bound, low: float, high: float, *, spread: float, step: float = 1
+) -> tuple[Limit, Limit]:
+    """Return the minimum and maximum that a bound at low to high allows, in whole numbers or in
+    steps.
+    """
     low, high = min(low, high), max(low, high)
     return {
         Bound.BELOW: (None, round(low - step, 2)),
@@ -152,7 +171,9 @@ def number(said: str) -> float:
     key = whole.removesuffix(" and a half")
     size = next((name for name in MAGNITUDES if key.endswith(name)), "")
     digits = key.removesuffix(size).strip()
-    known = NUMBERS.get(digits) or LOOSE_NUMBERS.get(digits) or ARTICLES.get(digits) or float(digits)
+    known = (
+        NUMBERS.get(digits) or LOOSE_NUMBERS.get(digits) or ARTICLES.get(digits) or float(digits)
+    )
     value = (known + (0.5 if whole != key else 0)) * MAGNITUDES.get(size, 1)
     return int(value) if float(value).is_integer() else value
 
@@ -215,25 +236,38 @@ def title_pieces(text: str, _vocabulary: PreferenceVocabulary) -> Iterator[Sente
 
 
 def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the persons in the text; by a small single word only after "by", or where all else is padding."""
+    """Yield the persons in the text; by a small single word only after "by", or where all else is
+    padding.
+    """
     tokens, index = name_words(text) if vocabulary.people else [], 0
     while index < len(tokens):
         sizes = range(min(LONGEST_PERSON, len(tokens) - index), 0, -1)
         size, key = next(
-            ((size, key) for size in sizes if (key := _person_key(tokens[index : index + size], vocabulary))), (1, "")
+            (
+                (size, key)
+                for size in sizes
+                if (key := _person_key(tokens[index : index + size], vocabulary))
+            ),
+            (1, ""),
         )
         start, end = tokens[index].start(), tokens[index + size - 1].end()
         maker = MAKER.search(text, max(0, start - 30), start)
         if not key and (maker or len(tokens) <= NEAR_WORDS) and tokens[index][0][0].isupper():
             size, key = _near_person(tokens[index : index + NEAR_WORDS], vocabulary)
             end = tokens[index + size - 1].end()
-        is_surname = size == 1 and key and tokens[index][0][0].isupper() and len(key) >= SURNAME_CHARS
+        is_surname = (
+            size == 1 and key and tokens[index][0][0].isupper() and len(key) >= SURNAME_CHARS
+        )
         if key and (size > 1 or maker or is_surname or _is_padding(tokens, vocabulary)):
-            yield SentencePiece(maker.start() if maker else start, end, Person(*vocabulary.people[key]))
+            yield SentencePiece(
+                maker.start() if maker else start, end, Person(*vocabulary.people[key])
+            )
         index += size
 
 
-def _near_person(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> tuple[int, str]:
+def _near_person(
+    tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary
+) -> tuple[int, str]:
     """Return how many words are a misspelt name, and its right form."""
     joined = vocabulary.joined_people
     for size in range(len(tokens), 0, -1):
@@ -244,11 +278,18 @@ def _near_person(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabula
 
 
 def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> str:
-    """Return the form of a name that these words are, with or without middle initials; empty where they are none."""
-    if not all(JOINT_OF_NAME.fullmatch(here.string, here.end(), there.start()) for here, there in pairwise(tokens)):
+    """Return the form of a name that these words are, with or without middle initials; empty where
+    they are none.
+    """
+    if not all(
+        JOINT_OF_NAME.fullmatch(here.string, here.end(), there.start())
+        for here, there in pairwise(tokens)
+    ):
         return ""
     words = [token[0] for token in tokens]
-    plain = [word for place, word in enumerate(words) if len(word) > 1 or place in (0, len(words) - 1)]
+    plain = [
+        word for place, word in enumerate(words) if len(word) > 1 or place in (0, len(words) - 1)
+    ]
     keys = name_key(words), name_key(plain), name_key(words).removesuffix("'s")
     return next((key for key in keys if key in vocabulary.people), "")
 
@@ -260,7 +301,9 @@ def _is_padding(tokens: Iterable[re.Match[str]], vocabulary: PreferenceVocabular
 
 
 def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the limits that name their field first: "challenge rating above 10", "price between 5 and 10"."""
+    """Yield the limits that name their field first: "challenge rating above 10", "price between 5
+    and 10".
+    """
     if not vocabulary.labels:
         return
     for found in composed("labelled", frozenset(vocabulary.labels)).finditer(text):
@@ -269,7 +312,9 @@ def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Senten
 
 
 def stated(found: re.Match[str]) -> tuple[Bound, float, float]:
-    """Return the bound, the least and the greatest number of a phrase such as "between 5 and 10"."""
+    """Return the bound, the least and the greatest number of a phrase such as "between 5 and
+    10".
+    """
     groups = found.groupdict()
     bound = bound_of(groups.get("after"), groups.get("middle"), groups["before"])
     return bound, number(groups["low"]), number(groups.get("high") or groups["low"])
@@ -282,7 +327,9 @@ ADULT_FROM: Final = 18
 CENT: Final = 0.01
 
 
-def limit_time(vocabulary: PreferenceVocabulary, at_least: Limit = None, at_most: Limit = None) -> Bounds | None:
+def limit_time(
+    vocabulary: PreferenceVocabulary, at_least: Limit = None, at_most: Limit = None
+) -> Bounds | None:
     """Return a limit on the time, or None in a catalogue whose records have none."""
     name = vocabulary.time_field
     return None if name is None else Bounds(Range(name, at_least, at_most))
@@ -300,20 +347,29 @@ def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What |
 
 def read_century(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'from the 19th century', 'before the 18th century', 'this century'."""
-    named = ORDINALS.get(phrase_key(found["ordinal"])) or int(found["century"] or 1 + vocabulary.this_year // 100)
+    named = ORDINALS.get(phrase_key(found["ordinal"])) or int(
+        found["century"] or 1 + vocabulary.this_year // 100
+    )
     first = 100 * (named - 1)
     return limit_time(vocabulary, *limited(bound_of(found["before"]), first, first + 99, spread=10))
 
 
 def read_before_christ(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'before Christ', 'after 500 BC'."""
-    bound, year = bound_of(found["before"]) if found["low"] else Bound.AT_MOST, -number(found["low"] or "1")
+    bound, year = (
+        bound_of(found["before"]) if found["low"] else Bound.AT_MOST,
+        -number(found["low"] or "1"),
+    )
     return limit_time(vocabulary, *limited(bound, year, year, spread=50))
 
 
 def read_signed(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read '-60', '+100 kg', where they are values."""
-    return Choice(*vocabulary.choices[found["value"]]) if found["value"] in vocabulary.choices else None
+    return (
+        Choice(*vocabulary.choices[found["value"]])
+        if found["value"] in vocabulary.choices
+        else None
+    )
 
 
 def read_alone(_found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
@@ -326,7 +382,9 @@ def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) ->
     """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
     this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
     if found["which"].lower() == "this":
-        return limit_time(vocabulary, this_year - this_year % 10 if in_decades else this_year, this_year)
+        return limit_time(
+            vocabulary, this_year - this_year % 10 if in_decades else this_year, this_year
+        )
     if not found["count"] and not in_decades:
         return limit_time(vocabulary, this_year - 1, this_year - 1)
     count = number(found["count"] or "1") * (10 if in_decades else 1)
@@ -344,13 +402,17 @@ def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | N
 
 
 def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'for a 10 year old', 'suitable for ages 8 and up'; what no mood of the catalogue says is not understood."""
+    """Read 'for a 10 year old', 'suitable for ages 8 and up'; what no mood of the catalogue says is
+    not understood.
+    """
     stated = found["age"] or found["ages"]
     age = number(stated) if stated else 0
     least = next((name for label, name in vocabulary.labels.items() if label in LEAST_AGE), None)
     if stated and least:
         return Bounds(Range(least, at_most=age))
-    audience = "for kids" if age <= CHILD_UNTIL else "for adults" if age >= ADULT_FROM else "for teens"
+    audience = (
+        "for kids" if age <= CHILD_UNTIL else "for adults" if age >= ADULT_FROM else "for teens"
+    )
     if audience in vocabulary.moods:
         return vocabulary.moods[audience]
     return Tone(TONES[audience]) if audience in TONES else Plain.UNCHECKED
@@ -363,7 +425,9 @@ def read_season(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
 
 
 def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field of "long"."""
+    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field of
+    "long".
+    """
     unit, long_field = (found.groupdict().get("unit") or "").lower(), vocabulary.long_field
     if unit in vocabulary.pairs:
         return pair_bounds(*stated(found), *vocabulary.pairs[unit])
@@ -387,7 +451,9 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
 
 
 def pair_bounds(bound: Bound, low: float, high: float, least: str, greatest: str) -> Bounds:
-    """Read 'for 5 players', 'more than six players', where two fields tell from how many to how many."""
+    """Read 'for 5 players', 'more than six players', where two fields tell from how many to how
+    many.
+    """
     if bound in (Bound.ABOVE, Bound.AT_LEAST):
         return Bounds(Range(greatest, at_least=low + (bound is Bound.ABOVE)))
     if bound in (Bound.BELOW, Bound.AT_MOST):
@@ -395,10 +461,14 @@ def pair_bounds(bound: Bound, low: float, high: float, least: str, greatest: str
     return Bounds(Range(least, at_most=low), also=Range(greatest, at_least=high))
 
 
-def number_bounds(name: str, bound: Bound, low: float, high: float, vocabulary: PreferenceVocabulary) -> What:
+def number_bounds(
+    name: str, bound: Bound, low: float, high: float, vocabulary: PreferenceVocabulary
+) -> What:
     """Return a limit on a field, in whole numbers unless it has fractions."""
     step = CENT if name in vocabulary.floats else 1
-    limit = Range(name, *limited(bound, low, high, spread=max(2 * step, round(high / 5)), step=step))
+    limit = Range(
+        name, *limited(bound, low, high, spread=max(2 * step, round(high / 5)), step=step)
+    )
     return checked(Bounds(limit, step=step), vocabulary)
 
 
@@ -419,9 +489,15 @@ def read_size(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | 
 
 
 def size_bounds(length: tuple[str, float, float], size: str) -> Bounds:
-    """Return the limit of a word such as "short" on a length: its field, the most of short and the least of long."""
+    """Return the limit of a word such as "short" on a length: its field, the most of short and the
+    least of long.
+    """
     name, short_at_most, long_at_least = length
-    limit = Range(name, at_most=short_at_most) if size in SHORT_WORDS else Range(name, at_least=long_at_least)
+    limit = (
+        Range(name, at_most=short_at_most)
+        if size in SHORT_WORDS
+        else Range(name, at_least=long_at_least)
+    )
     return Bounds(limit)
 
 
@@ -443,7 +519,9 @@ def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | No
 
 
 class Rule(NamedTuple):
-    """A pattern with its reading; `needles`: it can match only a text that has one of these, in lower case."""
+    """A pattern with its reading; `needles`: it can match only a text that has one of these, in
+    lower case.
+    """
 
     pattern: re.Pattern[str]
     reading: Reading
@@ -457,12 +535,17 @@ RULES: Final = (
     Rule(composed("prices"), read_price, ("$", "£", "¥", "₹", "€")),
     Rule(composed("lengths"), read_length),
     Rule(composed("lately"), read_recent_years, ("year", "decade")),
-    Rule(composed("set_in_years"), lambda found, _: Tone(f"set in {found['said']}")),  # not when it was released
+    # not when it was released
+    Rule(composed("set_in_years"), lambda found, _: Tone(f"set in {found['said']}")),
     Rule(composed("centuries"), read_century, ("century",)),
     Rule(composed("before_christ"), read_before_christ, ("christ", "bc", "b.c.")),
     Rule(composed("alone"), read_alone, ("alone", "sol", "my")),
     Rule(composed("signed"), read_signed, ("-", "+")),
-    Rule(composed("seasons"), read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
+    Rule(
+        composed("seasons"),
+        read_season,
+        ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start"),
+    ),
     Rule(composed("years"), read_years),
     Rule(composed("unitless"), read_length),
 )

@@ -1,8 +1,9 @@
-"""Questions: the conditions that a query states, the order and the number it asks for, and the words to search for.
+"""Questions: the conditions that a query states, the order and the number it asks for, and the
+words to search for.
 
-"melancholy films after 2010, not horror" is the query "melancholy" with three conditions. What is only mentioned stays
-in the query, and so do adjectives such as "short", which describe more often than they limit, and kinds that describe
-something else, as in "special agents".
+"melancholy films after 2010, not horror" is the query "melancholy" with three conditions. What is
+only mentioned stays in the query, and so do adjectives such as "short", which describe more often
+than they limit, and kinds that describe something else, as in "special agents".
 """
 
 import re
@@ -57,11 +58,15 @@ WORDS_OF_PATTERNS: Final = {
 
 @lru_cache(maxsize=64)
 def _pattern(name: str, labels: frozenset[str] = frozenset()) -> re.Pattern[str]:
-    """Return one of the patterns of the file; `labels` are the names of fields in one of orders by them."""
+    """Return one of the patterns of the file; `labels` are the names of fields in one of orders by
+    them.
+    """
     return compose(WORDS["patterns"], name, words={**WORDS_OF_PATTERNS, "labels": labels})
 
 
-COUNTING, LEAVING_OUT, DESCRIBING, REFUSAL = map(_pattern, ("counting", "leaving_out", "describing", "refusal"))
+COUNTING, LEAVING_OUT, DESCRIBING, REFUSAL = map(
+    _pattern, ("counting", "leaving_out", "describing", "refusal")
+)
 OF_PLACE, OF_THIS, UNKNOWN_NAME = map(_pattern, ("of_place", "of", "unknown_name"))
 
 
@@ -84,9 +89,13 @@ class StatedCondition(PhraseSpan):
 
     conditions: tuple[Condition, ...]
     is_explicit: bool = True
-    """Whether a word around them says that they are meant: "not", "from", the name of the field or of any record."""
+    """Whether a word around them says that they are meant: "not", "from", the name of the field or
+    of any record.
+    """
     is_sure: bool = True
-    """Whether they can hardly mean anything else; a value that is only mentioned may be a word of the topic."""
+    """Whether they can hardly mean anything else; a value that is only mentioned may be a word of
+    the topic.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,15 +107,20 @@ class StatedOrder(PhraseSpan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutPhrase(PhraseSpan):
-    """A phrase that is refused and no value of a field: the name of a record, or words to leave out."""
+    """A phrase that is refused and no value of a field: the name of a record, or words to leave
+    out.
+    """
 
     what: str
-    is_marked: bool = True  # whether a word such as "except" says that records are left out, and not "no" or "without"
+    # whether a word such as "except" says that records are left out, and not "no" or "without"
+    is_marked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadQuery:
-    """A query as it was read: what it states, in its order, and the words that are left to search for."""
+    """A query as it was read: what it states, in its order, and the words that are left to search
+    for.
+    """
 
     stated: tuple[StatedCondition, ...] = ()
     order: StatedOrder | None = None
@@ -117,11 +131,17 @@ class ReadQuery:
     unread: tuple[str, ...] = ()  # refusals of which nothing was understood
     rest: str  # the words to search for; empty where only padding is left
     is_known: bool = False
-    """Whether all that is left are words of the catalogue or for a mood, so that nothing else is asked for."""
+    """Whether all that is left are words of the catalogue or for a mood, so that nothing else is
+    asked for.
+    """
 
 
-def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()) -> ReadQuery:
-    """Return what a query states, but for the phrases that are not to be read as such, and the rest."""
+def read_query(
+    query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()
+) -> ReadQuery:
+    """Return what a query states, but for the phrases that are not to be read as such, and the
+    rest.
+    """
     text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
     first = COUNTING.search(text)
     counting = [PhraseSpan(start=first.start(), end=first.end(), phrase=first[0])] if first else []
@@ -131,16 +151,34 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     leaving = [found.span() for found in LEAVING_OUT.finditer(text)]
     read = _Query(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
     all_mentions = iter_mentions(pieces)
-    mentions = [one for one in all_mentions if one.mood is not Mood.NOT or not _is_of_story(one.start, text, pieces)]
+    mentions = [
+        one
+        for one in all_mentions
+        if one.mood is not Mood.NOT or not _is_of_story(one.start, text, pieces)
+    ]
     known = [one for mention in mentions if (one := _stated(mention, read)) is not None]
     stated = tuple(one for one in known if phrase_key(one.phrase) not in kept)
-    order = next((one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None)
+    order = next(
+        (one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None
+    )
     marked = list(_left_out(text, stated))
     refused = _refused(text, mentions, pieces, [*stated, *marked])
-    left_out = tuple(phrase for phrase in (*marked, *refused) if phrase_key(phrase.phrase) not in kept)
-    spans: list[PhraseSpan] = [*stated, *left_out, *(one for one in asked if one in counting or one is order)]
-    rest = _without_phrases(query, [*spans, *_padding(pieces, spans, text)]) if spans else query.strip()
-    topics = (one for one in _outside(pieces, spans) if isinstance(one.what, Thing) or one.what in UNKNOWN)
+    left_out = tuple(
+        phrase for phrase in (*marked, *refused) if phrase_key(phrase.phrase) not in kept
+    )
+    spans: list[PhraseSpan] = [
+        *stated,
+        *left_out,
+        *(one for one in asked if one in counting or one is order),
+    ]
+    rest = (
+        _without_phrases(query, [*spans, *_padding(pieces, spans, text)])
+        if spans
+        else query.strip()
+    )
+    topics = (
+        one for one in _outside(pieces, spans) if isinstance(one.what, Thing) or one.what in UNKNOWN
+    )
     is_padding = bool(spans) and all(one in spans for one in orders) and not any(topics)
     return ReadQuery(
         stated=stated,
@@ -164,21 +202,31 @@ def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder
     """Yield the superlatives of a text, with the field that each sorts by."""
     labels = frozenset(vocabulary.labels)
     for found in _pattern("order" if labels else "superlative", labels).finditer(text):
-        extreme, label, most = (phrase_key(found.groupdict().get(name)) for name in ("extreme", "label", "most"))
+        extreme, label, most = (
+            phrase_key(found.groupdict().get(name)) for name in ("extreme", "label", "most")
+        )
         most = most or f"{extreme} {label}"
-        of_label = f"{'-' if extreme in HIGHEST else ''}{vocabulary.labels[label]}" if label else None
+        of_label = (
+            f"{'-' if extreme in HIGHEST else ''}{vocabulary.labels[label]}" if label else None
+        )
         sort = vocabulary.orders.get(most, of_label)
         if sort or most in SUPERLATIVES:
             yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=sort)
 
 
-def _is_order(order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary) -> bool:
-    """Tell whether a superlative is asked for: it is before the topic, or of the records themselves."""
+def _is_order(
+    order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
+) -> bool:
+    """Tell whether a superlative is asked for: it is before the topic, or of the records
+    themselves.
+    """
     is_first = not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces)
     if is_first and phrase_key(order.phrase) not in ADJECTIVES:
         return True
     following = next((piece for piece in pieces if piece.start >= order.end), None)
-    is_noun = following is None or text[following.start : following.end].lower() in vocabulary.fillers
+    is_noun = (
+        following is None or text[following.start : following.end].lower() in vocabulary.fillers
+    )
     return is_noun or (following is not None and isinstance(following.what, Choice))
 
 
@@ -195,7 +243,10 @@ def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutP
 
 
 def _refused(
-    text: str, mentions: Iterable[Mention], pieces: Sequence[SentencePiece], taken: Collection[PhraseSpan]
+    text: str,
+    mentions: Iterable[Mention],
+    pieces: Sequence[SentencePiece],
+    taken: Collection[PhraseSpan],
 ) -> Iterator[LeftOutPhrase]:
     """Yield the descriptions that are refused: "no zombies", "without dice"."""
     for mention in mentions:
@@ -233,19 +284,26 @@ def _blanked(text: str, spans: Iterable[PhraseSpan]) -> str:
 
 
 def _without_phrases(query: str, stated: Collection[PhraseSpan]) -> str:
-    """Return a query without the words that state conditions, and without the commas that are left over."""
+    """Return a query without the words that state conditions, and without the commas that are left
+    over.
+    """
     kept, place = [], 0
     for one in sorted(stated, key=lambda one: one.start):
         kept.append(query[place : one.start])
         place = max(place, one.end)
     kept.append(query[place:])
     last = len(kept) - 1
-    shown = [_without_joints(one, first=number > 0, last=number < last) for number, one in enumerate(kept)]
+    shown = [
+        _without_joints(one, first=number > 0, last=number < last)
+        for number, one in enumerate(kept)
+    ]
     return " ".join(one for one in shown if one).strip()
 
 
 def _without_joints(text: str, *, first: bool, last: bool) -> str:
-    """Return a text without the commas and words such as "and" that it begins with, ends with, or both."""
+    """Return a text without the commas and words such as "and" that it begins with, ends with, or
+    both.
+    """
     tokens = WORD_OR_GAP.findall(text)
     tokens = list(dropwhile(_is_joint, tokens)) if first else tokens
     return "".join([*dropwhile(_is_joint, reversed(tokens))][::-1] if last else tokens)
@@ -256,14 +314,22 @@ def _is_joint(token: str) -> bool:
 
 
 def _outside(pieces: Iterable[SentencePiece], spans: Collection[PhraseSpan]) -> list[SentencePiece]:
-    return [piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans)]
+    return [
+        piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans)
+    ]
 
 
-def _padding(pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], text: str) -> Iterator[PhraseSpan]:
-    """Yield the words without a meaning of their own before and after those that are left to search for."""
+def _padding(
+    pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], text: str
+) -> Iterator[PhraseSpan]:
+    """Yield the words without a meaning of their own before and after those that are left to search
+    for.
+    """
     left = _outside(pieces, spans)
     ends = (left, reversed(left))
-    for piece in (piece for some in ends for piece in takewhile(lambda one: one.what is Plain.FILLER, some)):
+    for piece in (
+        piece for some in ends for piece in takewhile(lambda one: one.what is Plain.FILLER, some)
+    ):
         yield PhraseSpan(start=piece.start, end=piece.end, phrase=text[piece.start : piece.end])
 
 
@@ -273,7 +339,8 @@ class _Query(NamedTuple):
     pieces: Sequence[SentencePiece]
     text: str
     vocabulary: PreferenceVocabulary
-    apart: Sequence[tuple[int, int]]  # the spans that ask for an order or a number, or leave something out
+    # the spans that ask for an order or a number, or leave something out
+    apart: Sequence[tuple[int, int]]
 
 
 def _stated(mention: Mention, query: _Query) -> StatedCondition | None:
@@ -281,7 +348,11 @@ def _stated(mention: Mention, query: _Query) -> StatedCondition | None:
     if isinstance(mention.what, Choice | NamedTag) and mention.what.field:
         start, end = _with_label(mention.what.field, text, start, end)
     is_labelled = (start, end) != (mention.start, mention.end)
-    place = OF_PLACE.search(text, max(0, start - 12), start) if isinstance(mention.what, Choice | NamedTag) else None
+    place = (
+        OF_PLACE.search(text, max(0, start - 12), start)
+        if isinstance(mention.what, Choice | NamedTag)
+        else None
+    )
     start = place.start() if place else start
     thing = _Thing(query, mention, text[start:end].lower(), end, is_labelled)
     conditions = tuple(in_days(condition, vocabulary) for condition in thing.iter_conditions())
@@ -302,15 +373,21 @@ def _stated(mention: Mention, query: _Query) -> StatedCondition | None:
 
 
 def _with_label(field: str, text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where a value begins and ends with the name of its field: "bloomy rind", "the keyword parsing"."""
+    """Return where a value begins and ends with the name of its field: "bloomy rind", "the keyword
+    parsing".
+    """
     label = rf"{re.escape(field.rsplit('_', maxsplit=1)[-1].removesuffix('s'))}s?\b"
-    before = pattern(rf"\b(?:the\s)?{label}\s{{1,3}}\Z", re.IGNORECASE).search(text, max(0, start - 40), start)
+    before = pattern(rf"\b(?:the\s)?{label}\s{{1,3}}\Z", re.IGNORECASE).search(
+        text, max(0, start - 40), start
+    )
     after = pattern(rf"\s{{1,3}}{label}", re.IGNORECASE).match(text, end)
     return before.start() if before else start, after.end() if after else end
 
 
 class _Thing(NamedTuple):
-    """A thing in a query, the words for it in lower case, and whether the name of its field is beside it."""
+    """A thing in a query, the words for it in lower case, and whether the name of its field is
+    beside it.
+    """
 
     query: _Query
     mention: Mention
@@ -325,10 +402,14 @@ class _Thing(NamedTuple):
 
     @property
     def is_before_noun(self) -> bool:
-        """Whether a word for any record follows, or is a part of it: "silver objects", "cooperative games"."""
+        """Whether a word for any record follows, or is a part of it: "silver objects", "cooperative
+        games".
+        """
         following = self.following
         words = [self.query.text[following.start : following.end].lower()] if following else []
-        return any(word in self.query.vocabulary.fillers for word in (*words, self.said.split()[-1]))
+        return any(
+            word in self.query.vocabulary.fillers for word in (*words, self.said.split()[-1])
+        )
 
     @property
     def is_of(self) -> bool:
@@ -337,13 +418,21 @@ class _Thing(NamedTuple):
 
     @property
     def others(self) -> list[What]:
-        """The other things of the query, but for those that ask for an order or leave something out."""
+        """The other things of the query, but for those that ask for an order or leave something
+        out.
+        """
         apart = [(self.mention.start, self.mention.end), *self.query.apart]
         pieces = self.query.pieces
-        return [piece.what for piece in pieces if not any(start <= piece.start < end for start, end in apart)]
+        return [
+            piece.what
+            for piece in pieces
+            if not any(start <= piece.start < end for start, end in apart)
+        ]
 
     def iter_conditions(self) -> Iterator[Condition]:
-        """Yield its conditions, where it is a bound or a kind, refused or demanded, or what others are of."""
+        """Yield its conditions, where it is a bound or a kind, refused or demanded, or what others
+        are of.
+        """
         what = self.mention.what
         if not isinstance(what, NamedTag) or self.mention.mood is not Mood.PLAIN:
             effects = effects_of(self.mention) if self._is_condition() else ()
@@ -360,7 +449,9 @@ class _Thing(NamedTuple):
         return not any(what in UNKNOWN or isinstance(what, topics) for what in self.others)
 
     def _is_topic(self) -> bool:
-        """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"; or of a maker."""
+        """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"; or
+        of a maker.
+        """
         others = self.others
         has_maker = any(isinstance(what, Person) for what in others)
         has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
@@ -377,5 +468,7 @@ class _Thing(NamedTuple):
         if mood in (Mood.NOT, Mood.MUST):
             return True
         is_adjective = self.following is not None and self.following.what is Plain.WORD
-        is_free = not is_adjective or self.said in self.query.vocabulary.adjectives or self.is_labelled
+        is_free = (
+            not is_adjective or self.said in self.query.vocabulary.adjectives or self.is_labelled
+        )
         return isinstance(what, Choice) and mood is Mood.PLAIN and is_free

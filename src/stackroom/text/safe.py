@@ -1,12 +1,14 @@
-"""Text that is safe to show: without control characters, terminal escapes, direction overrides and hidden characters.
+"""Text that is safe to show: without control characters, terminal escapes, direction overrides and
+hidden characters.
 
-Used where text leaves the process: answers, commands, log lines. Stored records are not changed. Text in any language
-is returned as it is: an invisible character stays where its script or an emoji needs it. No text gets longer. What is
-removed, and where it stays, is in `safe_patterns.toml`.
+Used where text leaves the process: answers, commands, log lines. Stored records are not changed.
+Text in any language is returned as it is: an invisible character stays where its script or an emoji
+needs it. No text gets longer. What is removed, and where it stays, is in `safe_patterns.toml`.
 
-`hide_places` also takes the places of the server out of a message: callers need to know what is wrong, and not where
-it is on the disk. The paths of this server's own interface (`/v1/…`) stay, and so do relative paths.
-`shorten` cuts a text to a length. `SafeStream` is a standard stream on which no text of a record controls the terminal.
+`hide_places` also takes the places of the server out of a message: callers need to know what is
+wrong, and not where it is on the disk. The paths of this server's own interface (`/v1/…`) stay, and
+so do relative paths. `shorten` cuts a text to a length. `SafeStream` is a standard stream on which
+no text of a record controls the terminal.
 """
 
 import re
@@ -24,8 +26,12 @@ from stackroom.toml_text import load_packaged
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _REPLACEMENTS = {"break": "\n", "pair": "\n", "half": REPLACEMENT}
 _pattern = partial(compose, load_packaged("stackroom.text", "safe_patterns.toml"))
-_SUSPECT, _PARTS, _MARKED_PARTS, _RIGHT_TO_LEFT = map(_pattern, ("suspect", "parts", "marked_parts", "right_to_left"))
-_LINE_ENDS, _PATH, _ADDRESS, _LAST_WORD = map(_pattern, ("line_ends", "path", "address", "last_word"))
+_SUSPECT, _PARTS, _MARKED_PARTS, _RIGHT_TO_LEFT = map(
+    _pattern, ("suspect", "parts", "marked_parts", "right_to_left")
+)
+_LINE_ENDS, _PATH, _ADDRESS, _LAST_WORD = map(
+    _pattern, ("line_ends", "path", "address", "last_word")
+)
 _ASCII_SUSPECTS = bytes([*range(9), *range(11, 32), 127])
 _ASCII = bytes(range(128))
 
@@ -46,38 +52,55 @@ def safe_line(text: str) -> str:
 
 
 def is_safe(text: str | bytes) -> bool:
-    """Tell whether a text has no suspect character, in one pass; one that has may still be safe as it is."""
-    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # ten times as fast to search
+    """Tell whether a text has no suspect character, in one pass; one that has may still be safe as
+    it is.
+    """
+    # ten times as fast to search
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(raw.translate(None, _ASCII_SUSPECTS)) < len(raw):
         return False
-    return raw.isascii() or _SUSPECT.search(raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")) is None
+    return (
+        raw.isascii()
+        or _SUSPECT.search(raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")) is None
+    )
 
 
 def safe_value(value: Any) -> Any:
-    """Return a JSON value with every text in it safe, keys too; other values are left as they are."""
+    """Return a JSON value with every text in it safe, keys too; other values are left as they
+    are.
+    """
     if isinstance(value, str):
         return safe_text(value)
     if isinstance(value, dict):
-        return {safe_text(key) if isinstance(key, str) else key: safe_value(inner) for key, inner in value.items()}
+        return {
+            safe_text(key) if isinstance(key, str) else key: safe_value(inner)
+            for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
         return [safe_value(inner) for inner in value]
     return value
 
 
 def safe_json(text: str, *, option: int = 0) -> str:
-    """Return a JSON text with every text in it safe; `option` is that of orjson, for one that has to be rewritten."""
+    """Return a JSON text with every text in it safe; `option` is that of orjson, for one that has
+    to be rewritten.
+    """
     if is_safe_json(text.encode("utf-8", "surrogatepass")):
         return text
     return orjson.dumps(safe_value(orjson.loads(text)), option=option).decode()
 
 
 def is_safe_json(raw: bytes) -> bool:
-    """Tell whether a JSON text has no suspect character, escaped or not; one that has may still be safe as it is."""
+    """Tell whether a JSON text has no suspect character, escaped or not; one that has may still be
+    safe as it is.
+    """
     return (b"\\" not in raw or _ESCAPED.search(raw) is None) and is_safe(raw)
 
 
 def hide_places(text: str) -> str:
-    """Return a message with absolute paths cut to their last part, and without the addresses of other services."""
+    """Return a message with absolute paths cut to their last part, and without the addresses of
+    other services.
+    """
     return _ADDRESS.sub("", _PATH.sub(lambda found: found[1] or "a folder", text))
 
 
@@ -94,17 +117,25 @@ def hider_of(folders: Sequence[PurePath]) -> Callable[[str], str]:
 
 
 def shorten(text: str, chars: int) -> str:
-    """Return a text cut at a blank before so many characters, with a mark where something was left out."""
+    """Return a text cut at a blank before so many characters, with a mark where something was left
+    out.
+    """
     if len(text) <= chars:
         return text
     start = max(0, chars - 50)  # where most last words begin: the rest need not be looked through
     end = _LAST_WORD.sub("", text[start : chars + 1])
-    whole_words = text[:start] + end if 0 < len(end) <= chars - start else _LAST_WORD.sub("", text[: chars + 1])
+    whole_words = (
+        text[:start] + end
+        if 0 < len(end) <= chars - start
+        else _LAST_WORD.sub("", text[: chars + 1])
+    )
     return f"{whole_words[:chars] or text[:chars]} …"
 
 
 class SafeStream:
-    """A text stream that removes what could control a terminal; the bytes under it are cleaned too."""
+    """A text stream that removes what could control a terminal; the bytes under it are cleaned
+    too.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.inside = stream
@@ -154,6 +185,8 @@ def install_safe_streams() -> None:
 
 
 def terminal_stream(*, is_error: bool = False) -> TextIO:
-    """Return the stream for output that has colours of its own; its texts have to be safe already."""
+    """Return the stream for output that has colours of its own; its texts have to be safe
+    already.
+    """
     stream: object = sys.stderr if is_error else sys.stdout
     return stream.inside if isinstance(stream, SafeStream) else cast(TextIO, stream)

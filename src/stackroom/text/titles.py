@@ -1,7 +1,8 @@
 """Fuzzy title search: a misspelt or partial title finds the right one.
 
-A trigram index over folded titles selects a few dozen candidates, which are then compared by edit distance. The number
-of postings read is bounded. The index is seven arrays, so that a shelf can store it in files and map it into memory.
+A trigram index over folded titles selects a few dozen candidates, which are then compared by edit
+distance. The number of postings read is bounded. The index is seven arrays, so that a shelf can
+store it in files and map it into memory.
 """
 
 import re
@@ -21,18 +22,26 @@ from rapidfuzz.distance import OSA
 from stackroom.text.normalise import fold, fold_name, joined_key
 
 ALIKE = 0.83  # the likeness from which a name counts as another spelling of the same
-SUGGESTED = 0.7  # the likeness from which a name that has the typed words, misspelt, among others is suggested
+# the likeness from which a name that has the typed words, misspelt, among others is suggested
+SUGGESTED = 0.7
 SUGGESTED_BY_WORD = 0.75  # the same for a name that begins with the same word
 SQUEEZED_LIKENESS = 0.99  # the likeness of names that differ in blanks and punctuation alone
 BARE_LIKENESS = 0.97  # the likeness of names that differ in articles and joining words too
-PART_LIKENESS = 0.6  # the likeness of a name that has the typed words somewhere; it grows with their share of it
+# the likeness of a name that has the typed words somewhere; it grows with their share of it
+PART_LIKENESS = 0.6
 TAKEN_SHARES = (0.25, 0.35)
 """The share of a name from which its beginning, or several words in it, are taken for the name."""
-FEWEST_MISSPELT = 5  # shorter names are not taken for misspelt ones: a single letter makes another name
-MISSPELT_LENGTHS = (4, 7, 11)  # the numbers of letters from which a word may have one, two and three wrong ones
+# shorter names are not taken for misspelt ones: a single letter makes another name
+FEWEST_MISSPELT = 5
+# the numbers of letters from which a word may have one, two and three wrong ones
+MISSPELT_LENGTHS = (4, 7, 11)
 FEWEST_OF_PART = 3
-"""Fewer letters do not name a record as a part of its name; two characters do in scripts without blanks."""
-JOINING_WORDS = frozenset({"a", "an", "and", "at", "for", "in", "of", "on", "or", "the", "to", "with"})
+"""Fewer letters do not name a record as a part of its name; two characters do in scripts without
+blanks.
+"""
+JOINING_WORDS = frozenset(
+    {"a", "an", "and", "at", "for", "in", "of", "on", "or", "the", "to", "with"}
+)
 
 _DRAWN = re.compile(r"(?<=\w)[!$@]+(?=\w)")
 _DRAWN_LETTERS = str.maketrans("!$@", "isa")
@@ -40,7 +49,8 @@ _LATIN = re.compile("[A-Za-z]")
 _SIGN = re.compile(r"[+#]")
 _NUMBER = re.compile(r"\d+|[ivx]+")
 SHARED_CHARS = 3
-ROUGHLY_ALIKE = 55  # names are compared that share the beginnings of the typed words, or are alike by this much of 100
+# names are compared that share the beginnings of the typed words, or are alike by this much of 100
+ROUGHLY_ALIKE = 55
 
 
 class MatchedBy(StrEnum):
@@ -64,7 +74,9 @@ class NameMatch(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def name_spellings(name: str) -> tuple[str, ...]:
-    """Return the folded spellings of a name, the plainest first: `P!nk` is also `pink`, `C&T` also `c and t`."""
+    """Return the folded spellings of a name, the plainest first: `P!nk` is also `pink`, `C&T` also
+    `c and t`.
+    """
     folded = fold(name)
     plain = fold_name(folded)
     if plain == folded and plain.isascii():
@@ -87,13 +99,20 @@ class TypedName:
         self.text = text
         self.spellings = name_spellings(text)  # its folded spellings, the plainest first
         self.plain = next(iter(self.spellings), "")
-        self.words = _content_words(self.plain)  # its words that say something; of function words alone, none
+        # its words that say something; of function words alone, none
+        self.words = _content_words(self.plain)
         self.signs = _signs(text)
         self.numbers = _numbers_in(self.plain)
 
     def match(self, names: Sequence[str]) -> NameMatch | None:
-        """Return the best match with a record's names, the title first; None where none is alike."""
-        matches = [match for place, name in enumerate(names) for match in self._matches(name, is_title=place == 0)]
+        """Return the best match with a record's names, the title first; None where none is
+        alike.
+        """
+        matches = [
+            match
+            for place, name in enumerate(names)
+            for match in self._matches(name, is_title=place == 0)
+        ]
         return max(matches, key=lambda one: (one.likeness, one.by is MatchedBy.TITLE), default=None)
 
     def _matches(self, name: str, *, is_title: bool) -> Iterator[NameMatch]:
@@ -110,7 +129,9 @@ class TypedName:
                 yield from (match._replace(name=name) for match in matches if match.likeness)
 
     def _may_match(self, lowered: str) -> bool:
-        """Tell, at little cost, whether a name is worth comparing: it has the typed words, or is spelt roughly so."""
+        """Tell, at little cost, whether a name is worth comparing: it has the typed words, or is
+        spelt roughly so.
+        """
         if not self.words or all(word[:SHARED_CHARS] in lowered for word in self.words):
             return True
         return fuzz.ratio(self.plain, lowered, score_cutoff=ROUGHLY_ALIKE) > 0
@@ -124,11 +145,16 @@ class TypedName:
             return BARE_LIKENESS
         if len(self.plain) < FEWEST_MISSPELT or not self.numbers <= _numbers_in(name):
             return 0.0
-        likeness = fuzz.ratio(joined_key(self.plain), joined_key(name), score_cutoff=100 * SUGGESTED) / 100
+        likeness = (
+            fuzz.ratio(joined_key(self.plain), joined_key(name), score_cutoff=100 * SUGGESTED) / 100
+        )
         if not likeness:
             return 0.0
         is_alone = len(self.words) == 1
-        if all(any(_few_edits(word, other, is_alone=is_alone) for other in words) for word in self.words):
+        if all(
+            any(_few_edits(word, other, is_alone=is_alone) for other in words)
+            for word in self.words
+        ):
             return likeness
         is_suggested = likeness >= (SUGGESTED_BY_WORD if self.words[0] in words[:1] else ALIKE)
         return min(likeness, ALIKE - 0.01) if is_suggested else 0.0
@@ -148,7 +174,9 @@ class TypedName:
             is_taken, extra = share >= of_words, 0.0
         else:
             return NameMatch(MatchedBy.PART, 0.0)
-        return NameMatch(MatchedBy.PART if is_taken else MatchedBy.HINT, PART_LIKENESS + extra + 0.25 * share)
+        return NameMatch(
+            MatchedBy.PART if is_taken else MatchedBy.HINT, PART_LIKENESS + extra + 0.25 * share
+        )
 
 
 def _numbers_in(folded: str) -> frozenset[str]:
@@ -166,7 +194,8 @@ def _signs(text: str) -> frozenset[str]:
 
 
 def _few_edits(word: str, other: str, *, is_alone: bool) -> bool:
-    """Tell whether two words are spellings of one: few edits for the length of the shorter, or beside others of any.
+    """Tell whether two words are spellings of one: few edits for the length of the shorter, or
+    beside others of any.
 
     Alone, both begin with the same letter.
     """
@@ -179,12 +208,17 @@ def _few_edits(word: str, other: str, *, is_alone: bool) -> bool:
 
 def _is_unspaced(typed: str) -> bool:
     """Tell whether a name is in a script without blanks between words."""
-    return len(typed) > 1 and not typed.isascii() and all(ord(letter) >= 0x0E00 for letter in typed if letter.isalpha())
+    return (
+        len(typed) > 1
+        and not typed.isascii()
+        and all(ord(letter) >= 0x0E00 for letter in typed if letter.isalpha())
+    )
 
 
 CANDIDATES = 50  # the number of names that are compared by edit distance
 SHORTLIST = 150  # the number of names with rare grams that are looked up under the common grams too
-POSTINGS_READ = 4_000  # the limit on postings read, rarest grams first; the rarest gram is always read whole
+# the limit on postings read, rarest grams first; the rarest gram is always read whole
+POSTINGS_READ = 4_000
 GRAMS_READ = 12
 MAX_NAME_CHARS = 200
 CHUNK_NAMES = 100_000
@@ -195,7 +229,9 @@ Grams = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TitleArrays:
-    """The index as arrays: `rows[i]` owns name `i`; name `i` is `letters[ends[i-1]:ends[i]]`, folded, as UTF-8."""
+    """The index as arrays: `rows[i]` owns name `i`; name `i` is `letters[ends[i-1]:ends[i]]`,
+    folded, as UTF-8.
+    """
 
     rows: NDArray[np.int32]
     letters: NDArray[np.uint8]
@@ -203,7 +239,8 @@ class TitleArrays:
     grams: Grams
     gram_ends: Ints
     postings: NDArray[np.int32]
-    sums: NDArray[np.uint32]  # the checksums of all names, in order: most texts that are no name are told by them
+    # the checksums of all names, in order: most texts that are no name are told by them
+    sums: NDArray[np.uint32]
 
 
 _Shared = tuple[Ints, Ints, Sequence[NDArray[np.int32]]]
@@ -217,25 +254,37 @@ class TitleIndex:
         self.arrays = arrays
         self._last: tuple[str, _Shared] | None = None
 
-    def find_like(self, text: str, *, limit: int, allowed: NDArray[np.bool_] | None = None) -> list[tuple[int, float]]:
-        """Return up to `limit` rows with the likeness (0–1) of their best name, best first, ties by row."""
+    def find_like(
+        self, text: str, *, limit: int, allowed: NDArray[np.bool_] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return up to `limit` rows with the likeness (0–1) of their best name, best first, ties by
+        row.
+        """
         best: dict[int, float] = {}
         for spelling in name_spellings(text) if len(self.arrays.grams) else ():
             wanted = spelling[:MAX_NAME_CHARS]
             names = self._candidates(wanted, allowed)
-            scores = process.cdist([wanted], self._names(names), scorer=fuzz.ratio, dtype=np.float64)[0] / 100
-            for row, likeness in zip(self.arrays.rows[names].tolist(), scores.tolist(), strict=True):
+            scores = (
+                process.cdist([wanted], self._names(names), scorer=fuzz.ratio, dtype=np.float64)[0]
+                / 100
+            )
+            for row, likeness in zip(
+                self.arrays.rows[names].tolist(), scores.tolist(), strict=True
+            ):
                 best[row] = max(likeness, best.get(row, 0.0))
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def has_name(self, text: str, *, allowed: NDArray[np.bool_] | None = None) -> bool:
         """Tell whether an allowed row has a name of this spelling."""
         return len(self.arrays.grams) > 0 and any(
-            self._has_spelling(spelling[:MAX_NAME_CHARS], allowed) for spelling in name_spellings(text)
+            self._has_spelling(spelling[:MAX_NAME_CHARS], allowed)
+            for spelling in name_spellings(text)
         )
 
     def _has_spelling(self, wanted: str, allowed: NDArray[np.bool_] | None) -> bool:
-        """Look among the names of the same length under the query's rarest gram, if all of its grams are known."""
+        """Look among the names of the same length under the query's rarest gram, if all of its
+        grams are known.
+        """
         letters, sums = wanted.encode(), self.arrays.sums
         place = sums.searchsorted(np.uint32(crc32(letters)))
         if place == len(sums) or sums[place] != crc32(letters):
@@ -250,7 +299,10 @@ class TitleIndex:
         if allowed is not None:
             fits &= allowed[self.arrays.rows[names]]
         starts, _ = _spans(self.arrays.ends, names)
-        return any(self.arrays.letters[start : start + len(letters)].tobytes() == letters for start in starts[fits])
+        return any(
+            self.arrays.letters[start : start + len(letters)].tobytes() == letters
+            for start in starts[fits]
+        )
 
     def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
         """Return the names that share most of the query's grams, those of similar length first."""
@@ -266,18 +318,27 @@ class TitleIndex:
         return self._best(names, shared, size=size, count=CANDIDATES)[0]
 
     def _shared(self, wanted: str) -> _Shared:
-        """Return the names under the query's rare grams; the last result is cached, as callers query kind by kind."""
+        """Return the names under the query's rare grams; the last result is cached, as callers
+        query kind by kind.
+        """
         last = self._last
         if last is None or last[0] != wanted:
             rare, common = _split(self._postings_of(wanted))
-            names, shared = _counted(np.concatenate(rare)) if rare else (np.empty(0, np.int64), np.empty(0, np.int64))
+            names, shared = (
+                _counted(np.concatenate(rare))
+                if rare
+                else (np.empty(0, np.int64), np.empty(0, np.int64))
+            )
             self._last = last = wanted, (names, shared, common)
         return last[1]
 
     def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
-        """Return the names (and their counts) that share most grams, then those nearest in size, ties by name."""
+        """Return the names (and their counts) that share most grams, then those nearest in size,
+        ties by name.
+        """
         apart = np.abs(self._sizes[names] - np.int64(size))
-        order = (GRAMS_READ - shared << 48) | (apart << 32) | names  # one number each: sorting those is quicker
+        # one number each: sorting those is quicker
+        order = (GRAMS_READ - shared << 48) | (apart << 32) | names
         if len(order) > count:
             order = np.partition(order, count)[:count]
         order.sort()
@@ -296,7 +357,9 @@ class TitleIndex:
         return [self.arrays.postings[start:end] for start, end in spans]
 
     def _gram_spans(self, grams: Grams) -> tuple[Ints, Ints]:
-        """Return where the postings of each gram begin and end, without the grams that no name has."""
+        """Return where the postings of each gram begin and end, without the grams that no name
+        has.
+        """
         arrays = self.arrays
         places = np.minimum(np.searchsorted(arrays.grams, grams), len(arrays.grams) - 1)
         places = places[arrays.grams[places] == grams]
@@ -313,7 +376,10 @@ class TitleIndex:
     def _names(self, names: Ints) -> list[str]:
         starts, ends = _spans(self.arrays.ends, names)
         letters = self.arrays.letters.data
-        return [str(letters[start:end], "utf-8") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return [
+            str(letters[start:end], "utf-8")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
 
 
 class TitleArraysBuilder:
@@ -330,7 +396,9 @@ class TitleArraysBuilder:
 
     def add(self, names: Iterable[str]) -> None:
         """Add the next row's names, each in all its spellings."""
-        for name in dict.fromkeys(spelling[:MAX_NAME_CHARS] for each in names for spelling in name_spellings(each)):
+        for name in dict.fromkeys(
+            spelling[:MAX_NAME_CHARS] for each in names for spelling in name_spellings(each)
+        ):
             self._rows.append(self._row)
             letters = name.encode()
             self._letters += letters
@@ -356,9 +424,13 @@ class TitleArraysBuilder:
         )
 
     def _cut(self) -> None:
-        """Invert the buffered names: the grams of a million records would take gigabytes until the end."""
+        """Invert the buffered names: the grams of a million records would take gigabytes until the
+        end.
+        """
         grams, owners = _grams_of(self._waiting)
-        self._inverted.append(_invert(grams, owners + np.int32(len(self._ends) - len(self._waiting))))
+        self._inverted.append(
+            _invert(grams, owners + np.int32(len(self._ends) - len(self._waiting)))
+        )
         self._waiting = []
 
 
@@ -367,8 +439,12 @@ def _spans(ends: Ints, places: Ints) -> tuple[Ints, Ints]:
     return np.where(places > 0, ends[places - 1], 0), ends[places]
 
 
-def _split(postings: Sequence[NDArray[np.int32]]) -> tuple[Sequence[NDArray[np.int32]], Sequence[NDArray[np.int32]]]:
-    """Split the grams' postings, shortest first, into those to read and those only to look names up in."""
+def _split(
+    postings: Sequence[NDArray[np.int32]],
+) -> tuple[Sequence[NDArray[np.int32]], Sequence[NDArray[np.int32]]]:
+    """Split the grams' postings, shortest first, into those to read and those only to look names up
+    in.
+    """
     total = 0
     for place, one in enumerate(postings):
         total += len(one)
@@ -386,12 +462,16 @@ def _counted(names: NDArray[np.int32]) -> tuple[Ints, Ints]:
 
 def contains(ordered: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Tell for each number whether it is among others, which are in order."""
-    found: NDArray[np.bool_] = ordered[np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)] == wanted
+    found: NDArray[np.bool_] = (
+        ordered[np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)] == wanted
+    )
     return found
 
 
 def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:
-    """Return every three-letter window of the names (each padded by a space on both sides), and the name it is of."""
+    """Return every three-letter window of the names (each padded by a space on both sides), and the
+    name it is of.
+    """
     padded = [f" {name} " for name in names]
     letters = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
     lengths = np.array([len(name) for name in padded], dtype=np.int64)
@@ -404,29 +484,43 @@ def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:
 
 
 _Inverted = tuple[Grams, Ints, NDArray[np.int32]]
-"""Distinct grams in order, how many names have each, and these names: of each gram in order, once each."""
+"""Distinct grams in order, how many names have each, and these names: of each gram in order, once
+each.
+"""
 
 
 def _invert(grams: Grams, owners: NDArray[np.int32]) -> _Inverted:
     """Return the names by gram."""
     distinct = np.unique(grams)
-    # A gram's number and a name in one integer: sorting those is many times quicker than sorting pairs.
+    # A gram's number and a name in one integer: sorting those is many times quicker than sorting
+    # pairs.
     pairs = np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners
     pairs.sort()
     pairs = pairs[np.concatenate((np.ones(min(1, len(pairs)), bool), pairs[1:] != pairs[:-1]))]
-    return distinct, np.bincount(pairs >> 32, minlength=len(distinct)), (pairs & 0xFFFFFFFF).astype(np.int32)
+    return (
+        distinct,
+        np.bincount(pairs >> 32, minlength=len(distinct)),
+        (pairs & 0xFFFFFFFF).astype(np.int32),
+    )
 
 
 def _joined(parts: list[_Inverted]) -> _Inverted:
-    """Return the distinct grams of all parts, where each one's names end, and the names; the parts are used up."""
+    """Return the distinct grams of all parts, where each one's names end, and the names; the parts
+    are used up.
+    """
     distinct = np.unique(np.concatenate([grams for grams, _, _ in parts]))
-    counts = sum(np.bincount(np.searchsorted(distinct, grams), some, len(distinct)) for grams, some, _ in parts)
+    counts = sum(
+        np.bincount(np.searchsorted(distinct, grams), some, len(distinct))
+        for grams, some, _ in parts
+    )
     ends = np.cumsum(counts, dtype=np.int64)
     postings, nexts = np.empty(ends[-1] if len(ends) else 0, np.int32), np.append(0, ends)[:-1]
     while parts:
         grams, some, names = parts.pop(0)
         places = np.searchsorted(distinct, grams)
-        postings[np.repeat(nexts[places] - np.cumsum(some) + some, some) + np.arange(len(names))] = names
+        postings[
+            np.repeat(nexts[places] - np.cumsum(some) + some, some) + np.arange(len(names))
+        ] = names
         nexts[places] += some
     return distinct, ends, postings
 

@@ -1,10 +1,11 @@
 """Estimate of the number of tokens that an embedding model makes of a text, without its vocabulary.
 
-Subword vocabularies of English have most words of up to eight letters whole, and cut longer ones, numbers and other
-scripts into pieces. Fitted on two company manuals: the median estimate is 1.01 of the count, nine in ten are within
-.88–1.13.
+Subword vocabularies of English have most words of up to eight letters whole, and cut longer ones,
+numbers and other scripts into pieces. Fitted on two company manuals: the median estimate is 1.01 of
+the count, nine in ten are within .88–1.13.
 
-Only words count: `plain_text` is a Markdown text without addresses, targets of links, tags and the signs of its markup.
+Only words count: `plain_text` is a Markdown text without addresses, targets of links, tags and the
+signs of its markup.
 """
 
 import re
@@ -51,13 +52,18 @@ def _tokens_of(run: str) -> int:
 
 
 class MeasuredText:
-    """A Markdown text whose parts can be measured quickly: the tokens of the words in any range of it."""
+    """A Markdown text whose parts can be measured quickly: the tokens of the words in any range of
+    it.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._ends: list[int] = []
         costs, at = [], 0
-        for start, end in (*(silent.span() for silent in SILENT.finditer(text)), (len(text), len(text))):
+        for start, end in (
+            *(silent.span() for silent in SILENT.finditer(text)),
+            (len(text), len(text)),
+        ):
             for match in _TOKEN.finditer(text, at, start):
                 self._ends.append(match.end())
                 costs.append(_tokens_of(match[0]))
@@ -66,10 +72,15 @@ class MeasuredText:
 
     def tokens(self, start: int, end: int) -> int:
         """Return about how many tokens end within a range of offsets."""
-        return self._before[bisect_left(self._ends, end + 1)] - self._before[bisect_left(self._ends, start + 1)]
+        return (
+            self._before[bisect_left(self._ends, end + 1)]
+            - self._before[bisect_left(self._ends, start + 1)]
+        )
 
     def reach(self, start: int, tokens: int) -> int:
-        """Return the furthest offset such that the words between the two have at most so many tokens."""
+        """Return the furthest offset such that the words between the two have at most so many
+        tokens.
+        """
         first = bisect_left(self._ends, start + 1)
         last = bisect_left(self._before, self._before[first] + tokens + 1) - 1
         return self._ends[last - 1] if last > first else start

@@ -1,1 +1,3 @@
-"""Tools and resources that clients call: declarations, and the open catalogues they work on. Knows no transport."""
+"""Tools and resources that clients call: declarations, and the open catalogues they work on. Knows
+no transport.
+"""

@@ -1,9 +1,10 @@
 """Priced answers: an answer is cut to what the caller can pay for, and says how to get the rest.
 
-An answer has two forms, text and structured content, and a client shows its model one of them. Each stays within
-`max_tokens`, of four bytes each. The text, which is mostly the shorter one, tells all that fits it, never less than the
-structured form; a text that is JSON tells the same. Long texts and lists are shortened first, then results are left out
-from the end; passages are kept whole, so of them there are fewer.
+An answer has two forms, text and structured content, and a client shows its model one of them. Each
+stays within `max_tokens`, of four bytes each. The text, which is mostly the shorter one, tells all
+that fits it, never less than the structured form; a text that is JSON tells the same. Long texts
+and lists are shortened first, then results are left out from the end; passages are kept whole, so
+of them there are fewer.
 """
 
 import json
@@ -28,9 +29,12 @@ PLAIN = (str, int, float)
 
 
 def value_text(value: Any) -> str:
-    """Return a value on one line: a list of plain values with commas between, anything else nested as JSON."""
+    """Return a value on one line: a list of plain values with commas between, anything else nested
+    as JSON.
+    """
     if isinstance(value, str):
-        has_spaces_alone = value.isprintable() and "  " not in value  # other blanks are not printable
+        # other blanks are not printable
+        has_spaces_alone = value.isprintable() and "  " not in value
         return value.strip() if has_spaces_alone else " ".join(value.split())
     if isinstance(value, LISTS) and value and all(isinstance(one, PLAIN) for one in value):
         return ", ".join(map(value_text, value))
@@ -53,9 +57,12 @@ MOST_TOKENS = 100_000
 BYTES_A_TOKEN = 4
 ASCII = bytes(range(128))
 
-TEXT_LENGTHS = (600, 400, 240, 120)  # the lengths to which long texts are shortened before results are left out
+# the lengths to which long texts are shortened before results are left out
+TEXT_LENGTHS = (600, 400, 240, 120)
 ESTIMATE = 0.5
-"""The share of what has to be saved that shorter texts save at least by an estimate, for them to be tried."""
+"""The share of what has to be saved that shorter texts save at least by an estimate, for them to be
+tried.
+"""
 READABLE_LENGTH = 240  # the length of long texts where results are left out
 ITEM_CHARS = 30  # the characters for which a shortened list has one item
 LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
@@ -79,7 +86,9 @@ class PricedParams(ToolParams):
     """The arguments of a tool with a budget for its answer."""
 
     sized_by: ClassVar[tuple[str, ...]] = ("limit",)
-    """The arguments that say how much is wanted: a call that has one gets all of it, unless it states a budget."""
+    """The arguments that say how much is wanted: a call that has one gets all of it, unless it
+    states a budget.
+    """
 
     usual_text_tokens: ClassVar[int] = DEFAULT_TOKENS
     """The most that the text of a call without a budget takes; as JSON the same is longer."""
@@ -127,7 +136,10 @@ class PagedParams(PricedParams):
         if self.cursor is None:
             return 0
         if not CURSOR.fullmatch(self.cursor):
-            raise InputError("'cursor' is not valid here; give that of the last answer, or start again without it")
+            raise InputError(
+                "'cursor' is not valid here; give that of the last answer, or start again"
+                " without it"
+            )
         return int(self.cursor)
 
     def after(self, count: int) -> Continuation:
@@ -141,8 +153,8 @@ class PagedParams(PricedParams):
 class PricedResult(NotedResult):
     """An answer that can be cut: lists of items, of which fewer or shorter ones may be shown.
 
-    It declares its lists and its long texts. An answer whose items are counted otherwise overrides `item_count`,
-    `first` and `shortened`.
+    It declares its lists and its long texts. An answer whose items are counted otherwise overrides
+    `item_count`, `first` and `shortened`.
     """
 
     paged: ClassVar[str | tuple[str, ...]] = "results"
@@ -150,8 +162,9 @@ class PricedResult(NotedResult):
     unit: ClassVar[str] = ""
     """The word for the items in notes, as in "3 of 10 books fit"."""
     long_texts: ClassVar[tuple[str, ...]] = ()
-    """The fields of an item that may be shortened: texts, and lists whose first values say most. A dot leads into a
-    field, and `*` is every field."""
+    """The fields of an item that may be shortened: texts, and lists whose first values say most. A
+    dot leads into a field, and `*` is every field.
+    """
     long_parts: ClassVar[tuple[str, ...]] = ()
     """The same for the answer itself, beside its items."""
     shortening: ClassVar[str] = "long texts and lists are cut"
@@ -159,7 +172,9 @@ class PricedResult(NotedResult):
     whole_with: ClassVar[str] = "a greater max_tokens"
     """The way to what was shortened."""
     has_passages: ClassVar[bool] = False
-    """Whether the long texts are passages, so that fewer whole ones are better than more that are cut."""
+    """Whether the long texts are passages, so that fewer whole ones are better than more that are
+    cut.
+    """
 
     cursor: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
     """Continues the list; None where it ends."""
@@ -177,7 +192,10 @@ class PricedResult(NotedResult):
     def remarks(self) -> list[str]:
         """The notes, and how to get more where they do not say so: the end of every text."""
         has_note = any(f"cursor '{self.cursor}'" in note for note in self.notes)
-        return [*self.notes, *([] if self.cursor is None or has_note else [f"more with cursor '{self.cursor}'"])]
+        return [
+            *self.notes,
+            *([] if self.cursor is None or has_note else [f"more with cursor '{self.cursor}'"]),
+        ]
 
     def first(self, count: int) -> Self:
         """Return the answer with its first items only."""
@@ -188,8 +206,13 @@ class PricedResult(NotedResult):
         return self.model_copy(update=shown)
 
     def shortened(self, chars: int) -> Self:
-        """Return the answer with its long texts cut to a number of characters; the others stay the same objects."""
-        places = (*(f"{name}.{text}" for name in self._lists for text in self.long_texts), *self.long_parts)
+        """Return the answer with its long texts cut to a number of characters; the others stay the
+        same objects.
+        """
+        places = (
+            *(f"{name}.{text}" for name in self._lists for text in self.long_texts),
+            *self.long_parts,
+        )
         return cast(Self, _shortened_at(self, _steps(places), chars))
 
 
@@ -200,7 +223,9 @@ class Forms:
     structured: dict[str, Any]
     text: str
     told: dict[str, Any] | None = None
-    """What the text tells, where that is another part of the answer than the structured form has."""
+    """What the text tells, where that is another part of the answer than the structured form
+    has.
+    """
 
     @cached_property
     def encoded(self) -> bytes:
@@ -213,7 +238,9 @@ class Forms:
         return len(self.text.encode()) / BYTES_A_TOKEN
 
     def fits(self, tokens: float) -> bool:
-        """Tell whether the structured form costs no more than this, however it is written as JSON; False if unsure."""
+        """Tell whether the structured form costs no more than this, however it is written as JSON;
+        False if unsure.
+        """
         raw = self.encoded
         blanks = raw.count(b",") + raw.count(b":")  # at most so many
         beyond = b"" if raw.isascii() else raw.translate(None, ASCII)
@@ -226,16 +253,28 @@ class Forms:
         return len(json.dumps(self.structured)) / BYTES_A_TOKEN
 
 
-Price = Callable[[Forms], float]  # returns the price of forms as a share of what they may cost; those of at most 1 fit
+# returns the price of forms as a share of what they may cost; those of at most 1 fit
+Price = Callable[[Forms], float]
 
 
-def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:
+def fit_answer(
+    result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]
+) -> Forms:
     """Return both forms of an answer, cut to the budget of the call where it has one."""
-    if isinstance(params, PagedParams) and isinstance(result, PricedResult) and params.start and not result.item_count:
+    if (
+        isinstance(params, PagedParams)
+        and isinstance(result, PricedResult)
+        and params.start
+        and not result.item_count
+    ):
         note = f"there is nothing after cursor '{params.cursor}'; start again without it"
         result = result.model_copy(update={"notes": [*result.notes, note]})
     whole = render(result)
-    if not isinstance(params, PricedParams) or not isinstance(result, PricedResult) or params.tokens is None:
+    if (
+        not isinstance(params, PricedParams)
+        or not isinstance(result, PricedResult)
+        or params.tokens is None
+    ):
         return whole
     tokens, text_tokens = params.tokens, params.max_tokens or params.usual_text_tokens
     cut = _Cut(result=result, params=params, render=render, whole=whole)
@@ -245,13 +284,21 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
 
     def price(forms: Forms) -> float:
         of_text = price_text(forms)
-        return of_text if of_text > 1 or forms.fits(tokens) else max(of_text, forms.structured_tokens / tokens)
+        return (
+            of_text
+            if of_text > 1 or forms.fits(tokens)
+            else max(of_text, forms.structured_tokens / tokens)
+        )
 
     both = cut.first_that_fits(price)
     if both is whole or whole.text.startswith("{"):
         return both
     told = cut.first_that_fits(price_text)
-    return both if told is both else Forms(structured=both.structured, text=told.text, told=told.structured)
+    return (
+        both
+        if told is both
+        else Forms(structured=both.structured, text=told.text, told=told.structured)
+    )
 
 
 def shorten_value(value: Any, chars: int) -> Any:
@@ -260,18 +307,28 @@ def shorten_value(value: Any, chars: int) -> Any:
         return shorten(value, chars)
     if isinstance(value, list):
         return shorten_list(value, chars)
-    return shorten(json_text(value), chars) if isinstance(value, Mapping) and len(json_text(value)) > chars else value
+    return (
+        shorten(json_text(value), chars)
+        if isinstance(value, Mapping) and len(json_text(value)) > chars
+        else value
+    )
 
 
 @cache
 def _steps(places: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the first steps of paths, each with what follows it in them: nothing where a path ends."""
+    """Return the first steps of paths, each with what follows it in them: nothing where a path
+    ends.
+    """
     split = [place.partition(".")[::2] for place in places]
-    return {first: tuple(rest for one, rest in split if one in (first, EVERY)) for first, _ in split}
+    return {
+        first: tuple(rest for one, rest in split if one in (first, EVERY)) for first, _ in split
+    }
 
 
 def _shortened_at(value: Any, steps: Mapping[str, tuple[str, ...]], chars: int) -> Any:
-    """Return a value with what paths lead to cut to a number of characters; lists on the way are gone through."""
+    """Return a value with what paths lead to cut to a number of characters; lists on the way are
+    gone through.
+    """
     if isinstance(value, LISTS):
         return [_shortened_at(item, steps, chars) for item in value]
     is_every = EVERY in steps
@@ -285,21 +342,28 @@ def _shortened_at(value: Any, steps: Mapping[str, tuple[str, ...]], chars: int) 
                 short = _shortened_at(whole, _steps(rests), chars)
             elif isinstance(whole, LISTS):
                 first = whole[: max(1, chars // ITEM_CHARS)]
-                short = [shorten(one, chars) if isinstance(one, str) and len(one) > chars else one for one in first]
+                short = [
+                    shorten(one, chars) if isinstance(one, str) and len(one) > chars else one
+                    for one in first
+                ]
             else:
                 short = shorten_value(whole, chars)
             if short != whole:
                 changed[name] = short
         return value.model_copy(update=changed) if changed else value
     if isinstance(value, Mapping):
-        return {key: shorten_value(inner, chars) if is_every else inner for key, inner in value.items()}
+        return {
+            key: shorten_value(inner, chars) if is_every else inner for key, inner in value.items()
+        }
     return shorten_value(value, chars) if is_every else value
 
 
 def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
     """Return the first values that have about so many characters together; at least one."""
     sizes = accumulate(map(_size, values))
-    return [value for value, size in zip(values, sizes, strict=True) if size <= chars] or list(values[:1])
+    return [value for value, size in zip(values, sizes, strict=True) if size <= chars] or list(
+        values[:1]
+    )
 
 
 def _size(value: object) -> int:
@@ -313,7 +377,9 @@ def _size(value: object) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """An answer that is to be cut, and its forms by the items and the length of texts that they have."""
+    """An answer that is to be cut, and its forms by the items and the length of texts that they
+    have.
+    """
 
     result: PricedResult
     params: PricedParams
@@ -329,7 +395,9 @@ class _Cut:
     @cached_property
     def has_long_texts(self) -> bool:
         """Whether shorter texts make the answer shorter."""
-        return not self.result.has_passages and self.result.shortened(READABLE_LENGTH) != self.result
+        return (
+            not self.result.has_passages and self.result.shortened(READABLE_LENGTH) != self.result
+        )
 
     def forms(self, count: int, chars: int | None) -> Forms:
         """Return the forms with so many items and texts of at most so many characters."""
@@ -338,7 +406,9 @@ class _Cut:
         return self.rendered[count, chars]
 
     def _at(self, count: int, chars: int | None) -> PricedResult:
-        """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
+        """Return the answer with so many items and texts of at most so many characters, and with
+        notes that say so.
+        """
         shown = self.result.first(count) if count < self.total else self.result
         shorter = shown.shortened(chars) if chars else shown
         cut = f"{self.result.shortening} to fit max_tokens; whole with {self.result.whole_with}"
@@ -350,7 +420,9 @@ class _Cut:
         return shorter.model_copy(update={"notes": [*notes, left_out], "cursor": rest.cursor})
 
     def first_that_fits(self, price: Price) -> Forms:
-        """Return the best of the cut answers that fit: all items, most items, or one; the shortest where none does."""
+        """Return the best of the cut answers that fit: all items, most items, or one; the shortest
+        where none does.
+        """
         if price(self.whole) <= 1:
             return self.whole
         for length in () if self.result.has_passages else self._likely_lengths(price(self.whole)):
@@ -367,15 +439,23 @@ class _Cut:
         return forms
 
     def _likely_lengths(self, price: float) -> Sequence[int]:
-        """Return the lengths of texts at which an answer may fit, by the parts of its text that are longer."""
+        """Return the lengths of texts at which an answer may fit, by the parts of its text that are
+        longer.
+        """
         text = self.whole.text
         parts = map(len, text.split('"' if text.startswith("{") else "\n"))
         long = [size for size in parts if size > TEXT_LENGTHS[-1]]
         wanted = ESTIMATE * self.whole.text_tokens * BYTES_A_TOKEN * (1 - 1 / price)
-        return [length for length in TEXT_LENGTHS if sum([size - length for size in long if size > length]) >= wanted]
+        return [
+            length
+            for length in TEXT_LENGTHS
+            if sum([size - length for size in long if size > length]) >= wanted
+        ]
 
     def _most_items(self, chars: int | None, price: Price) -> Forms | None:
-        """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
+        """Return the answer with as many items as fit, by bisection from a guess; None where not
+        even one does.
+        """
         best: Forms | None = None
         low, high, count = 1, self.total - 1, int(self.total / price(self.whole))
         while low <= high:

@@ -1,4 +1,6 @@
-"""An open catalogue as tools get it, a view of it at one moment, addresses of records, and asking several at once."""
+"""An open catalogue as tools get it, a view of it at one moment, addresses of records, and asking
+several at once.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +20,15 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
-from stackroom.search.names import SCHEME, NameChoice, example_id, find_by_id, find_by_number, page_forms, resolve_name
+from stackroom.search.names import (
+    SCHEME,
+    NameChoice,
+    example_id,
+    find_by_id,
+    find_by_number,
+    page_forms,
+    resolve_name,
+)
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader
@@ -50,7 +60,9 @@ class OpenCatalogue:
     """Lists the catalogues of its package that could not be opened when serving began."""
     open_storage: OpenStorage = refuse_storage  # opens where what belongs to users is kept
     settings: Settings | None = None
-    """The settings of the server, from which a package reads its own section; None where there is no server."""
+    """The settings of the server, from which a package reads its own section; None where there is
+    no server.
+    """
     map: CatalogueMap = field(default_factory=CatalogueMap)
 
     @property
@@ -59,13 +71,17 @@ class OpenCatalogue:
         return tuple(Path(source) for source in self.list_sources())
 
     def view(self) -> "CatalogueView":
-        """Return the catalogue as it is at this moment; raise StorageError where it cannot be read."""
+        """Return the catalogue as it is at this moment; raise StorageError where it cannot be
+        read.
+        """
         return CatalogueView(catalogue=self, reader=self.shelf.reader())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueView:
-    """A catalogue at one moment. A call opens one view of each catalogue it reads, so that its reads agree."""
+    """A catalogue at one moment. A call opens one view of each catalogue it reads, so that its
+    reads agree.
+    """
 
     catalogue: OpenCatalogue
     reader: ShelfReader
@@ -86,7 +102,9 @@ class CatalogueView:
         return self.reader.fetch([key], scope=scope).get(key) if key is not None else None
 
     def find_stated(self, stated: str, *, scope: Scope) -> Record | None:
-        """Return the record that an id means in any form that was ever shown: an id, an address, a page, a number."""
+        """Return the record that an id means in any form that was ever shown: an id, an address, a
+        page, a number.
+        """
         key = find_by_id(self.reader, stated, scope=scope, catalogue=self.name)
         if key is None and self.catalogue.folder and (pages := page_forms(stated)):
             holder = find_identified(self.catalogue.folder / LEDGER_FILE, pages)
@@ -96,7 +114,9 @@ class CatalogueView:
         return None if key is None else self.reader.fetch([key], scope=scope).get(key)
 
     def resolve(self, text: str, *, scope: Scope) -> NameChoice:
-        """Return the record that a name or an id most likely means, with the others that it could mean."""
+        """Return the record that a name or an id most likely means, with the others that it could
+        mean.
+        """
         return resolve_name(self.reader, self.spec, text, scope=scope, catalogue=self.name)
 
     def describe_id(self, stated: str, *, scope: Scope) -> str:
@@ -136,7 +156,9 @@ class ByCatalogue(Generic[FoundT]):
 def ask_each(
     asked: Mapping[str, AskedT], ask: Callable[[AskedT], FoundT], *, pool: Executor | None = None
 ) -> ByCatalogue[FoundT]:
-    """Ask every catalogue and skip those whose storage fails; raise StorageError where it fails for all of them."""
+    """Ask every catalogue and skip those whose storage fails; raise StorageError where it fails for
+    all of them.
+    """
 
     def answer_or_error(one: AskedT) -> FoundT | StorageError:
         try:
@@ -151,7 +173,9 @@ def ask_each(
         raise next(iter(errors.values()))
     for name, error in errors.items():
         logger.warning("catalogue '%s' is skipped: %s", name, error.message)
-    found = {name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)}
+    found = {
+        name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)
+    }
     return ByCatalogue(found=found, skipped=list(errors))
 
 
@@ -167,24 +191,38 @@ def unread_notes(names: Sequence[str]) -> list[str]:
 
 
 def promise_notes(views: Mapping[str, CatalogueView]) -> list[str]:
-    """Return a note on the catalogues whose answers are not exact, and on what is promised of them."""
+    """Return a note on the catalogues whose answers are not exact, and on what is promised of
+    them.
+    """
     return notes_by_reason((name, str(view.reader.promises or "")) for name, view in views.items())
 
 
 def notes_by_reason(reasons: Iterable[tuple[str, str]], *, among: int = 0) -> list[str]:
-    """Return a note for each reason, with the names of its catalogues unless these are all; an empty one is none."""
+    """Return a note for each reason, with the names of its catalogues unless these are all; an
+    empty one is none.
+    """
     names: dict[str, list[str]] = {}
     for name, reason in reasons:
         names.setdefault(reason, []).append(name)
-    return [one if len(some) == among else f"{list_names(some)}: {one}" for one, some in names.items() if one]
+    return [
+        one if len(some) == among else f"{list_names(some)}: {one}"
+        for one, some in names.items()
+        if one
+    ]
 
 
-def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal) -> list[OpenCatalogue]:
+def visible_catalogues(
+    catalogues: Sequence[OpenCatalogue], principal: Principal
+) -> list[OpenCatalogue]:
     """Return the catalogues that the caller may see."""
-    return [catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)]
+    return [
+        catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)
+    ]
 
 
-def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None) -> OpenCatalogue:
+def choose_catalogue(
+    catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None
+) -> OpenCatalogue:
     """Return the catalogue of this name, or the only visible one where no name is given."""
     visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
     if name is not None:
@@ -199,7 +237,9 @@ def get_catalogue(catalogues: Mapping[str, OpenCatalogue], name: str) -> OpenCat
     found = catalogues.get(meant(name, catalogues))
     if found is None:
         known = list(catalogues)
-        raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
+        raise NotFoundError(
+            f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}"
+        )
     return found
 
 

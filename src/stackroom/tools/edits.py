@@ -1,7 +1,9 @@
-"""The tool `catalog.mutate` over editable catalogues, and `changelog://recent`, their changes, newest first.
+"""The tool `catalog.mutate` over editable catalogues, and `changelog://recent`, their changes,
+newest first.
 
-The tool finds which catalogue is meant, and which records, by id or name. Changes by calls of tools are listed one by
-one. Changes without a call, as a build or an import makes by the thousand, are one entry for each run of them.
+The tool finds which catalogue is meant, and which records, by id or name. Changes by calls of tools
+are listed one by one. Changes without a call, as a build or an import makes by the thousand, are
+one entry for each run of them.
 """
 
 from collections import Counter
@@ -31,12 +33,18 @@ from stackroom.text.safe import shorten
 from stackroom.tools.budget import Continuation, PricedParams, PricedResult, json_text
 from stackroom.tools.catalogue import OpenCatalogue, ask_each
 from stackroom.tools.own_storage import OwnChange, OwnKinds
-from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec, wrong_cursor
+from stackroom.tools.resources.resource import (
+    ContentList,
+    ResourceEntry,
+    ResourceSpec,
+    wrong_cursor,
+)
 from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
 
 EDIT_TOOL = "catalog.mutate"
 LONGEST_GUIDE = 220  # the most characters of the names of fields in the tool's description
-BY_NAME = (EditAction.UPDATE, EditAction.DELETE)  # the actions on a record, which may be given by its name
+# the actions on a record, which may be given by its name
+BY_NAME = (EditAction.UPDATE, EditAction.DELETE)
 UNCHANGED = "nothing to change: it is so already"
 SCHEME = "changelog://"
 RECENT = "recent"
@@ -69,14 +77,20 @@ class ChangeParams(GenericParams):
 
 
 class MutateParams(PricedParams, GenericParams):
-    """The arguments of `catalog.mutate`: one change, or several that take what they lack from it."""
+    """The arguments of `catalog.mutate`: one change, or several that take what they lack from
+    it.
+    """
 
     action: Annotated[EditAction | None, one_of(EditAction)] = None
     kind: str | None = None
-    id: str | None = Field(default=None, description="Id or name of the record; for undo the call_id")
+    id: str | None = Field(
+        default=None, description="Id or name of the record; for undo the call_id"
+    )
     fields: Fields = None
     changes: Annotated[list[ChangeParams] | None, BeforeValidator(_parsed), BARE_LIST] = Field(
-        default=None, max_length=MOST_CHANGES, description="Several, all or none: [{action, kind, id, fields}]"
+        default=None,
+        max_length=MOST_CHANGES,
+        description="Several, all or none: [{action, kind, id, fields}]",
     )
     preview: bool = Field(default=False, description="Show what would change")
     plan: str | None = Field(default=None, description="From a preview, to apply exactly it")
@@ -84,7 +98,11 @@ class MutateParams(PricedParams, GenericParams):
 
     def after(self, count: int) -> Continuation:
         """Return how to get the changes after the first ones: once made, from the changelog."""
-        return super().after(count) if self.preview else Continuation("changelog://recent has the others")
+        return (
+            super().after(count)
+            if self.preview
+            else Continuation("changelog://recent has the others")
+        )
 
 
 class MutateInCatalogueParams(MutateParams):
@@ -126,23 +144,37 @@ class MutateResult(PricedResult, GenericResult):
 
 
 def _result_of(
-    principal: Principal, plan: EditPlan, *, token: str | None = None, call_id: str | None = None, notes: list[str]
+    principal: Principal,
+    plan: EditPlan,
+    *,
+    token: str | None = None,
+    call_id: str | None = None,
+    notes: list[str],
 ) -> MutateResult:
     """Return the answer of a plan that was applied (with a call id) or previewed (with a token)."""
     seen = [change for change in plan.changes if is_visible(change, principal.visibility)]
     hidden = len(plan.changes) - len(seen)
     said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
     changed = [ChangedRecord.model_validate(change, from_attributes=True) for change in seen]
-    return _answer(changed, [*notes, *said, *([] if plan.changes else [UNCHANGED])], call_id=call_id, plan=token)
+    return _answer(
+        changed,
+        [*notes, *said, *([] if plan.changes else [UNCHANGED])],
+        call_id=call_id,
+        plan=token,
+    )
 
 
 def _result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateResult:
-    """Return the answer of a change of something that belongs to the caller; None: it was so already."""
+    """Return the answer of a change of something that belongs to the caller; None: it was so
+    already.
+    """
     if change is None:
         return _answer([], [UNCHANGED], call_id=None)
     before, after = change.before, change.after
     names = dict.fromkeys([*before, *after])
-    fields = [ChangedField(field=name, before=before.get(name), after=after.get(name)) for name in names]
+    fields = [
+        ChangedField(field=name, before=before.get(name), after=after.get(name)) for name in names
+    ]
     changed = ChangedRecord(id=change.id, kind=kind, op=change.op, fields=fields)
     return _answer([changed], list(change.notes), call_id=call_id)
 
@@ -152,7 +184,13 @@ def _answer(
 ) -> MutateResult:
     made, total = call_id is not None, len(changes)
     return MutateResult(
-        applied=made, plan=plan, changes=changes, total=total, has_more=False, call_id=call_id, notes=notes
+        applied=made,
+        plan=plan,
+        changes=changes,
+        total=total,
+        has_more=False,
+        call_id=call_id,
+        notes=notes,
     )
 
 
@@ -168,10 +206,15 @@ def _result_text(result: MutateResult) -> str:
     elif result.applied:
         head = f"applied to {_counted(result.total)} (call {result.call_id})"
     lines = [
-        f"{change.op} {change.kind} {change.id}: {'; '.join(_field_text(field, change.op) for field in change.fields)}"
+        f"{change.op} {change.kind} {change.id}:"
+        f" {'; '.join(_field_text(field, change.op) for field in change.fields)}"
         for change in result.changes
     ]
-    more = [f"has more: {len(result.changes)} of {result.total} records are shown"] if result.has_more else []
+    more = (
+        [f"has more: {len(result.changes)} of {result.total} records are shown"]
+        if result.has_more
+        else []
+    )
     return "\n".join([head, *lines, *more, *result.notes])
 
 
@@ -185,8 +228,12 @@ def _field_text(change: ChangedField, op: Op) -> str:
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> None:
-        self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
+    def __init__(
+        self, catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()
+    ) -> None:
+        self._edits = {
+            one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues
+        }
         self._own = {kind: kinds for kinds in own_kinds for kind in kinds.fields}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
@@ -197,37 +244,54 @@ class EditTools:
         stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         name = _choose(self._edits, principal, stated, requests)
         edits, scope = self._edits[name], Scope(visibility=principal.visibility)
-        meant, notes = _with_ids(requests, name, edits.shelf, scope, is_planned=params.plan is not None)
+        meant, notes = _with_ids(
+            requests, name, edits.shelf, scope, is_planned=params.plan is not None
+        )
         if params.preview:
             plan = edits.plan(*meant, visibility=principal.visibility)
-            return _result_of(principal, plan, token=plan.token if plan.changes else None, notes=notes)
+            return _result_of(
+                principal, plan, token=plan.token if plan.changes else None, notes=notes
+            )
         author = Author(principal=principal.name, call_id=call_id)
-        applied = edits.apply(*meant, author=author, token=params.plan, visibility=principal.visibility)
+        applied = edits.apply(
+            *meant, author=author, token=params.plan, visibility=principal.visibility
+        )
         made = call_id if applied.plan.changes else None
         return _result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 
-    def _change_own(self, who: Principal, params: MutateParams, request: EditRequest, call_id: str) -> MutateResult:
+    def _change_own(
+        self, who: Principal, params: MutateParams, request: EditRequest, call_id: str
+    ) -> MutateResult:
         """Change something that belongs to the caller, at once."""
         if params.preview or params.plan or params.changes or request.action is EditAction.UNDO:
             raise InputError(
-                f"a {request.kind} is changed alone and at once: give 'action' (create, update, delete), 'kind', 'id' "
-                "and 'fields'; delete takes a creation back"
+                f"a {request.kind} is changed alone and at once: give 'action' (create, update,"
+                " delete), 'kind', 'id' and 'fields'; delete takes a creation back"
             )
-        return _result_of_own(str(request.kind), self._own[str(request.kind)].change(who, request), call_id)
+        return _result_of_own(
+            str(request.kind), self._own[str(request.kind)].change(who, request), call_id
+        )
 
 
-def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> list[ToolSpec]:
+def edit_tools(
+    catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()
+) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
     tools = EditTools(editable, own_kinds)
     of_users = {kind: names for kinds in own_kinds for kind, names in kinds.fields.items()}
-    kinds = dict.fromkeys([*(kind for catalogue in editable for kind in catalogue.spec.kinds), *of_users])
+    kinds = dict.fromkeys(
+        [*(kind for catalogue in editable for kind in catalogue.spec.kinds), *of_users]
+    )
     several = len(editable) > 1
     properties: dict[str, Any] = {
         "kind": {"type": "string", "enum": list(kinds)},
-        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable, of_users)}"},
+        "fields": {
+            "type": "object",
+            "description": f"Values to set; null removes. {_field_guide(editable, of_users)}",
+        },
     }
     if several:
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
@@ -239,7 +303,8 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds
             result=MutateResult,
             action=Action.EDIT_CATALOG,
             cost=Cost.WRITE,
-            costs=lambda given: Cost.READ if given.get("preview") is True else Cost.WRITE,  # a preview changes nothing
+            # a preview changes nothing
+            costs=lambda given: Cost.READ if given.get("preview") is True else Cost.WRITE,
             read_only=False,
             wants_call_id=True,
             run=tools.mutate,
@@ -255,11 +320,15 @@ def _field_guide(editable: Sequence[OpenCatalogue], of_users: Mapping[str, Seque
     specs = list({one.spec.name: one.spec for one in editable}.values())
     own = [f"{kind}: {', '.join(names)}" for kind, names in of_users.items() if names]
     guide = "; ".join([*(part for spec in specs for part in _field_names(spec)), *own])
-    return guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
+    return (
+        guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
+    )
 
 
 def _field_names(spec: CatalogueSpec) -> Iterator[str]:
-    """Yield the fields of every kind, and then those of each kind alone, with related records by name."""
+    """Yield the fields of every kind, and then those of each kind alone, with related records by
+    name.
+    """
     ids = {relation.field for relation in spec.relations if relation.copies}
     shown = [field for field in spec.fields.values() if field.shown and field.name not in ids]
     yield ", ".join(field.name for field in shown if all(field.is_of(kind) for kind in spec.kinds))
@@ -274,25 +343,37 @@ def _requests_of(params: MutateParams) -> list[EditRequest]:
     if params.changes is None:
         return [_request_of(params, params, WHOLE_REQUEST)]
     if params.id is not None or params.fields is not None:
-        raise InputError("'id' and 'fields' are given in each of 'changes', not next to it; move them there")
+        raise InputError(
+            "'id' and 'fields' are given in each of 'changes', not next to it; move them there"
+        )
     return [
         _request_of(change, params, Place(f"changes.{number}", f"changes.{number}.fields"))
         for number, change in enumerate(params.changes)
     ]
 
 
-def _request_of(change: ChangeParams | MutateParams, params: MutateParams, place: Place) -> EditRequest:
+def _request_of(
+    change: ChangeParams | MutateParams, params: MutateParams, place: Place
+) -> EditRequest:
     action = change.action or params.action
     if action is None:
         raise InputError(place.locate(f"'action' is missing; one of {', '.join(EditAction)}", ()))
     kind, cascade = change.kind or params.kind, change.cascade or params.cascade
-    return EditRequest(action=action, id=change.id, kind=kind, fields=change.fields or {}, cascade=cascade, place=place)
+    return EditRequest(
+        action=action,
+        id=change.id,
+        kind=kind,
+        fields=change.fields or {},
+        cascade=cascade,
+        place=place,
+    )
 
 
 def _with_ids(
     requests: Sequence[EditRequest], catalogue: str, shelf: Shelf, scope: Scope, *, is_planned: bool
 ) -> tuple[list[EditRequest], list[str]]:
-    """Return the requests with ids as the catalogue has them, and notes on names that were taken for ids.
+    """Return the requests with ids as the catalogue has them, and notes on names that were taken
+    for ids.
 
     With the plan of a preview, a name that is not of exactly one record is left to the planner.
     """
@@ -310,11 +391,17 @@ def _with_ids(
         notes.extend(taken)
         return replace(request, id=record_id)
 
-    return run_each(requests, with_id, place_of=lambda one: one.place, fields=shelf.spec.fields), notes
+    return run_each(
+        requests, with_id, place_of=lambda one: one.place, fields=shelf.spec.fields
+    ), notes
 
 
-def _meant(request: EditRequest, catalogue: str, shelf: Shelf, scope: Scope) -> tuple[str, list[str]]:
-    """Return the id of the record that an id or a name means; refuse a name that is not of exactly one record."""
+def _meant(
+    request: EditRequest, catalogue: str, shelf: Shelf, scope: Scope
+) -> tuple[str, list[str]]:
+    """Return the id of the record that an id or a name means; refuse a name that is not of exactly
+    one record.
+    """
     stated, reader, spec = request.id or "", shelf.reader(), shelf.spec
     require_id(stated, longest=LONGEST_SOURCE_ID)
     key = find_by_id(reader, stated, scope=scope, catalogue=catalogue)
@@ -328,33 +415,56 @@ def _meant(request: EditRequest, catalogue: str, shelf: Shelf, scope: Scope) -> 
         listed = "; ".join(one.label for one in named[:NAMES_LISTED])
         raise InputError(f"'id': several are called '{stated[:80]}'; give the id of one: {listed}")
     near = nearest_labels(reader, spec, stated, scope=of_kind)
-    hint = f"; did you mean {' or '.join(near)}?" if near else f"; an id looks like '{example_id(reader, scope=scope)}'"
+    hint = (
+        f"; did you mean {' or '.join(near)}?"
+        if near
+        else f"; an id looks like '{example_id(reader, scope=scope)}'"
+    )
     raise NotFoundError(f"there is no record '{stated[:80]}' in '{catalogue}'{hint}")
 
 
-def _choose(editable: Mapping[str, Edits], who: Principal, stated: str | None, requests: Sequence[EditRequest]) -> str:
-    """Return the catalogue that is meant: the named one, or the only one that the requests can be about."""
+def _choose(
+    editable: Mapping[str, Edits],
+    who: Principal,
+    stated: str | None,
+    requests: Sequence[EditRequest],
+) -> str:
+    """Return the catalogue that is meant: the named one, or the only one that the requests can be
+    about.
+    """
     known = list(editable)
     asked = meant(stated, known) if stated is not None else None
     if asked is not None and asked not in known:
         hint = did_you_mean(asked, known)
-        raise NotFoundError(f"no editable catalogue {asked[:60]!r}{hint}; there are {', '.join(known)}")
+        raise NotFoundError(
+            f"no editable catalogue {asked[:60]!r}{hint}; there are {', '.join(known)}"
+        )
     if asked is not None or len(known) == 1:
         return asked or known[0]
-    ids = [require_id(request.id, longest=LONGEST_SOURCE_ID).partition("/") for request in requests if request.id]
-    named = {name for name, _, rest in ids if name in known and rest}  # as in `library/author-woolf`
+    ids = [
+        require_id(request.id, longest=LONGEST_SOURCE_ID).partition("/")
+        for request in requests
+        if request.id
+    ]
+    # as in `library/author-woolf`
+    named = {name for name, _, rest in ids if name in known and rest}
     if len(named) == 1:
         return named.pop()
     scope = Scope(visibility=who.visibility)
-    asked_each = ask_each(editable, lambda edits: all(_is_about(request, edits.shelf, scope) for request in requests))
+    asked_each = ask_each(
+        editable, lambda edits: all(_is_about(request, edits.shelf, scope) for request in requests)
+    )
     able = [name for name, is_able in asked_each.found.items() if is_able]
-    if len(able) == 1 and not asked_each.skipped:  # one that cannot be read may be the one that is meant
+    # one that cannot be read may be the one that is meant
+    if len(able) == 1 and not asked_each.skipped:
         return able[0]
     raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
 
 
 def _is_about(request: EditRequest, shelf: Shelf, scope: Scope) -> bool:
-    """Tell whether a request can be about a catalogue: it has the record, the change or the kind that is named."""
+    """Tell whether a request can be about a catalogue: it has the record, the change or the kind
+    that is named.
+    """
     if request.action is EditAction.CREATE:
         return meant(request.kind or "", shelf.spec.kinds) in shelf.spec.kinds
     if not request.id:
@@ -384,7 +494,9 @@ class _Entry:
         if newest is oldest:
             call = {"call_id": newest.author.call_id} if newest.author.call_id else {}
             return {**shown, **call, **_told(newest)}
-        kinds = Counter(record.kind for change in self.changes if (record := change.after or change.before))
+        kinds = Counter(
+            record.kind for change in self.changes if (record := change.after or change.before)
+        )
         return {
             **shown,
             "op": "import",
@@ -395,7 +507,9 @@ class _Entry:
         }
 
 
-def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, rest: str) -> ContentList | None:
+def read_changelog(
+    catalogues: Sequence[OpenCatalogue], principal: Principal, rest: str
+) -> ContentList | None:
     """Return the changes of these catalogues that the principal may see, newest first."""
     if rest != RECENT:
         return None
@@ -403,11 +517,15 @@ def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, re
     changes = ask_each(by_name, lambda catalogue: list(_iter_visible(catalogue, principal)))
     entries: list[_Entry] = []
     for name, some in changes.found.items():  # those by calls one by one, others by the run
-        for (is_called, _), run in groupby(some, key=lambda one: (bool(one.author.call_id), one.author.principal)):
+        for (is_called, _), run in groupby(
+            some, key=lambda one: (bool(one.author.call_id), one.author.principal)
+        ):
             made = list(run)
             parts = [[change] for change in made] if is_called else [made]
             entries += [_Entry(catalogue=name, changes=part) for part in parts]
-    entries.sort(key=lambda one: (one.changes[0].at, one.changes[0].change_no, one.catalogue), reverse=True)
+    entries.sort(
+        key=lambda one: (one.changes[0].at, one.changes[0].change_no, one.catalogue), reverse=True
+    )
 
     def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
         start = 0
@@ -418,8 +536,14 @@ def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, re
             start = cursors.index(cursor) + 1
         return ((entry.cursor, entry.plain()) for entry in entries[start:])
 
-    older = [name for name in changes.found if by_name[name].shelf.reader().change_no > CHANGES_READ]
-    head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
+    older = [
+        name for name in changes.found if by_name[name].shelf.reader().change_no > CHANGES_READ
+    ]
+    head = (
+        {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"}
+        if older
+        else {}
+    )
     return ContentList(name="changes", total=len(entries), after=after, head=head)
 
 
@@ -443,7 +567,9 @@ def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
 
 
 def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[PastChange]:
-    """Yield the changes of a catalogue that the principal may see, without those of vectors alone, newest first."""
+    """Yield the changes of a catalogue that the principal may see, without those of vectors alone,
+    newest first.
+    """
     history, before = catalogue.shelf.history(), None
     for _ in range(CHANGES_READ // CHANGES_AT_ONCE):
         page = history.list_changes(limit=CHANGES_AT_ONCE, before=before)

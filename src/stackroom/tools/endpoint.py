@@ -1,4 +1,5 @@
-"""An HTTP endpoint's declaration: address, shapes, permission, and the function that runs it. Knows no web framework.
+"""An HTTP endpoint's declaration: address, shapes, permission, and the function that runs it. Knows
+no web framework.
 
 Routes, validation and the OpenAPI document of a server are derived from a table of such values.
 """
@@ -23,7 +24,9 @@ BodyT = TypeVar("BodyT")
 
 
 class BodyParams(BaseModel):
-    """A request's JSON body; undeclared fields are refused, and values are not repeated in errors."""
+    """A request's JSON body; undeclared fields are refused, and values are not repeated in
+    errors.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -41,12 +44,15 @@ class EndpointResult(BaseModel):
 
 
 def _require_digits(value: object) -> object:
-    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS):
+    if isinstance(value, str) and not (
+        value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS
+    ):
         raise PydanticCustomError("whole_number", "must be a whole number of at most 15 digits")
     return value
 
 
-WholeNumber = Annotated[int, BeforeValidator(_require_digits)]  # a number of a query string: plain digits only
+# a number of a query string: plain digits only
+WholeNumber = Annotated[int, BeforeValidator(_require_digits)]
 
 
 class PageParams(QueryParams):
@@ -93,7 +99,9 @@ class TextReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenLogin:
-    """A credential among a request's parameters: a token, or a user's name with a password or a token."""
+    """A credential among a request's parameters: a token, or a user's name with a password or a
+    token.
+    """
 
     secret: str
     user: str = ""
@@ -103,13 +111,16 @@ class GivenLogin:
 class ClientProtocol:
     """The rules of an API that clients know from other servers.
 
-    Its endpoints take parameters and credentials in the query string or in a form, by GET and by POST, and answer
-    errors in its form. Cookies and headers are no credential there, since a GET may change something.
+    Its endpoints take parameters and credentials in the query string or in a form, by GET and by
+    POST, and answer errors in its form. Cookies and headers are no credential there, since a GET
+    may change something.
     """
 
     suffix: str  # an ending that every path may have too
     find_login: Callable[[Mapping[str, str]], GivenLogin]
-    """Returns the credential among the parameters; raises an ExpectedError where it is missing or not supported."""
+    """Returns the credential among the parameters; raises an ExpectedError where it is missing or
+    not supported.
+    """
     reply_error: Callable[[ExpectedError, Mapping[str, str]], TextReply]
     """Returns the answer to a request with these parameters that failed."""
 
@@ -121,25 +132,35 @@ class EndpointSpec:
     method: str
     path: str  # with variables in braces: `{id}`, or `{id:path}` where a value may contain slashes
     run: Callable[..., Any]
-    """Its name is the operation's id in the OpenAPI document, in camelCase; its docstring is the summary."""
+    """Its name is the operation's id in the OpenAPI document, in camelCase; its docstring is the
+    summary.
+    """
     _: KW_ONLY
-    tag: str  # the section of the document; `server` and `account` are shown to unauthenticated callers too
+    # the section of the document; `server` and `account` are shown to unauthenticated callers too
+    tag: str
     operation_id: str = ""  # given where two endpoints share a function
     path_parameters: Mapping[str, str] = field(default_factory=dict)
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
-    takes_bytes: bool = False  # whether the body is given as it is, bytes of any kind, and not as JSON
+    # whether the body is given as it is, bytes of any kind, and not as JSON
+    takes_bytes: bool = False
     max_body_bytes: int | None = None  # a smaller limit than the server's
     result: type[BaseModel] | type[MediaFile] | type[Download] | type[TextReply] | None = None
-    """The JSON answer, or a file, sent whole or by ranges, a download or text; None: usually nothing (204)."""
+    """The JSON answer, or a file, sent whole or by ranges, a download or text; None: usually
+    nothing (204).
+    """
     status: int = 200
     media_type: str = "application/json"
-    result_refusals: tuple[int, ...] = ()  # error statuses that are answered with the result's form too
+    # error statuses that are answered with the result's form too
+    result_refusals: tuple[int, ...] = ()
     is_public: bool = False  # whether unauthenticated callers are answered
     before_password: bool = False
-    """Whether callers are answered who logged in with a one-time password and have not chosen a password yet."""
+    """Whether callers are answered who logged in with a one-time password and have not chosen a
+    password yet.
+    """
     needs_accounts: bool = False  # whether a server without accounts answers 404
-    operation: str = ""  # its name in the audit; else the tag and the function's name, such as `player/like`
+    # its name in the audit; else the tag and the function's name, such as `player/like`
+    operation: str = ""
 
     @property
     def audited_as(self) -> str:
@@ -149,27 +170,37 @@ class EndpointSpec:
 
 @dataclass(frozen=True)
 class Endpoint(EndpointSpec):
-    """An endpoint that runs through the gate: permission, rate limit and audit apply. It cannot omit its action.
+    """An endpoint that runs through the gate: permission, rate limit and audit apply. It cannot
+    omit its action.
 
-    `run` is given an `EndpointRequest` and returns the declared result; it is called in a worker thread.
+    `run` is given an `EndpointRequest` and returns the declared result; it is called in a worker
+    thread.
     """
 
-    action: Action | None = field(kw_only=True)  # the permission it needs; None: any authenticated caller
+    # the permission it needs; None: any authenticated caller
+    action: Action | None = field(kw_only=True)
     target: str | None = field(default=None, kw_only=True)
     """The path variable or body field whose value the audit notes as the target."""
     cost: Cost = field(default=Cost.READ, kw_only=True)
-    is_limited: bool = field(default=True, kw_only=True)  # whether requests count against the caller's rate limit
+    # whether requests count against the caller's rate limit
+    is_limited: bool = field(default=True, kw_only=True)
     notes_parameters: bool = field(default=False, kw_only=True)
     """Whether the audit notes what was sent, secrets redacted."""
-    is_secret: bool = field(default=False, kw_only=True)  # whether the answer has a secret, and must not be kept
+    # whether the answer has a secret, and must not be kept
+    is_secret: bool = field(default=False, kw_only=True)
     protocol: ClientProtocol | None = field(default=None, kw_only=True)
     """The rules of another API that it follows; its method is GET."""
     is_audited: bool = field(default=True, kw_only=True)
-    """Whether requests are audited: not those that follow one that was, to ask how far it is or to send its parts."""
+    """Whether requests are audited: not those that follow one that was, to ask how far it is or to
+    send its parts.
+    """
 
     def __post_init__(self) -> None:
         """Refuse a declaration that no request could be answered by."""
         if self.is_public and self.protocol is None:
-            raise ValueError(f"{self.method} {self.path}: an endpoint that runs through the gate cannot be public")
+            raise ValueError(
+                f"{self.method} {self.path}: an endpoint that runs through the gate cannot be"
+                " public"
+            )
         if not self.method.isupper():
             raise ValueError(f"{self.method} {self.path}: write the method in capitals, as GET")

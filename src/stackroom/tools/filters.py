@@ -1,8 +1,10 @@
-"""Filters as clients write them, for every catalogue: `{"year": {"min": 2015}, "type": ["MOVIE"], "tags": ["space"]}`.
+"""Filters as clients write them, for every catalogue: `{"year": {"min": 2015}, "type": ["MOVIE"],
+"tags": ["space"]}`.
 
-A number or date is filtered by `min` and `max`, both inclusive, or by one value; a date may be a year or a month.
-Anything else is filtered by a list of values, of which a record must have any, or all where the spec says so. Here
-filters are read for their form; `search.conditions` finds the values that are meant.
+A number or date is filtered by `min` and `max`, both inclusive, or by one value; a date may be a
+year or a month. Anything else is filtered by a list of values, of which a record must have any, or
+all where the spec says so. Here filters are read for their form; `search.conditions` finds the
+values that are meant.
 """
 
 import calendar
@@ -24,24 +26,38 @@ KIND = "kind"
 ADULT = "adult"
 BOUNDS = ("min", "max")
 GREATEST = 1e300
-FINEST = 2.0**53  # a greater number may have lost its last digits, and a finer range cannot be told from its neighbours
+# a greater number may have lost its last digits, and a finer range cannot be told from its
+# neighbours
+FINEST = 2.0**53
 DATES = "2015, 2015-04 and 2015-04-30"
 MOST_ADVISED = 30  # the most filters that an error names
 PARTIAL_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
 def filter_schema(spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON schema of the filters of a catalogue, and the definitions that it refers to."""
-    forms = {field.name: _form(field) for field in sorted(filterable(spec), key=lambda field: field.name)}
+    """Return the JSON schema of the filters of a catalogue, and the definitions that it refers
+    to.
+    """
+    forms = {
+        field.name: _form(field) for field in sorted(filterable(spec), key=lambda field: field.name)
+    }
     if len(spec.kinds) > 1:
         forms[KIND] = {"type": "array", "items": {"enum": sorted(spec.kinds)}}
     if spec.adult:
         forms.setdefault(ADULT, {"type": "boolean"})
-    shared = [form for form in (_RANGE, _DATES, _VALUES, _BRACKETS) if list(forms.values()).count(form) > 1]
+    shared = [
+        form
+        for form in (_RANGE, _DATES, _VALUES, _BRACKETS)
+        if list(forms.values()).count(form) > 1
+    ]
     names = {id(form): f"f{number}" for number, form in enumerate(shared)}
     references = {form: {"$ref": f"#/$defs/{name}"} for form, name in names.items()}
     properties = {name: references.get(id(form), form) for name, form in forms.items()}
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
     return schema, {names[id(form)]: form for form in shared}
 
 
@@ -60,12 +76,16 @@ def useful_filters(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields that people filter by: telling ones, then others, without ids and codes."""
     telling = telling_fields(spec)
     useful = [field for field in rank_fields(spec) if field.filter is not None]
-    told, rest = ([field for field in useful if (field in telling) is is_told] for is_told in (True, False))
+    told, rest = (
+        [field for field in useful if (field in telling) is is_told] for is_told in (True, False)
+    )
     return [*_two_ranges_to_one(told), *_two_ranges_to_one(rest)]
 
 
 def _two_ranges_to_one(fields: Sequence[FieldSpec]) -> Iterator[FieldSpec]:
-    """Yield fields with two ranges before each other one: words find a country, but no price under 20."""
+    """Yield fields with two ranges before each other one: words find a country, but no price under
+    20.
+    """
     ranges = [field for field in fields if field.filter is FilterKind.RANGE]
     others = [field for field in fields if field.filter is not FilterKind.RANGE]
     while ranges or others:
@@ -74,7 +94,9 @@ def _two_ranges_to_one(fields: Sequence[FieldSpec]) -> Iterator[FieldSpec]:
 
 
 def filter_names(spec: CatalogueSpec, fields: Sequence[FieldSpec]) -> list[str]:
-    """Return the names of a catalogue's filters by these fields; those that take a range are starred."""
+    """Return the names of a catalogue's filters by these fields; those that take a range are
+    starred.
+    """
     return [
         *([KIND] if len(spec.kinds) > 1 else ()),
         *(f"{field.name}*" if field.filter is FilterKind.RANGE else field.name for field in fields),
@@ -83,15 +105,21 @@ def filter_names(spec: CatalogueSpec, fields: Sequence[FieldSpec]) -> list[str]:
 
 
 def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
-    """Return the filterable fields by the names that callers use; with `kind` where there are several kinds."""
+    """Return the filterable fields by the names that callers use; with `kind` where there are
+    several kinds.
+    """
     found = {field.name: field for field in filterable(spec)}
     if len(spec.kinds) > 1:
         any_of = FilterKind.ANY_OF
-        found[KIND] = FieldSpec(name=KIND_FIELD, type=FieldType.ENUM, filter=any_of, values=spec.kinds)
+        found[KIND] = FieldSpec(
+            name=KIND_FIELD, type=FieldType.ENUM, filter=any_of, values=spec.kinds
+        )
     return found
 
 
-def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+def stated_filters(
+    conditions: Iterable[Condition], spec: CatalogueSpec
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return conditions as the `filters` and the `exclude` of a call."""
     names = {field.name: name for name, field in filters_of(spec).items()}
     filters, excluded = dict[str, Any](), dict[str, Any]()
@@ -107,7 +135,11 @@ def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tupl
 def written_range(condition: Range, field: FieldSpec) -> dict[str, Any]:
     """Return a range as the filter of a call: a day number is a date."""
     bounds = {"min": condition.at_least, "max": condition.at_most}
-    return {name: shown_number(float(bound), field) for name, bound in bounds.items() if bound is not None}
+    return {
+        name: shown_number(float(bound), field)
+        for name, bound in bounds.items()
+        if bound is not None
+    }
 
 
 def plain_number(number: float) -> int | float:
@@ -123,19 +155,25 @@ def shown_number(number: float, field: FieldSpec) -> int | float | str:
 
 
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions of filters, and that hide kinds which must be asked for; InputError says what is right."""
+    """Return the conditions of filters, and that hide kinds which must be asked for; InputError
+    says what is right.
+    """
     known = filters_of(spec)
     asked = {name: value for name, value in filters.items() if value not in (None, [], {})}
     if ADULT not in known:
         asked.pop(ADULT, None)
     conditions = [_condition(name, value, known, spec) for name, value in asked.items()]
-    if not spec.kinds_hidden_from_search or any(condition.field == KIND_FIELD for condition in conditions):
+    if not spec.kinds_hidden_from_search or any(
+        condition.field == KIND_FIELD for condition in conditions
+    ):
         return conditions
     return [*conditions, NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)]
 
 
 def includes_adult(filters: Mapping[str, Any], spec: CatalogueSpec) -> bool:
-    """Tell whether a search asks for adult records too, by `{"adult": true}`; a field of that name is a filter."""
+    """Tell whether a search asks for adult records too, by `{"adult": true}`; a field of that name
+    is a filter.
+    """
     asked = filters.get(ADULT)
     if ADULT in filters_of(spec) or asked in (None, False):
         return False
@@ -145,7 +183,9 @@ def includes_adult(filters: Mapping[str, Any], spec: CatalogueSpec) -> bool:
 
 
 def parse_exclusions(excluded: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions that a record has none of the excluded values; a field that is not there excludes none."""
+    """Return the conditions that a record has none of the excluded values; a field that is not
+    there excludes none.
+    """
     fields = filters_of(spec)
     return [
         NoneOf(fields[name].name, _values(f"exclude.{name}", asked, fields[name]))
@@ -160,11 +200,18 @@ def require_excludable(excluded: Mapping[str, Any], specs: Sequence[CatalogueSpe
     for name in excluded:
         if meant(name, known) not in known:
             hint = did_you_mean(name, known)
-            raise InputError(f"'exclude.{name[:60]}': nothing can be excluded by it{hint}; known: {', '.join(known)}")
+            raise InputError(
+                f"'exclude.{name[:60]}': nothing can be excluded by it{hint}; known:"
+                f" {', '.join(known)}"
+            )
 
 
 def _bounds(of: str | list[str]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "properties": {bound: {"type": of} for bound in BOUNDS}}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {bound: {"type": of} for bound in BOUNDS},
+    }
 
 
 _RANGE = _bounds("number")
@@ -181,12 +228,17 @@ def _form(field: FieldSpec) -> dict[str, Any]:
     return _DATES if field.type is FieldType.DATE else _RANGE
 
 
-def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], spec: CatalogueSpec) -> Condition:
+def _condition(
+    name: str, asked: Any, known: Mapping[str, FieldSpec], spec: CatalogueSpec
+) -> Condition:
     name = meant(name, known)
     field = known.get(name)
     if field is None:
         hint = did_you_mean(name, list(known))
-        raise InputError(f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{hint}; {filter_advice(spec)}")
+        raise InputError(
+            f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{hint};"
+            f" {filter_advice(spec)}"
+        )
     is_number = isinstance(asked, Mapping | int | float) and not isinstance(asked, bool)
     if field.filter is FilterKind.RANGE or (field.brackets and is_number):
         return _range(name, asked, field)
@@ -202,20 +254,28 @@ def filter_advice(spec: CatalogueSpec) -> str:
     known = f"filterable: {', '.join(names[:MOST_ADVISED]) or 'by no field'}{more}"
     ranges = [field for field in fields if field.filter is FilterKind.RANGE]
     others = [field for field in fields if field.filter is not FilterKind.RANGE]
-    examples = ", ".join(f'"{field.name}": {_example(field)}' for field in (*ranges[:1], *others[:1]))
+    examples = ", ".join(
+        f'"{field.name}": {_example(field)}' for field in (*ranges[:1], *others[:1])
+    )
     return f"{known}; as in {{{examples}}}" if examples else known
 
 
 def _example(field: FieldSpec) -> str:
     if field.filter is not FilterKind.RANGE:
         return f'["{field.values[0] if field.values else "a value"}"]'
-    return '{"min": "2015", "max": "2019-06"}' if field.type is FieldType.DATE else '{"min": 1, "max": 9}'
+    return (
+        '{"min": "2015", "max": "2019-06"}'
+        if field.type is FieldType.DATE
+        else '{"min": 1, "max": 9}'
+    )
 
 
 def _values(place: str, asked: Any, field: FieldSpec) -> tuple[str, ...]:
     """Return a list of values, or a single one, as values; refuse anything else."""
     if field.filter is FilterKind.RANGE:
-        raise InputError(f"'{place}': a range cannot be excluded; give the range that is wanted as a filter")
+        raise InputError(
+            f"'{place}': a range cannot be excluded; give the range that is wanted as a filter"
+        )
     values = [asked] if isinstance(asked, str | bool) else asked
     if not isinstance(values, list | tuple) or not all(
         isinstance(value, bool) or (isinstance(value, str) and value.strip()) for value in values
@@ -240,16 +300,24 @@ def _bound(name: str, value: Any, field: FieldSpec, *, is_upper: bool) -> float 
     if value is None:
         return None
     try:
-        return _day_number(str(value), is_upper=is_upper) if field.type is FieldType.DATE else _number(value, field)
+        return (
+            _day_number(str(value), is_upper=is_upper)
+            if field.type is FieldType.DATE
+            else _number(value, field)
+        )
     except OverflowError as error:
-        raise InputError(f"'filters.{name}': the number is too large; {GREATEST:g} is the greatest") from error
+        raise InputError(
+            f"'filters.{name}': the number is too large; {GREATEST:g} is the greatest"
+        ) from error
     except ValueError as error:
         right = f"a date; right are {DATES}" if field.type is FieldType.DATE else "a number"
         raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not {right}") from error
 
 
 def _day_number(text: str, *, is_upper: bool) -> float:
-    """Return the number of a day, or of the first or last day of a month or year; raise ValueError for another text."""
+    """Return the number of a day, or of the first or last day of a month or year; raise ValueError
+    for another text.
+    """
     found = PARTIAL_DATE.fullmatch(text.strip())
     if found is None:
         return float(date.fromisoformat(text.strip()).toordinal())
@@ -262,7 +330,11 @@ def _number(value: Any, field: FieldSpec) -> float:
     """Return a number, or a text that states one, also as cells do: `1,000`, `$20`, `90 min`."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("not a number")
-    read = None if not isinstance(value, str) else read_quantity(value, field.unit) or read_number(value)
+    read = (
+        None
+        if not isinstance(value, str)
+        else read_quantity(value, field.unit) or read_number(value)
+    )
     number = float(value if read is None else read)
     if not math.isfinite(number):
         raise ValueError("not a number")

@@ -1,6 +1,8 @@
-"""The health of a catalogue: one check of all its parts, shown by `doctor`, `debug.inspect`, the jobs and `/health`.
+"""The health of a catalogue: one check of all its parts, shown by `doctor`, `debug.inspect`, the
+jobs and `/health`.
 
-A catalogue that was edited by hand is healthy: it is newer than the release that it was installed from, if any.
+A catalogue that was edited by hand is healthy: it is newer than the release that it was installed
+from, if any.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -12,7 +14,13 @@ from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
 from stackroom.grading.tuning import TUNED_FILE, describe_weights, find_tuned
 from stackroom.ingest.ledger import LEDGER_PART, check_ledger
 from stackroom.ingest.relations import check_relations
-from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, THUMBNAIL_SUMS, find_changed_file
+from stackroom.library import (
+    CALIBRATION_FILE,
+    LEDGER_FILE,
+    PACK_FOLDER,
+    THUMBNAIL_SUMS,
+    find_changed_file,
+)
 from stackroom.maps.map_file import MAP_FILE, find_map
 from stackroom.packs.build import check_installed_pack
 from stackroom.packs.installed import InstalledPack
@@ -50,7 +58,8 @@ def check_catalogue(
 ) -> Iterator[Problem]:
     """Yield the problems of a catalogue: of its records and indexes, and of the files beside them.
 
-    A check that is not thorough compares files with their checksums, and no record with what the indexes have of it.
+    A check that is not thorough compares files with their checksums, and no record with what the
+    indexes have of it.
     """
     is_readable = True
     for problem in catalogue.shelf.check(checkpoint=checkpoint, thorough=thorough):
@@ -59,7 +68,9 @@ def check_catalogue(
     if is_readable and thorough:
         model, embedder = catalogue.shelf.reader().model, catalogue.searcher.embedder
         if model is not None and embedder is not None and model != embedder.model:
-            message = f"made by {model}, but the embedder is {embedder.model}: searches use words alone"
+            message = (
+                f"made by {model}, but the embedder is {embedder.model}: searches use words alone"
+            )
             advice = "set the section 'embedding' of the configuration to the model of the vectors"
             yield Problem(part=VECTORS_PART, message=message, advice=advice)
         for message in check_relations(catalogue.shelf.reader(), catalogue.spec):
@@ -83,7 +94,9 @@ def check_catalogue(
             yield Problem.from_error(part, error)
 
 
-def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
+def examine(
+    catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop
+) -> Iterator[PartHealth]:
     """Yield the health of each part of a catalogue, problems first."""
     faulty = set()
     for problem in check_catalogue(catalogue, checkpoint=checkpoint):
@@ -100,7 +113,10 @@ def _notes(catalogue: OpenCatalogue, faulty: Collection[str]) -> Iterator[tuple[
     shelf = catalogue.shelf.describe()
     read_only = "; read-only: its files cannot be written to" if shelf.is_read_only else ""
     yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}{read_only}"
-    yield INDEX_PART, f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else "")
+    yield (
+        INDEX_PART,
+        f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else ""),
+    )
     if (awaited := about_awaited_vectors(catalogue.shelf.reader())) is not None:
         yield VECTORS_PART, f"{awaited}; to embed the rest, run the same stackroom add again"
     if catalogue.spec.editable and catalogue.spec.relations:
@@ -109,7 +125,10 @@ def _notes(catalogue: OpenCatalogue, faulty: Collection[str]) -> Iterator[tuple[
         if (folder / LEDGER_FILE).is_file():
             yield LEDGER_PART, "whole"
         if (manifest := InstalledPack(folder / PACK_FOLDER).find_manifest()) is not None:
-            yield PACK_PART, f"installed from release {manifest.version} of '{manifest.catalogue}', whole"
+            yield (
+                PACK_PART,
+                f"installed from release {manifest.version} of '{manifest.catalogue}', whole",
+            )
         if GRADE_PART not in faulty:
             grade, tuned = find_grade(folder / GRADE_FILE), find_tuned(folder / TUNED_FILE)
             weights = f"; tuned: {describe_weights(tuned)}" if tuned else ""

@@ -1,4 +1,6 @@
-"""The instructions that an assistant reads when it connects: bounded in length, and with nothing of any record."""
+"""The instructions that an assistant reads when it connects: bounded in length, and with nothing of
+any record.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -42,7 +44,11 @@ def instructions_for(
     """Return the instructions of a caller who sees these catalogues and may use these tools."""
     if not catalogues:
         return WITHOUT_CATALOGUES
-    missing = [f"Not to be searched yet: {_clean(', '.join(unserved), LONGEST_SUMMARY)}."] if unserved else []
+    missing = (
+        [f"Not to be searched yet: {_clean(', '.join(unserved), LONGEST_SUMMARY)}."]
+        if unserved
+        else []
+    )
     rest = " ".join([*missing, *_about_tools(tools)])
     room = MOST_BYTES - len(rest.encode()) - 1
     return f"{_about_catalogues(list(_entries(catalogues, visibility)), room)} {rest}"
@@ -63,7 +69,9 @@ def _entries(catalogues: Sequence[OpenCatalogue], visibility: Visibility) -> Ite
 
 
 def _about_catalogues(entries: Sequence[_Entry], room: int) -> str:
-    """Return the catalogues in as many words as there is room for: with summaries, with titles, or named alone."""
+    """Return the catalogues in as many words as there is room for: with summaries, with titles, or
+    named alone.
+    """
     for form in (_described, _titled, _named):
         text = f"Catalogues (and how many records): {'; '.join(map(form, entries))}."
         if len(text.encode()) <= room:
@@ -82,7 +90,9 @@ def _titled(entry: _Entry) -> str:
 
 
 def _described(entry: _Entry) -> str:
-    """Return a catalogue with its summary; with one that was inferred from a table, the fields that tell most."""
+    """Return a catalogue with its summary; with one that was inferred from a table, the fields that
+    tell most.
+    """
     spec, summary = entry.spec, entry.spec.summary
     if summary.startswith(f"{spec.title}{INFERRED}"):
         names = [field.name.replace("_", " ") for field in telling_fields(spec)]
@@ -93,7 +103,9 @@ def _described(entry: _Entry) -> str:
 
 def _clean(text: str, longest: int) -> str:
     """Return a text of a spec on one line, without control characters, and bounded."""
-    words = " ".join("".join(letter if letter.isprintable() else " " for letter in safe_message(text)).split())
+    words = " ".join(
+        "".join(letter if letter.isprintable() else " " for letter in safe_message(text)).split()
+    )
     return words if len(words) <= longest else f"{words[:longest].rsplit(' ', 1)[0]} …"
 
 

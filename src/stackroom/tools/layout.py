@@ -1,4 +1,6 @@
-"""Tools over every catalogue of one layout: choosing a catalogue, and naming the catalogue of a record."""
+"""Tools over every catalogue of one layout: choosing a catalogue, and naming the catalogue of a
+record.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,13 +14,21 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Record
 from stackroom.search.names import SCHEME
 from stackroom.text.normalise import meant
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, FoundRecord, OpenCatalogue, ask_each
+from stackroom.tools.catalogue import (
+    ByCatalogue,
+    CatalogueView,
+    FoundRecord,
+    OpenCatalogue,
+    ask_each,
+)
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import ToolResult, ToolSpec
 
 
 class FromCatalogue(ToolResult):
-    """A part of an answer that names its catalogue where several of the layout are served; not in the schema."""
+    """A part of an answer that names its catalogue where several of the layout are served; not in
+    the schema.
+    """
 
     catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
 
@@ -27,7 +37,9 @@ CHOICE: Any = Field(default=None, description="Only this one")
 
 
 class LayoutCatalogues:
-    """The catalogues of one layout. A tool's `run` takes `catalogue`, the name that a call chose, as a keyword."""
+    """The catalogues of one layout. A tool's `run` takes `catalogue`, the name that a call chose,
+    as a keyword.
+    """
 
     def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
         self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
@@ -44,7 +56,9 @@ class LayoutCatalogues:
         chosen, known = meant(chosen, self._catalogues), list(self._catalogues)
         if chosen not in known:
             hint = did_you_mean(chosen, known)
-            raise InputError(f"'catalogue': no '{chosen[:80]}'{hint}; there are: {', '.join(known)}")
+            raise InputError(
+                f"'catalogue': no '{chosen[:80]}'{hint}; there are: {', '.join(known)}"
+            )
         return ask_each({chosen: self._catalogues[chosen]}, OpenCatalogue.view)
 
     def view(self, name: str) -> CatalogueView:
@@ -52,9 +66,13 @@ class LayoutCatalogues:
         return self._catalogues[name].view()
 
     def find_one(
-        self, views: ByCatalogue[CatalogueView], stated: str, find: Callable[[CatalogueView, str], Record | None]
+        self,
+        views: ByCatalogue[CatalogueView],
+        stated: str,
+        find: Callable[[CatalogueView, str], Record | None],
     ) -> FoundRecord | None:
-        """Return the record that an id or a name means; raise InputError where several catalogues have it.
+        """Return the record that an id or a name means; raise InputError where several catalogues
+        have it.
 
         Where no readable catalogue has it and another cannot be read, raise StorageError.
         """
@@ -62,9 +80,16 @@ class LayoutCatalogues:
         if self.is_several and name in views.found and rest:
             views, stated = ByCatalogue(found={name: views.found[name]}, skipped=[]), rest
         asked = ask_each(views.found, lambda view: find(view, stated))
-        having = [FoundRecord(views.found[name], one) for name, one in asked.found.items() if one is not None]
+        having = [
+            FoundRecord(views.found[name], one)
+            for name, one in asked.found.items()
+            if one is not None
+        ]
         if not having and (unread := [*views.skipped, *asked.skipped]):
-            raise StorageError(f"'{stated[:200]}' was not found, but {' and '.join(unread)} cannot be read; try later")
+            raise StorageError(
+                f"'{stated[:200]}' was not found, but {' and '.join(unread)} cannot be read; try"
+                " later"
+            )
         if len(having) > 1:
             names = [one.view.name for one in having]
             right = f"give one of them as 'catalogue', or ask for '{names[0]}/{stated[:200]}'"
@@ -72,7 +97,9 @@ class LayoutCatalogues:
         return having[0] if having else None
 
     def require_one(self, views: Mapping[str, CatalogueView], why: str) -> CatalogueView:
-        """Return the only view; raise InputError, with the reason, where the call must choose a catalogue."""
+        """Return the only view; raise InputError, with the reason, where the call must choose a
+        catalogue.
+        """
         if len(views) > 1:
             raise InputError(f"'catalogue' is missing: {why}; one of: {', '.join(views)}")
         return next(iter(views.values()))
@@ -88,15 +115,24 @@ class LayoutCatalogues:
             return tool.run(principal, params, catalogue=params.catalogue)
 
         def reads(params: Any) -> Iterable[str]:
-            return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
+            return (
+                self._catalogues
+                if params.catalogue is None
+                else [meant(params.catalogue, self._catalogues)]
+            )
 
         return replace(
             tool,
             description=f"{tool.description} Catalogues: {', '.join(self._catalogues)}.",
-            params=create_model(tool.params.__name__, __base__=tool.params, catalogue=(str | None, CHOICE)),
+            params=create_model(
+                tool.params.__name__, __base__=tool.params, catalogue=(str | None, CHOICE)
+            ),
             run=run,
             reads=reads,
-            properties={**tool.properties, "catalogue": {"type": "string", "enum": list(self._catalogues)}},
+            properties={
+                **tool.properties,
+                "catalogue": {"type": "string", "enum": list(self._catalogues)},
+            },
         )
 
 

@@ -1,8 +1,10 @@
-"""Media files of records, such as audio, covers and pictures. Declared like tools; knows no transport.
+"""Media files of records, such as audio, covers and pictures. Declared like tools; knows no
+transport.
 
-The picture of a record is the thumbnail that a build made of one, else the file of one's own that the record names,
-read only within the folder of a source of the catalogue, or the catalogue's own. A picture at a web address has a
-thumbnail or none: whoever looks at a record is never sent to another server.
+The picture of a record is the thumbnail that a build made of one, else the file of one's own that
+the record names, read only within the folder of a source of the catalogue, or the catalogue's own.
+A picture at a web address has a thumbnail or none: whoever looks at a record is never sent to
+another server.
 """
 
 import hashlib
@@ -70,7 +72,9 @@ class CallerMedia:
         self._specs = [spec for spec in specs if spec.action in principal.actions]
 
     def get_file(self, record_id: str, kind: MediaKind) -> MediaFile:
-        """Return a file of a record, from the first catalogue that has it; that of another where a storage fails."""
+        """Return a file of a record, from the first catalogue that has it; that of another where a
+        storage fails.
+        """
         failures: list[StorageError] = []
         for spec in self._specs:
             try:
@@ -81,11 +85,19 @@ class CallerMedia:
         if failures:
             raise failures[0]
         shown = record_id[:200]
-        raise UnknownResourceError(f"there is no {kind} of '{shown}'; get the record to see what it has", uri=shown)
+        raise UnknownResourceError(
+            f"there is no {kind} of '{shown}'; get the record to see what it has", uri=shown
+        )
 
     def find_file_in(self, catalogue: str, record_id: str, kind: MediaKind) -> MediaFile | None:
-        """Return a file of a record of one catalogue; None where there is none that they may see."""
-        found = (spec.find(self._principal, record_id, kind) for spec in self._specs if spec.catalogue == catalogue)
+        """Return a file of a record of one catalogue; None where there is none that they may
+        see.
+        """
+        found = (
+            spec.find(self._principal, record_id, kind)
+            for spec in self._specs
+            if spec.catalogue == catalogue
+        )
         return next((file for file in found if file is not None), None)
 
     def has_audio_of(self, catalogue: str) -> bool:
@@ -106,16 +118,28 @@ MIME_TYPES: Mapping[str, str] = load_packaged("stackroom.tools", "media_types.to
 
 
 def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
-    """Return a file that a record names, where it is within one of these folders and of a served type."""
+    """Return a file that a record names, where it is within one of these folders and of a served
+    type.
+    """
     if Path(name).suffix.lower() not in MIME_TYPES:
         return None
     for root in roots:
-        with suppress(OSError, ValueError, RuntimeError):  # no such file; an impossible name; a loop of links
+        # no such file; an impossible name; a loop of links
+        with suppress(OSError, ValueError, RuntimeError):
             folder = root.resolve()
             path = (folder / name).resolve()
             mime_type = MIME_TYPES.get(path.suffix.lower())
-            if mime_type and path.is_relative_to(folder) and stat.S_ISREG((found := path.stat()).st_mode):
-                return MediaFile(path=path, mime_type=mime_type, size_bytes=found.st_size, modified_at=found.st_mtime)
+            if (
+                mime_type
+                and path.is_relative_to(folder)
+                and stat.S_ISREG((found := path.stat()).st_mode)
+            ):
+                return MediaFile(
+                    path=path,
+                    mime_type=mime_type,
+                    size_bytes=found.st_size,
+                    modified_at=found.st_mtime,
+                )
     return None
 
 
@@ -135,7 +159,9 @@ def check_thumbnails(sums: Path) -> None:
 
 
 def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...]:
-    """Return the folders that pictures may lie in: the catalogue's own, those it was built from, and of its files."""
+    """Return the folders that pictures may lie in: the catalogue's own, those it was built from,
+    and of its files.
+    """
     names = [SourceLocation.parse(one).location for one in locations if not is_address(one)]
     paths = [path for path in map(Path, names) if path.is_absolute()]
     around = [path if path.is_dir() else path.parent for path in paths if path.exists()]
@@ -143,12 +169,16 @@ def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...
 
 
 def find_picture(catalogue: OpenCatalogue, record: Record) -> MediaFile | None:
-    """Return a small picture of a record, or its picture as it is; None where it has none on this machine."""
+    """Return a small picture of a record, or its picture as it is; None where it has none on this
+    machine.
+    """
     field = catalogue.spec.field_with_role(FieldRole.PICTURE)
     name = next(iter(texts_of(record.get(field.name))), "").strip() if field else ""
     if not name:
         return None
-    made = catalogue.folder and find_file((catalogue.folder,), str(thumbnail_path(catalogue.folder, name)))
+    made = catalogue.folder and find_file(
+        (catalogue.folder,), str(thumbnail_path(catalogue.folder, name))
+    )
     if made or name.lower().startswith(WEB):
         return made or None
     return find_file(find_roots(catalogue.folder, catalogue.list_sources()), name)
@@ -156,15 +186,27 @@ def find_picture(catalogue: OpenCatalogue, record: Record) -> MediaFile | None:
 
 def picture_media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
     """Declare the pictures of those catalogues whose records name some."""
-    return [_pictures_of(one) for one in catalogues if one.spec.field_with_role(FieldRole.PICTURE) is not None]
+    return [
+        _pictures_of(one)
+        for one in catalogues
+        if one.spec.field_with_role(FieldRole.PICTURE) is not None
+    ]
 
 
 def _pictures_of(catalogue: OpenCatalogue) -> MediaSpec:
     def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
         if kind is not MediaKind.THUMBNAIL:
             return None
-        found = catalogue.view().find_record(RecordId(record_id), scope=Scope(visibility=principal.visibility))
+        found = catalogue.view().find_record(
+            RecordId(record_id), scope=Scope(visibility=principal.visibility)
+        )
         return find_picture(catalogue, found) if found else None
 
     action, known = Action.ACCESS_CATALOG, frozenset[str]()  # no records of theirs are played
-    return MediaSpec(catalogue=catalogue.name, action=action, find=find, known_among=lambda *_: known, has_audio=False)
+    return MediaSpec(
+        catalogue=catalogue.name,
+        action=action,
+        find=find,
+        known_among=lambda *_: known,
+        has_audio=False,
+    )

@@ -1,6 +1,8 @@
-"""What belongs to users, such as likes and playlists: only their user sees it, and it ends with them.
+"""What belongs to users, such as likes and playlists: only their user sees it, and it ends with
+them.
 
-It is no record of a catalogue, and refers to records by id. `catalog.mutate` changes it by the same arguments, at once.
+It is no record of a catalogue, and refers to records by id. `catalog.mutate` changes it by the same
+arguments, at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,9 @@ from stackroom.shelf.port import Op
 
 
 class OwnDatabase(Protocol):
-    """The database of users; a package has tables of its own in it, which refer to its table of users."""
+    """The database of users; a package has tables of its own in it, which refer to its table of
+    users.
+    """
 
     def begin(self) -> AbstractContextManager[Any]:
         """Open a write transaction, committed if the block does not raise."""
@@ -30,13 +34,17 @@ class OwnDatabase(Protocol):
 class RecordPlay(Protocol):
     """Records for analytics that a user played a record's file, and for how long."""
 
-    def __call__(self, user: str, record_id: str, seconds: float, /, *, catalogue: str = "") -> None:
+    def __call__(
+        self, user: str, record_id: str, seconds: float, /, *, catalogue: str = ""
+    ) -> None:
         """Record it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnStorage:
-    """The storage of what belongs to users: the control database, or without accounts the local user's."""
+    """The storage of what belongs to users: the control database, or without accounts the local
+    user's.
+    """
 
     database: OwnDatabase
     record_play: RecordPlay = lambda *_play, catalogue="": None  # noqa: ARG005
@@ -44,7 +52,9 @@ class OwnStorage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnChange:
-    """Something of the caller's own that was changed: what it was, and what it is now; empty where it is not."""
+    """Something of the caller's own that was changed: what it was, and what it is now; empty where
+    it is not.
+    """
 
     id: str
     op: Op
@@ -66,7 +76,9 @@ class OwnKinds(Protocol):
 
 def refuse_storage() -> OwnStorage:
     """Refuse to open a storage, where a catalogue is not in a library."""
-    raise StorageError("there is no library here to keep records of your own in; serve one that is installed")
+    raise StorageError(
+        "there is no library here to keep records of your own in; serve one that is installed"
+    )
 
 
 OpenStorage = Callable[[], OwnStorage]

@@ -1,7 +1,9 @@
-"""Reading a question in one catalogue: what it states narrows the scope and sets the order, the rest is searched for.
+"""Reading a question in one catalogue: what it states narrows the scope and sets the order, the
+rest is searched for.
 
-What is sure, or likely, is applied and said. What was understood and cannot be checked is said. Filters of the call go
-before what its words state. A query in quotation marks, and the name of a record, state nothing.
+What is sure, or likely, is applied and said. What was understood and cannot be checked is said.
+Filters of the call go before what its words state. A query in quotation marks, and the name of a
+record, state nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,7 +19,17 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldT
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key
-from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.model.scope import (
+    KIND_FIELD,
+    KNOWN_FIELD,
+    WORDS_FIELD,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+    Scope,
+)
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.shelf.terms import term_of
@@ -26,18 +38,30 @@ from stackroom.text.cells.values import bounds_of
 from stackroom.text.instructions import quoted
 from stackroom.text.patterns import pattern
 from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditions, merge_pair
-from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, StatedOrder, read_query
+from stackroom.text.questions import (
+    LeftOutPhrase,
+    ReadQuery,
+    StatedCondition,
+    StatedOrder,
+    read_query,
+)
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, written_range
 
 EXPLICIT_CENTURY = pattern(r"century|[0-9]{4}")
 WITHOUT_NAME = 0.49
-"""What is left of a strength where no record has the name that was asked for, so that nothing is evidence."""
+"""What is left of a strength where no record has the name that was asked for, so that nothing is
+evidence.
+"""
 NAME_LIKE = 0.75
-"""The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
+"""The likeness to a record's name from which a query is that name, and states nothing: "No Game No
+Life".
+"""
 SAME_NAME = 0.9
-LISTED_STRENGTH = 0.9  # the strength of a record that meets the conditions of a question that asks for nothing else
-REFUSED_AT_MOST = 0.69  # the strength of a record with words that a question refuses: it is no strong answer
+# the strength of a record that meets the conditions of a question that asks for nothing else
+LISTED_STRENGTH = 0.9
+# the strength of a record with words that a question refuses: it is no strong answer
+REFUSED_AT_MOST = 0.69
 
 LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
 READ_AS = "'{phrase}' is read as {text}"
@@ -71,9 +95,12 @@ class ReadQuestion:
     refused: frozenset[Key] = frozenset()
     """The records with the words of a phrase that is refused and that no field tells."""
     is_count: bool = False
-    lacks_name: bool = False  # whether no record has the name of the maker or the place that was asked for
+    # whether no record has the name of the maker or the place that was asked for
+    lacks_name: bool = False
     names_moods: bool = False
-    """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is asked for."""
+    """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is
+    asked for.
+    """
     doubts: tuple[str, ...] = ()  # what was left aside or cannot be checked
 
     @property
@@ -93,14 +120,18 @@ def plain_reading(query: str, scope: Scope) -> ReadQuestion:
     return ReadQuestion(asked=query, query=query, given=scope, scope=scope)
 
 
-def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Collection[str] = ()) -> ReadQuestion:
+def read_question(
+    view: CatalogueView, query: str, scope: Scope, *, as_words: Collection[str] = ()
+) -> ReadQuestion:
     """Return a question as a catalogue reads it, but for the phrases that are to be words.
 
     `scope` is that of the call: what the caller may see, with the filters that were given.
     """
     plain, text = plain_reading(query, scope), query.strip()
     if is_list(query):
-        return replace(plain, query="", scope=scope.narrowed(*words_conditions(words_of_list(query))))
+        return replace(
+            plain, query="", scope=scope.narrowed(*words_conditions(words_of_list(query)))
+        )
     if not text or (len(text) > 1 and text[0] in '"“' and text[-1] in '"”'):
         return plain
     this_year = view.catalogue.recommender.this_year()
@@ -113,7 +144,11 @@ def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> Sear
     ranking = list_ranked(view, reading)
     records = view.reader.fetch([one.key for one in ranking[:limit]], scope=reading.scope)
     return SearchPage(
-        hits=tuple(Hit(record=records[one.key], **one._asdict()) for one in ranking[:limit] if one.key in records),
+        hits=tuple(
+            Hit(record=records[one.key], **one._asdict())
+            for one in ranking[:limit]
+            if one.key in records
+        ),
         total_matches=len(ranking),
         evidence=Evidence.of(ranking[0].score if ranking else 0.0),
         mode=SearchMode.HYBRID if view.reader.model else SearchMode.FTS_ONLY,
@@ -132,14 +167,19 @@ def list_strengths(view: CatalogueView, reading: ReadQuestion) -> dict[Key, floa
     keys = list_in_scope(view, reading.scope, sort=reading.sort)
     strengths = dict.fromkeys((key for key in keys if key not in reading.left_out), LISTED_STRENGTH)
     refused = dict.fromkeys((key for key in strengths if key in reading.refused), REFUSED_AT_MOST)
-    return {key: strengths[key] for key in strengths if key not in refused} | refused if refused else strengths
+    return (
+        {key: strengths[key] for key in strengths if key not in refused} | refused
+        if refused
+        else strengths
+    )
 
 
 def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Ranked:
-    """Return a ranking without what a question leaves out by name, and in the order that it asks for.
+    """Return a ranking without what a question leaves out by name, and in the order that it asks
+    for.
 
-    What answers comes before what is only near, and nothing that the question refuses is a strong answer. Where no
-    record has the name of the maker or place that was asked for, nothing answers.
+    What answers comes before what is only near, and nothing that the question refuses is a strong
+    answer. Where no record has the name of the maker or place that was asked for, nothing answers.
     """
     if not (reading.left_out or reading.sort or reading.lacks_name or reading.refused):
         return ranked
@@ -147,8 +187,13 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
     if reading.lacks_name:
         kept = [one._replace(score=one.score * WITHOUT_NAME) for one in kept]
     if reading.refused:
-        most = {one.key: REFUSED_AT_MOST if one.key in reading.refused else one.score for one in kept}
-        kept = sorted((one._replace(score=min(one.score, most[one.key])) for one in kept), key=lambda one: -one.score)
+        most = {
+            one.key: REFUSED_AT_MOST if one.key in reading.refused else one.score for one in kept
+        }
+        kept = sorted(
+            (one._replace(score=min(one.score, most[one.key])) for one in kept),
+            key=lambda one: -one.score,
+        )
     if not reading.sort:
         return replace(ranked, ranking=tuple(kept))
     answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
@@ -160,7 +205,9 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
 
 
 class _Excepted(NamedTuple):
-    """The parts that a question leaves out, by phrase: a record by its name, a word, or records with all its words."""
+    """The parts that a question leaves out, by phrase: a record by its name, a word, or records
+    with all its words.
+    """
 
     keys: dict[str, Key]
     words: dict[str, NoneOf]
@@ -176,14 +223,23 @@ class _QuestionReader:
     vocabulary: PreferenceVocabulary
 
     def read(self, plain: ReadQuestion, as_words: Collection[str]) -> ReadQuestion:
-        """Return a question with what it states applied, but for the phrases that are to be words."""
+        """Return a question with what it states applied, but for the phrases that are to be
+        words.
+        """
         query, embed = plain.asked, self.view.spec.embed
         read = self._read_known(query, as_words)
         if embed is not None and embed.markdown:  # in prose they are words of a topic
-            unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
+            unsaid = [
+                one.phrase
+                for one in read.stated
+                if not one.is_explicit or isinstance(one.conditions[0], Range)
+            ]
             read = self._read_known(query, [*as_words, *unsaid])
             read = replace(read, order=None, unknown_maker="", unknown_place="")
-        moods, names = replace(plain, names_moods=read.is_known), read.unknown_maker or read.unknown_place
+        moods, names = (
+            replace(plain, names_moods=read.is_known),
+            read.unknown_maker or read.unknown_place,
+        )
         states = read.stated or read.order or read.left_out or read.unread or read.is_count or names
         return self._applied(read, moods) if states and not self._is_name(query, read) else moods
 
@@ -191,21 +247,34 @@ class _QuestionReader:
         """Return the query as it was read, with conditions that can be filtered by here."""
         known = {field.name for field in filters_of(self.view.spec).values()}
         read = read_query(query, self.vocabulary, unread=as_words)
-        unknown = [one.phrase for one in read.stated if any(each.field not in known for each in one.conditions)]
+        unknown = [
+            one.phrase
+            for one in read.stated
+            if any(each.field not in known for each in one.conditions)
+        ]
         is_of_passages = bool(self.view.spec.kinds_hidden_from_search)
         if is_of_passages:  # one that answers "how long can I dive without air" has the word
             unknown += [one.phrase for one in read.left_out]
-        again = read_query(query, self.vocabulary, unread=[*as_words, *unknown]) if unknown else read
+        again = (
+            read_query(query, self.vocabulary, unread=[*as_words, *unknown]) if unknown else read
+        )
         return replace(again, unread=()) if is_of_passages else again
 
     def _is_name(self, query: str, read: ReadQuery) -> bool:
-        """Tell whether a query is a record's name, or only a value, which other fields may have among their words."""
+        """Tell whether a query is a record's name, or only a value, which other fields may have
+        among their words.
+        """
         for stated in read.stated[:1]:
-            is_meant = stated.is_explicit or stated.is_sure or isinstance(stated.conditions[0], Range)
+            is_meant = (
+                stated.is_explicit or stated.is_sure or isinstance(stated.conditions[0], Range)
+            )
             if stated.phrase == query.strip() and not is_meant:
                 return True
         seen = Scope(visibility=self.scope.visibility)
-        return any(match.likeness >= NAME_LIKE for match in self.view.reader.titles_like(query, scope=seen, limit=1))
+        return any(
+            match.likeness >= NAME_LIKE
+            for match in self.view.reader.titles_like(query, scope=seen, limit=1)
+        )
 
     def _applied(self, read: ReadQuery, plain: ReadQuestion) -> ReadQuestion:
         """Return a question with what it states as conditions, order and notes."""
@@ -222,9 +291,14 @@ class _QuestionReader:
         held = [one for one in known if one not in unmet and one not in against]
         excepted = self._excepted(read.left_out)
         stated = [condition for one in held for condition in one.conditions]
-        conditions, scope = _narrowed(self.scope, merge_conditions([*stated, *excepted.words.values()]))
+        conditions, scope = _narrowed(
+            self.scope, merge_conditions([*stated, *excepted.words.values()])
+        )
         sort = (read.order.sort or "") if read.order else ""
-        stated_names = ((read.unknown_maker, self.vocabulary.makers), (read.unknown_place, self.vocabulary.places))
+        stated_names = (
+            (read.unknown_maker, self.vocabulary.makers),
+            (read.unknown_place, self.vocabulary.places),
+        )
         unknown_names = [  # no record has them
             NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
             for name, fields in stated_names
@@ -237,7 +311,9 @@ class _QuestionReader:
             plain,
             query=(read.rest if not unmet else "") or (plain.asked if unchecked or unmet else ""),
             scope=scope,
-            conditions=tuple(condition for condition in conditions if condition.field != WORDS_FIELD),
+            conditions=tuple(
+                condition for condition in conditions if condition.field != WORDS_FIELD
+            ),
             phrases=tuple(self._phrases(held, excepted, read.order)),
             likely=tuple(one.phrase for one in held if not one.is_sure),
             sort=sort,
@@ -247,12 +323,20 @@ class _QuestionReader:
             lacks_name=bool(unknown_names),
             doubts=(
                 *(
-                    LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field))
+                    LEFT_ASIDE.format(
+                        phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)
+                    )
                     for one in against
                 ),
-                *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in (*unchecked, *read.unread)),
+                *(
+                    NOT_CHECKED.format(phrase=quoted(phrase))
+                    for phrase in (*unchecked, *read.unread)
+                ),
                 *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
-                *(NO_PERIOD.format(text=self._described(one), phrase=quoted(one.phrase)) for one in unmet),
+                *(
+                    NO_PERIOD.format(text=self._described(one), phrase=quoted(one.phrase))
+                    for one in unmet
+                ),
                 *unknown_names,
             ),
         )
@@ -265,7 +349,9 @@ class _QuestionReader:
         assert isinstance(condition, Range)
         century = 36_525 if self.vocabulary.has_dates else 100
         low, high = condition.at_least or 0, condition.at_most or 0
-        before = replace(stated, conditions=(Range(condition.field, low - century, high - century),))
+        before = replace(
+            stated, conditions=(Range(condition.field, low - century, high - century),)
+        )
         return stated if self._is_unmet_time(before) else before
 
     def _is_unmet_time(self, stated: StatedCondition) -> bool:
@@ -280,29 +366,52 @@ class _QuestionReader:
     def _excepted(self, phrases: Sequence[LeftOutPhrase]) -> _Excepted:
         excepted = _Excepted({}, {}, {})
         for phrase, what, is_marked in ((one.phrase, one.what, one.is_marked) for one in phrases):
-            named = self.view.reader.titles_like(what, scope=self.scope, limit=1) if is_marked else ()
+            named = (
+                self.view.reader.titles_like(what, scope=self.scope, limit=1) if is_marked else ()
+            )
             tokens = tuple(token for token, _ in analyse_query(what, synonyms={}).terms)
             if named and named[0].likeness >= SAME_NAME:
                 excepted.keys[phrase] = named[0].key
             elif len(tokens) == 1 and is_marked:
                 excepted.words[phrase] = NoneOf(WORDS_FIELD, tokens)
             elif tokens:
-                excepted.refused[phrase] = list_in_scope(self.view, self.scope.narrowed(AllOf(WORDS_FIELD, tokens)))
+                excepted.refused[phrase] = list_in_scope(
+                    self.view, self.scope.narrowed(AllOf(WORDS_FIELD, tokens))
+                )
         return excepted
 
     def _phrases(
         self, held: Iterable[StatedCondition], excepted: _Excepted, order: StatedOrder | None
     ) -> Iterator[ReadPhrase]:
-        """Yield what the phrases of a question were read as; of people, how many records have them."""
+        """Yield what the phrases of a question were read as; of people, how many records have
+        them.
+        """
         for one in held:
-            fields = [(condition, self.view.spec.fields.get(condition.field)) for condition in one.conditions]
-            people = [condition for condition, field in fields if field and field.role is FieldRole.PEOPLE]
-            found = f", {counted(self.view.reader.count(self.scope.narrowed(*people)))}" if people else ""
+            fields = [
+                (condition, self.view.spec.fields.get(condition.field))
+                for condition in one.conditions
+            ]
+            people = [
+                condition for condition, field in fields if field and field.role is FieldRole.PEOPLE
+            ]
+            found = (
+                f", {counted(self.view.reader.count(self.scope.narrowed(*people)))}"
+                if people
+                else ""
+            )
             yield ReadPhrase(one.phrase, f"{self._described(one)}{found}", one.conditions[0].field)
-        yield from (ReadPhrase(phrase, "without the record of this name", "") for phrase in excepted.keys)
-        yield from (ReadPhrase(phrase, "without records that have the word", "") for phrase in excepted.words)
+        yield from (
+            ReadPhrase(phrase, "without the record of this name", "") for phrase in excepted.keys
+        )
+        yield from (
+            ReadPhrase(phrase, "without records that have the word", "")
+            for phrase in excepted.words
+        )
         if order and order.sort:
-            field, end = order.sort.removeprefix("-"), "greatest" if order.sort.startswith("-") else "least"
+            field, end = (
+                order.sort.removeprefix("-"),
+                "greatest" if order.sort.startswith("-") else "least",
+            )
             yield ReadPhrase(order.phrase, f"sorted by {label_of(field)}, the {end} first", field)
 
     def _described(self, stated: StatedCondition) -> str:
@@ -310,7 +419,9 @@ class _QuestionReader:
 
 
 def _narrowed(scope: Scope, conditions: Sequence[Condition]) -> tuple[tuple[Condition, ...], Scope]:
-    """Return the conditions within those of a scope on the same fields, and the scope with them in their place."""
+    """Return the conditions within those of a scope on the same fields, and the scope with them in
+    their place.
+    """
     within = tuple(
         next((both for other in scope.conditions if (both := _within(condition, other))), condition)
         for condition in conditions
@@ -318,20 +429,29 @@ def _narrowed(scope: Scope, conditions: Sequence[Condition]) -> tuple[tuple[Cond
     kept = [
         other
         for other in scope.conditions
-        if not any(_within(condition, other) == both for condition, both in zip(conditions, within, strict=True))
+        if not any(
+            _within(condition, other) == both
+            for condition, both in zip(conditions, within, strict=True)
+        )
     ]
     return within, Scope(conditions=(*kept, *within), visibility=scope.visibility)
 
 
 def _within(stated: Condition, given: Condition) -> Condition | None:
-    """Return what two conditions on the same field have in common; None where they cannot be one."""
+    """Return what two conditions on the same field have in common; None where they cannot be
+    one.
+    """
     if stated.field != given.field:
         return None
     if isinstance(stated, AnyOf) and isinstance(given, AnyOf):
         terms = {term_of(value) for value in stated.values}
         common = tuple(value for value in given.values if term_of(value) in terms)
         return AnyOf(stated.field, common) if common else None
-    return merge_pair(given, stated) if isinstance(stated, Range) and isinstance(given, Range) else None
+    return (
+        merge_pair(given, stated)
+        if isinstance(stated, Range) and isinstance(given, Range)
+        else None
+    )
 
 
 def counted(number: int) -> str:
@@ -357,7 +477,9 @@ EVERY = "*"  # the query that lists every record
 
 
 def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:
-    """Return all records in scope: sorted, or the most popular first, then those of which most is known."""
+    """Return all records in scope: sorted, or the most popular first, then those of which most is
+    known.
+    """
     keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
     keys = _by_number(keys, -view.reader.numbers(KNOWN_FIELD, keys))
     popularity = view.spec.field_with_role(FieldRole.POPULARITY)
@@ -367,29 +489,41 @@ def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[
 
 
 def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
-    """Return the fields that results can be sorted by: the title, numbers, dates, and single values."""
+    """Return the fields that results can be sorted by: the title, numbers, dates, and single
+    values.
+    """
     single = (FieldType.ENUM, FieldType.TEXT)
     columns = [field for field in spec.column_fields if field.is_numeric or field.type in single]
     return list(dict.fromkeys((spec.title_field, *columns)))
 
 
 def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
-    """Return the keys by a field; those without a value come last, and equals stay in their order."""
+    """Return the keys by a field; those without a value come last, and equals stay in their
+    order.
+    """
     name, is_falling = sort.removeprefix("-"), sort.startswith("-")
     fields = {field.name: field for field in sortable_fields(view.spec)}
     if name not in fields:
         hint = did_you_mean(name, list(fields))
         known = ", ".join(fields) or "nothing here"
-        raise InputError(f"'sort': '{view.name}' cannot be sorted by '{name[:60]}'{hint}; right are {known}")
+        raise InputError(
+            f"'sort': '{view.name}' cannot be sorted by '{name[:60]}'{hint}; right are {known}"
+        )
     if fields[name].is_numeric:
         numbers = view.reader.numbers(name, keys)
         return _by_number(keys, -numbers if is_falling else numbers)
     is_title, reader = name == view.spec.title_field.name, view.reader
-    terms = reader.titles(keys) if is_title else [min(some, default="") for some in reader.terms(name, keys)]
+    terms = (
+        reader.titles(keys)
+        if is_title
+        else [min(some, default="") for some in reader.terms(name, keys)]
+    )
     having = [place for place, term in enumerate(terms) if term]
     order = bounds_of if fields[name].brackets else str
     having.sort(key=lambda place: order(terms[place]), reverse=is_falling)
-    return [keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))]
+    return [
+        keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))
+    ]
 
 
 def _by_number(keys: Sequence[Key], numbers: NDArray[np.float64]) -> list[Key]:
@@ -407,10 +541,14 @@ def words_of_list(query: str) -> str:
 
 
 def words_conditions(words: str) -> list[Condition]:
-    """Return the condition that a record has all of these words, in any searched field; none without words."""
+    """Return the condition that a record has all of these words, in any searched field; none
+    without words.
+    """
     if not words:
         return []
     tokens = [token for token, _ in analyse_query(words, synonyms={}).terms]
     if not tokens:
-        raise InputError(f"'query': '{quoted(words[:60])}' has no word that a record could have; give words")
+        raise InputError(
+            f"'query': '{quoted(words[:60])}' has no word that a record could have; give words"
+        )
     return [AllOf(WORDS_FIELD, tuple(tokens))]

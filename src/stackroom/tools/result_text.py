@@ -1,8 +1,10 @@
-"""The text of an answer, made from its structured content: every value, for clients that show their model text alone.
+"""The text of an answer, made from its structured content: every value, for clients that show their
+model text alone.
 
-An answer is its plain values on a line, then its objects and lists. An entry of a list is a line with its name, its id
-and its short values, followed by its long ones. A shape declares with `headline` how an entry begins, as in
-`"{title} ({type}, {year})"`; otherwise it begins with its title or name.
+An answer is its plain values on a line, then its objects and lists. An entry of a list is a line
+with its name, its id and its short values, followed by its long ones. A shape declares with
+`headline` how an entry begins, as in `"{title} ({type}, {year})"`; otherwise it begins with its
+title or name.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,7 +19,8 @@ from stackroom.tools.budget import LISTS, PricedResult, fields_text, json_text, 
 from stackroom.tools.spec import Explained, FoundResult, ToolResult, ToolSpec, why_lines
 
 NAMES = ("title", "name")  # the fields that an entry is called by
-APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})  # the fields that have a place of their own
+# the fields that have a place of their own
+APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})
 NESTED = (dict, list)
 AS_JSON = (dict, float, int, bool)
 LONG_CHARS = 80  # the length from which a value has a line of its own
@@ -31,10 +34,18 @@ class Part(NamedTuple):
 
 
 def result_text(result: ToolResult, dumped: dict[str, Any] | None = None) -> str:
-    """Return the text of an answer; it begins with saying so where nothing answers. `dumped` is its JSON, if known."""
-    values = _values(Part(result, result.model_dump(mode="json", by_alias=True) if dumped is None else dumped))
+    """Return the text of an answer; it begins with saying so where nothing answers. `dumped` is its
+    JSON, if known.
+    """
+    values = _values(
+        Part(result, result.model_dump(mode="json", by_alias=True) if dumped is None else dumped)
+    )
     nested = {name: value for name, value in values.items() if _is_nested(value)}
-    plain = {name: text for name, value in values.items() if name not in nested and (text := _plain(value))}
+    plain = {
+        name: text
+        for name, value in values.items()
+        if name not in nested and (text := _plain(value))
+    }
     short = {name: text for name, text in plain.items() if len(text) < LONG_CHARS}
     lines = [fields_text(short)] if short else []
     lines += [f"{name}: {text}" for name, text in plain.items() if name not in short]
@@ -46,14 +57,17 @@ def result_text(result: ToolResult, dumped: dict[str, Any] | None = None) -> str
 
 
 def _values(part: Part) -> dict[str, Any]:
-    """Return the values of an object by the names that clients see: objects as parts, others as JSON has them."""
+    """Return the values of an object by the names that clients see: objects as parts, others as
+    JSON has them.
+    """
     item, dumped = part
     return {name: _value(item, name, value) for name, value in dumped.items() if name not in APART}
 
 
 def _value(item: BaseModel, name: str, value: Any) -> Any:
     """Return a value of an object as JSON has it, with the objects in it as parts."""
-    if type(value) is dict or (type(value) is list and value and type(value[0]) is dict):  # others have no objects
+    # others have no objects
+    if type(value) is dict or (type(value) is list and value and type(value[0]) is dict):
         return _with_parts(getattr(item, _attributes(type(item)).get(name, ""), None), value)
     return value
 
@@ -65,7 +79,8 @@ def _attributes(shape: type[BaseModel]) -> dict[str, str]:
 
 
 def _with_parts(value: Any, dumped: Any) -> Any:
-    """Return a value as JSON has it, with the objects in it as parts; those of a list have one shape.
+    """Return a value as JSON has it, with the objects in it as parts; those of a list have one
+    shape.
 
     A list of pairs, which is told on one line, becomes a tuple of it and of what JSON has.
     """
@@ -79,7 +94,9 @@ def _with_parts(value: Any, dumped: Any) -> Any:
 
 
 def _is_nested(value: Any) -> bool:
-    """Tell whether a value has lines of its own: an object, or a list of objects with more than two fields."""
+    """Tell whether a value has lines of its own: an object, or a list of objects with more than two
+    fields.
+    """
     return type(value) is Part or (type(value) is list and bool(value) and type(value[0]) is Part)
 
 
@@ -92,7 +109,11 @@ def _nested(name: str, value: Any) -> Iterator[str]:
             yield from _nested(f"{number}.", entry) if is_page else _entry(entry, f"{number}. ")
     elif "items" in type(value.item).model_fields:
         values = _values(value)
-        about = {key: text for key, one in values.items() if not _is_nested(one) and (text := _plain(one))}
+        about = {
+            key: text
+            for key, one in values.items()
+            if not _is_nested(one) and (text := _plain(one))
+        }
         yield f"{name} ({fields_text(about)}):"
         for entry in values["items"]:
             yield from _entry(entry, "- ")
@@ -113,7 +134,10 @@ def _entry(entry: Part, mark: str) -> list[str]:
         is_text = type(value) is str
         if is_text and "\n" in value and "\n" in value.strip():
             long.append(f"   {name}:\n{value}")  # a passage of several lines, which are kept
-        elif len(text := value_text(value) if is_text else _plain(_value(item, name, value))) >= LONG_CHARS:
+        elif (
+            len(text := value_text(value) if is_text else _plain(_value(item, name, value)))
+            >= LONG_CHARS
+        ):
             long.append(f"   {name}: {text}")
         elif text:
             short.append(f"{name}: {text}")
@@ -154,19 +178,26 @@ def _plain(value: Any) -> str:
     if shape is tuple:
         return _pairs(*value)
     if shape is Part:
-        return fields_text({name: text for name, one in _values(value).items() if (text := _plain(one))})
+        return fields_text(
+            {name: text for name, one in _values(value).items() if (text := _plain(one))}
+        )
     return "; ".join(map(_in_brackets, value)) if _is_nested(value) else value_text(value)
 
 
 def _pairs(items: Sequence[BaseModel], dumped: Sequence[dict[str, Any]]) -> str:
-    """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of its seconds."""
+    """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of
+    its seconds.
+    """
     pairs = [item.__dict__.values() for item in items]
     kinds = {type(second) for _, second in pairs}
     if all(issubclass(kind, int | float) for kind in kinds):
         return ", ".join([f"{first} ({second})" for first, second in pairs])
     if not all(issubclass(kind, str) for kind in kinds):
         told = ((*one.values(), None)[1] for one in dumped)
-        texts = [(first, _plain(_with_parts(second, one))) for (first, second), one in zip(pairs, told, strict=True)]
+        texts = [
+            (first, _plain(_with_parts(second, one)))
+            for (first, second), one in zip(pairs, told, strict=True)
+        ]
         return "; ".join([f"{first} ({text})" if text else str(first) for first, text in texts])
     seconds: dict[str, list[str]] = {}
     for first, second in pairs:
@@ -180,11 +211,19 @@ def _in_brackets(part: Part) -> str:
 
 
 def _method_tool(*, name: str, run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
-    """Return a tool; its method's annotations and docstring are its shapes and description, unless these are given."""
+    """Return a tool; its method's annotations and docstring are its shapes and description, unless
+    these are given.
+    """
     hints = getattr(run, "__annotations__", {})
-    known = {"description": run.__doc__, "params": hints.get("params"), "result": hints.get("return")}
+    known = {
+        "description": " ".join((run.__doc__ or "").split()),
+        "params": hints.get("params"),
+        "result": hints.get("return"),
+    }
     return ToolSpec(name=name, run=run, **{**known, **declared})
 
 
-catalogue_tool = partial(_method_tool, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text)
+catalogue_tool = partial(
+    _method_tool, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text
+)
 """Declares a tool that only reads catalogues; its answers are cached."""

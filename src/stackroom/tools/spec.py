@@ -1,4 +1,6 @@
-"""A tool's declaration: name, shapes, the action it needs, and the function that runs it; shapes that answers share."""
+"""A tool's declaration: name, shapes, the action it needs, and the function that runs it; shapes
+that answers share.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +9,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
 from pydantic.functional_validators import AfterValidator, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -43,21 +53,35 @@ ValueT = TypeVar("ValueT")
 class ToolParams(BaseModel):
     """A tool's arguments; undeclared ones are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, given: Any) -> Any:
-        """Take null for an argument that may be left out as leaving it out, as clients that send every argument do."""
+        """Take null for an argument that may be left out as leaving it out, as clients that send
+        every argument do.
+        """
         if not isinstance(given, Mapping):
             return given
-        optional = {field.alias or name for name, field in cls.model_fields.items() if not field.is_required()}
-        return {name: value for name, value in given.items() if value is not None or name not in optional}
+        optional = {
+            field.alias or name
+            for name, field in cls.model_fields.items()
+            if not field.is_required()
+        }
+        return {
+            name: value
+            for name, value in given.items()
+            if value is not None or name not in optional
+        }
 
     @field_validator("*", mode="before")
     @classmethod
     def _as_declared(cls, value: Any, info: ValidationInfo) -> Any:
-        """Forgive the case and separators of a choice; refuse booleans for numbers, which pydantic would convert."""
+        """Forgive the case and separators of a choice; refuse booleans for numbers, which pydantic
+        would convert.
+        """
         declared = cls.model_fields[info.field_name or ""].annotation
         values, choices = value if isinstance(value, list) else [value], _choices_in(declared)
         has_bool = any(isinstance(one, bool) for one in values)
@@ -65,14 +89,18 @@ class ToolParams(BaseModel):
             raise PydanticCustomError("number_type", "must be a number, not true or false")
         if not choices:
             return value
-        chosen = [choices.get(letters_of(one), one) if isinstance(one, str) else one for one in values]
+        chosen = [
+            choices.get(letters_of(one), one) if isinstance(one, str) else one for one in values
+        ]
         return chosen if isinstance(value, list) else chosen[0]
 
 
 class ToolResult(BaseModel):
     """A tool's answer, or a part of it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True
+    )
 
 
 class GenericParams(ToolParams):
@@ -88,11 +116,15 @@ class GenericResult(ToolResult):
 
 
 class NotedResult(ToolResult):
-    """An answer with notes on how the call was understood; left out where there are none, and not in the schema."""
+    """An answer with notes on how the call was understood; left out where there are none, and not
+    in the schema.
+    """
 
     notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=is_empty)
     unread: list[str] = Field(default_factory=list, exclude=True)
-    """The catalogues that were skipped because their storage failed; such an answer is not cached."""
+    """The catalogues that were skipped because their storage failed; such an answer is not
+    cached.
+    """
 
 
 NOTHING_ANSWERS = "Nothing here answers this; what follows is only the nearest."
@@ -101,16 +133,22 @@ VERDICTS = (NOTHING_ANSWERS, NOT_ALL_WORDS)
 
 
 def verdict_of(mode: SearchMode) -> str:
-    """Return what is said where there is no evidence: words alone do not tell that nothing answers."""
+    """Return what is said where there is no evidence: words alone do not tell that nothing
+    answers.
+    """
     return NOT_ALL_WORDS if mode is SearchMode.FTS_ONLY else NOTHING_ANSWERS
 
 
-EvidenceName = Annotated[Evidence, WithJsonSchema({"type": "string", "enum": [str(one) for one in Evidence]})]
+EvidenceName = Annotated[
+    Evidence, WithJsonSchema({"type": "string", "enum": [str(one) for one in Evidence]})
+]
 Relevance = Annotated[Label | None, WithJsonSchema({"type": ["string", "null"]})]
 
 
 class FoundResult(NotedResult):
-    """The answer of a search, with how sure it is; without evidence, its few records are only the nearest."""
+    """The answer of a search, with how sure it is; without evidence, its few records are only the
+    nearest.
+    """
 
     evidence: EvidenceName
     mode: SearchMode = Field(default=SearchMode.HYBRID, exclude=True)
@@ -131,45 +169,67 @@ class ToolSpec:
     result: type[ToolResult]
     action: Action
     cost: Cost  # the cost of a call, unless `costs` tells it from the arguments
-    run: Callable[..., ToolResult]  # called with the principal, the params and, if `wants_call_id`, the call's id
+    run: Callable[
+        ..., ToolResult
+    ]  # called with the principal, the params and, if `wants_call_id`, the call's id
     text: Callable[[Any], str]
     count_of: Callable[[Any], int | None] = lambda _result: None
     """Counts the records of a result, for the audit and analytics; None where it lists none."""
     costs: Callable[[Mapping[str, Any]], Cost] | None = None
-    """Returns the cost of a call with these arguments, which are not validated yet: one that only looks is a read."""
+    """Returns the cost of a call with these arguments, which are not validated yet: one that only
+    looks is a read.
+    """
     title: str = ""  # the display name; empty where it is the name in words
     read_only: bool = True
     is_instant: bool = False  # whether it never blocks and may run on the event loop
     cacheable: bool = False
-    """Whether an answer depends only on the arguments, the catalogues read and the caller's visibility."""
+    """Whether an answer depends only on the arguments, the catalogues read and the caller's
+    visibility.
+    """
     reads_more: Callable[[Any], bool] = lambda _params: False
-    """Tells whether a call with these params reads more than catalogues, such as what its caller keeps; its answer is
-    not cached."""
+    """Tells whether a call with these params reads more than catalogues, such as what its caller
+    keeps; its answer is not cached.
+    """
     reads: Callable[[Any], Iterable[str]] | None = None
-    """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
-    wants_call_id: bool = False  # whether `run` gets the id of the audit entry, to record it with its changes
-    is_listed: bool = True  # whether tool lists have it; else it is called over REST only, by pages and programs
+    """Returns the names of the catalogues that a call with these params reads; None where it may
+    read every one.
+    """
+    wants_call_id: bool = (
+        False  # whether `run` gets the id of the audit entry, to record it with its changes
+    )
+    is_listed: bool = (
+        True  # whether tool lists have it; else it is called over REST only, by pages and programs
+    )
     is_brief: bool = False
-    """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool list small."""
+    """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool
+    list small.
+    """
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
     searches: Callable[[Principal, Any, str, str], SearchPath] | None = None
-    """Returns how a call with these params searches one catalogue, by its name, for records of a kind; for explanations
-    of what it finds. None where it does not search."""
+    """Returns how a call with these params searches one catalogue, by its name, for records of a
+    kind; for explanations of what it finds. None where it does not search.
+    """
     recommends: Callable[[Principal, Any, str, RecordId], Placing | None] | None = None
-    """Returns the place of a record of one catalogue among what a call with these params recommends, for explanations;
-    None where the tool does not recommend."""
-    definitions: Mapping[str, Any] = field(default_factory=dict)  # the definitions that those schemas refer to
+    """Returns the place of a record of one catalogue among what a call with these params
+    recommends, for explanations; None where the tool does not recommend.
+    """
+    definitions: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # the definitions that those schemas refer to
     descriptions: Callable[[], Mapping[str, str]] = dict
-    """Returns the descriptions of arguments that depend on the records of now, for lists of tools; empty ones do not
-    replace those of `params`."""
+    """Returns the descriptions of arguments that depend on the records of now, for lists of tools;
+    empty ones do not replace those of `params`.
+    """
 
     def cost_of(self, arguments: Mapping[str, Any]) -> Cost:
         """Return the cost of a call with these arguments."""
         return self.costs(arguments) if self.costs else self.cost
 
     def over(self, catalogues: Iterable[str]) -> "ToolSpec":
-        """Return the tool with these catalogues as those it reads, unless it declares `reads` itself."""
+        """Return the tool with these catalogues as those it reads, unless it declares `reads`
+        itself.
+        """
         names = tuple(catalogues)
         return self if self.reads else replace(self, reads=lambda _params: names)
 
@@ -184,15 +244,25 @@ class ToolSpec:
         schema = compact_schema(self.params.model_json_schema())
         for name, more in self.properties.items():
             known = schema["properties"][name]
-            schema["properties"][name] = {key: known[key] for key in known if key == "description"} | more
-        whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
+            schema["properties"][name] = {
+                key: known[key] for key in known if key == "description"
+            } | more
+        whole = bare_common(
+            {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
+        )
         return brief_input(whole) if self.is_brief else whole
 
     @property
     def listed_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments as it is listed, with what depends on the records of now."""
+        """The JSON schema of the arguments as it is listed, with what depends on the records of
+        now.
+        """
         known = self.input_schema["properties"]
-        now = {name: {**known[name], "description": text} for name, text in self.descriptions().items() if text}
+        now = {
+            name: {**known[name], "description": text}
+            for name, text in self.descriptions().items()
+            if text
+        }
         return {**self.input_schema, "properties": {**known, **now}}
 
     @cached_property
@@ -202,8 +272,12 @@ class ToolSpec:
 
     @cached_property
     def full_output_schema(self) -> dict[str, Any]:
-        """The JSON schema of the structured answer with every field, however many tools there are."""
-        return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
+        """The JSON schema of the structured answer with every field, however many tools there
+        are.
+        """
+        return compact_schema(
+            self.result.model_json_schema(mode="serialization"), dropped=("required",)
+        )
 
 
 def one_of(choices: type[StrEnum]) -> WithJsonSchema:
@@ -219,18 +293,30 @@ def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
 
 
 def _choices_in(annotation: Any) -> dict[str, str]:
-    """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in lower case."""
+    """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in
+    lower case.
+    """
     if get_origin(annotation) is Literal:
         return {letters_of(arg): arg for arg in get_args(annotation) if isinstance(arg, str)}
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return {letters_of(one): str(one) for one in annotation}
-    return {word: choice for inner in get_args(annotation) for word, choice in _choices_in(inner).items()}
+    return {
+        word: choice
+        for inner in get_args(annotation)
+        for word, choice in _choices_in(inner).items()
+    }
 
 
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
-    """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain int."""
+    """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain
+    int.
+    """
     inner = get_args(annotation)
-    return any(_has_type(one, wanted) for one in inner) if inner else any(annotation is one for one in wanted)
+    return (
+        any(_has_type(one, wanted) for one in inner)
+        if inner
+        else any(annotation is one for one in wanted)
+    )
 
 
 DECIMALS = 4
@@ -243,7 +329,9 @@ class ExplainParams(ToolParams):
 
 
 class WhyShape(ToolResult):
-    """The parts of a hit's score, the parts of the score that orders the hits, and the words that the record lacks."""
+    """The parts of a hit's score, the parts of the score that orders the hits, and the words that
+    the record lacks.
+    """
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -259,7 +347,9 @@ class Explained(ToolResult):
 
 
 class FromFile(ToolResult):
-    """A part of an answer that says which file and place its text is from, where that is known; not in the schema."""
+    """A part of an answer that says which file and place its text is from, where that is known; not
+    in the schema.
+    """
 
     origin: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
 
@@ -268,7 +358,9 @@ def shape_why(why: Why | None) -> WhyShape | None:
     """Return an explanation as it is answered."""
     if why is None:
         return None
-    return WhyShape(strength=rounded_parts(why.strength), order=rounded_parts(why.order), lacks=list(why.lacks))
+    return WhyShape(
+        strength=rounded_parts(why.strength), order=rounded_parts(why.order), lacks=list(why.lacks)
+    )
 
 
 def why_lines(why: WhyShape | None) -> list[str]:
@@ -277,22 +369,32 @@ def why_lines(why: WhyShape | None) -> list[str]:
         return []
     lines = []
     for name, parts in {"strength": why.strength, "order": why.order}.items():
-        addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part)}" for one, part in parts.items())
+        addends = " ".join(
+            f"{'-' if part < 0 else '+'} {one} {abs(part)}" for one, part in parts.items()
+        )
         if parts or name == "strength":  # as in `why strength 0.912 = base 0.114 + meaning 0.5 …`
-            lines.append(f"why {name} {round(sum(parts.values()), DECIMALS)} = {addends.removeprefix('+ ')}")
+            lines.append(
+                f"why {name} {round(sum(parts.values()), DECIMALS)} = {addends.removeprefix('+ ')}"
+            )
     return [*lines, *([f"lacks: {', '.join(why.lacks)}"] if why.lacks else [])]
 
 
 def explanation_lines(told: Mapping[str, Any]) -> list[str]:
     """Return the explanation of one record's place, or of why it has none, as lines of text."""
-    place = f"number {told['rank']}, on page {told['page']}" if told["found"] else f"not found: {told['cut']}"
+    place = (
+        f"number {told['rank']}, on page {told['page']}"
+        if told["found"]
+        else f"not found: {told['cut']}"
+    )
     head = f"{told['title']} [{told['id']}] by {told['tool']}: {place}; strength {told['score']}"
     sums = WhyShape(strength=told["strength"], order=told["order"])
     return [head, *(f"- {reason}" for reason in told["because"]), *why_lines(sums)]
 
 
 def rounded_parts(parts: Mapping[str, float]) -> dict[str, float]:
-    """Return parts as they are shown: rounded so that they add up to their rounded sum, without those of 0."""
+    """Return parts as they are shown: rounded so that they add up to their rounded sum, without
+    those of 0.
+    """
     shown = {name: value for name, part in parts.items() if (value := round(part, DECIMALS))}
     missing = round(sum(parts.values()), DECIMALS) - sum(shown.values())
     if shown:
@@ -303,8 +405,9 @@ def rounded_parts(parts: Mapping[str, float]) -> dict[str, float]:
 
 MOST_FIELDS = 200
 MOST_VALUES = 10_000
-"""The most arguments or body fields, and the most values in them: validating a million wrong ones would take seconds
-and gigabytes."""
+"""The most arguments or body fields, and the most values in them: validating a million wrong ones
+would take seconds and gigabytes.
+"""
 PROBLEMS_NAMED = 10
 LONGEST_PLACE = 200
 
@@ -317,17 +420,29 @@ def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> ToolPara
 
 
 def validate_fields(
-    model: type[ModelT], given: Mapping[str, Any], *, noun: str = "field", shows_values: bool = False
+    model: type[ModelT],
+    given: Mapping[str, Any],
+    *,
+    noun: str = "field",
+    shows_values: bool = False,
 ) -> ModelT:
-    """Return values as a model declares them, or raise InputError; wrong ones, which may be secret, shown if wanted."""
+    """Return values as a model declares them, or raise InputError; wrong ones, which may be secret,
+    shown if wanted.
+    """
     if len(given) > MOST_FIELDS:  # before they are validated
-        raise InputError(f"{len(given)} {noun}s are too many; known: {', '.join(_names_at(model, ()))}")
+        raise InputError(
+            f"{len(given)} {noun}s are too many; known: {', '.join(_names_at(model, ()))}"
+        )
     if _has_more_values(given, MOST_VALUES):
-        raise InputError(f"the {noun}s have more than {MOST_VALUES:,} values in all; give fewer at once")
+        raise InputError(
+            f"the {noun}s have more than {MOST_VALUES:,} values in all; give fewer at once"
+        )
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise refusal_of(error, lambda details: _problem(model, details, noun, shows_values=shows_values)) from error
+        raise refusal_of(
+            error, lambda details: _problem(model, details, noun, shows_values=shows_values)
+        ) from error
 
 
 def refusal_of(error: ValidationError, say: Callable[[Any], str]) -> InputError:
@@ -343,7 +458,9 @@ def place_of(details: Any) -> str:
 
 
 def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
-    """Tell whether there are more values than `most`, in nested lists and objects too; stops counting there."""
+    """Tell whether there are more values than `most`, in nested lists and objects too; stops
+    counting there.
+    """
     count = 0
     waiting: list[Any] = [given]
     while waiting:
@@ -365,12 +482,18 @@ def _problem(model: type[BaseModel], details: Any, noun: str, *, shows_values: b
         return f"unknown {noun} '{place}'{did_you_mean(path[-1], known)}; {right}"
     if details["type"] == "missing":
         field = model.model_fields.get(place)
-        return f"'{place}' is missing{f': {field.description}' if field and field.description else ''}"
-    return f"'{place}': {plain_words(details)}{shown_value(details['input']) if shows_values else ''}"
+        return (
+            f"'{place}' is missing{f': {field.description}' if field and field.description else ''}"
+        )
+    return (
+        f"'{place}': {plain_words(details)}{shown_value(details['input']) if shows_values else ''}"
+    )
 
 
 def _names_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """Return the names of the values in the object at this path; none where anything may be in it."""
+    """Return the names of the values in the object at this path; none where anything may be in
+    it.
+    """
     for step in path:
         fields = {one.alias or name: one for name, one in model.model_fields.items()}
         model = (model_in(fields[step].annotation) if step in fields else None) or model
@@ -383,7 +506,10 @@ BLANK = "the query is blank, so that nothing can answer it; say what to look for
 
 def with_query_notes(result: ToolResult, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the answer of a search with a note on its query, where it was blank or cut."""
-    if isinstance(result, FoundResult) and (note := find_query_note(arguments.get(QUERY))) is not None:
+    if (
+        isinstance(result, FoundResult)
+        and (note := find_query_note(arguments.get(QUERY))) is not None
+    ):
         return result.model_copy(update={"notes": [note, *result.notes]})
     return result
 
@@ -393,4 +519,8 @@ def find_query_note(query: Any) -> str | None:
     size = len(query.strip()) if isinstance(query, str) else MAX_CHARS
     if not size:
         return BLANK
-    return f"the query has {size:,} characters; the first {MAX_CHARS:,} were searched for" if size > MAX_CHARS else None
+    return (
+        f"the query has {size:,} characters; the first {MAX_CHARS:,} were searched for"
+        if size > MAX_CHARS
+        else None
+    )

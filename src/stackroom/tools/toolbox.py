@@ -22,7 +22,9 @@ OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def plain_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the plain name of each tool. No two are the same, and a tool's own name is never given to another."""
+    """Return the plain name of each tool. No two are the same, and a tool's own name is never given
+    to another.
+    """
     ordered = sorted(names)
     found = {name: name for name in ordered if PLAIN.fullmatch(name)}
     for name in ordered:
@@ -43,7 +45,8 @@ def with_plain_names(text: str, names: Mapping[str, str]) -> str:
 
 
 KEPT_TOOLBOXES = 64
-NO_AUDIENCE = Scope(visibility=SEES_PUBLIC)  # the scope of a caller without audiences: public records only
+# the scope of a caller without audiences: public records only
+NO_AUDIENCE = Scope(visibility=SEES_PUBLIC)
 
 
 class CatalogueVersion(NamedTuple):
@@ -72,7 +75,9 @@ class VersionedCatalogue:
         known = self._known(reader)
         if known is None:
             is_public = reader.count(NO_AUDIENCE) == reader.count(WHOLE)
-            known = CatalogueVersion(self._catalogue.name, reader.change_no, reader.vector_no, reader.stale, is_public)
+            known = CatalogueVersion(
+                self._catalogue.name, reader.change_no, reader.vector_no, reader.stale, is_public
+            )
             self._last = known
         return known
 
@@ -83,7 +88,11 @@ class VersionedCatalogue:
 
     def _known(self, reader: ShelfReader) -> CatalogueVersion | None:
         last = self._last
-        return last if last and last[1:4] == (reader.change_no, reader.vector_no, reader.stale) else None
+        return (
+            last
+            if last and last[1:4] == (reader.change_no, reader.vector_no, reader.stale)
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +118,9 @@ class Toolbox:
         media: Sequence[MediaSpec] = (),
         behind: "Toolbox | None" = None,
     ) -> None:
-        """`behind` has the same over more catalogues, which are absent at present: in no list, but answered about."""
+        """`behind` has the same over more catalogues, which are absent at present: in no list, but
+        answered about.
+        """
         self._behind = behind
         self.tools = {tool.name: tool for tool in sorted(tools, key=attrgetter("name"))}
         self.plain_names = plain_names(self.tools)
@@ -119,13 +130,23 @@ class Toolbox:
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
         self.unserved: tuple[str, ...] = ()  # catalogues that are unfinished or damaged
-        self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
-        if twice := [name for name, count in Counter(tool.name for tool in tools).items() if count > 1]:
+        self._versioned = {
+            catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues
+        }
+        if twice := [
+            name for name, count in Counter(tool.name for tool in tools).items() if count > 1
+        ]:
             raise ValueError(f"two tools have the same name: {', '.join(twice)}")
 
     def list_callable(self, principal: Principal) -> list[ToolSpec]:
-        """Return the tools that a principal may call, sorted by name, but for those that are in no list."""
-        return [tool for tool in self.tools.values() if tool.is_listed and tool.action in principal.actions]
+        """Return the tools that a principal may call, sorted by name, but for those that are in no
+        list.
+        """
+        return [
+            tool
+            for tool in self.tools.values()
+            if tool.is_listed and tool.action in principal.actions
+        ]
 
     @property
     def known_resources(self) -> list[ResourceSpec]:
@@ -133,7 +154,9 @@ class Toolbox:
         return self._behind.resources if self._behind else self.resources
 
     def find_tool(self, name: str) -> ToolSpec | None:
-        """Return a tool by its name, or by its plain name; also one of a catalogue that is absent."""
+        """Return a tool by its name, or by its plain name; also one of a catalogue that is
+        absent.
+        """
         if self._behind is not None:
             return self._behind.find_tool(name)
         return self.tools.get(name) or self.tools.get(self._by_plain_name.get(name, ""))
@@ -147,7 +170,9 @@ class Toolbox:
         return False
 
     def versions(self, names: Iterable[str] | None) -> Versions:
-        """Return the version of each of these catalogues, or of all; raise StorageError where one cannot be read."""
+        """Return the version of each of these catalogues, or of all; raise StorageError where one
+        cannot be read.
+        """
         return tuple(one.version() for one in self._watched(names))
 
     def find_versions(self, names: Iterable[str] | None) -> Versions | None:
@@ -166,8 +191,8 @@ class Toolbox:
 class ToolboxesByVisibility:
     """The toolbox of each caller: one for each set of visible catalogues, built at first use.
 
-    A catalogue that is hidden from a caller is not in their toolbox at all. So nothing over it, neither a ranking nor a
-    count, a list of values or a schema, can tell them of it.
+    A catalogue that is hidden from a caller is not in their toolbox at all. So nothing over it,
+    neither a ranking nor a count, a list of values or a schema, can tell them of it.
     """
 
     def __init__(
@@ -177,7 +202,9 @@ class ToolboxesByVisibility:
         *,
         find_names: Callable[[], Sequence[str] | None] = lambda: None,
     ) -> None:
-        """`find_names` returns the catalogues where these, or what they are, changed since it was last called."""
+        """`find_names` returns the catalogues where these, or what they are, changed since it was
+        last called.
+        """
         self._names = tuple(names)
         self._make = lru_cache(maxsize=KEPT_TOOLBOXES)(make)
         self._find_names = find_names
@@ -190,7 +217,9 @@ class ToolboxesByVisibility:
             return self._make(visible)
 
     def refresh(self) -> bool:
-        """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other ones now."""
+        """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other
+        ones now.
+        """
         names = self._find_names()
         if names is None:
             return False
@@ -200,4 +229,5 @@ class ToolboxesByVisibility:
         return True
 
 
-Toolboxes = Toolbox | ToolboxesByVisibility  # the toolbox of each caller, or one that is the same for every caller
+# the toolbox of each caller, or one that is the same for every caller
+Toolboxes = Toolbox | ToolboxesByVisibility

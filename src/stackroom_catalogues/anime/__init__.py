@@ -1,4 +1,6 @@
-"""The anime catalogue: rows of an anime-offline-database file into records, and the tools over them."""
+"""The anime catalogue: rows of an anime-offline-database file into records, and the tools over
+them.
+"""
 
 from importlib.resources import files
 

@@ -1,7 +1,8 @@
 """A row of an anime-offline-database file → a record.
 
-The file's rows have `sources`, `title`, `type`, `episodes`, `status`, `animeSeason`, `synonyms`, `relatedAnime`, `tags`
-and, where they were added, `synopsis` or `synopses` (by provider), `duration` and `popularity`.
+The file's rows have `sources`, `title`, `type`, `episodes`, `status`, `animeSeason`, `synonyms`,
+`relatedAnime`, `tags` and, where they were added, `synopsis` or `synopses` (by provider),
+`duration` and `popularity`.
 """
 
 import html
@@ -31,7 +32,9 @@ TYPES = ("TV", "MOVIE", "OVA", "ONA", "SPECIAL")
 STATUSES = ("FINISHED", "ONGOING", "UPCOMING")
 SEASONS = ("WINTER", "SPRING", "SUMMER", "FALL")
 MACHINE_WRITTEN = "modb_llm"
-CREDIT = re.compile(r"\s*[\[(](?:source|written by|adapted from|edited by)\b[^\])]*[\])]\s*$", re.IGNORECASE)
+CREDIT = re.compile(
+    r"\s*[\[(](?:source|written by|adapted from|edited by)\b[^\])]*[\])]\s*$", re.IGNORECASE
+)
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
@@ -58,7 +61,9 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "sources": sources,
         "relations": _texts(row, "relatedAnime"),
     }
-    return Record(id=_id_of(sources, title), fields={name: value for name, value in fields.items() if value})
+    return Record(
+        id=_id_of(sources, title), fields={name: value for name, value in fields.items() if value}
+    )
 
 
 def identities_of(record: Record) -> tuple[str, ...]:
@@ -71,7 +76,9 @@ def is_metadata(row: Mapping[str, Any]) -> bool:
     return "title" not in row and ("$schema" in row or "license" in row)
 
 
-MAPPING = RowMapping(records_of=lambda row: (record_of(row),), identities_of=identities_of, is_metadata=is_metadata)
+MAPPING = RowMapping(
+    records_of=lambda row: (record_of(row),), identities_of=identities_of, is_metadata=is_metadata
+)
 
 
 def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:
@@ -88,9 +95,15 @@ def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:
 
 @cache
 def _taxonomy() -> tuple[dict[str, str], dict[str, list[str]], dict[str, str]]:
-    table = tomllib.loads(resources.files(__package__).joinpath("taxonomy.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(
+        resources.files(__package__).joinpath("taxonomy.toml").read_text(encoding="utf-8")
+    )
     aliases, split = table.pop("aliases"), table.pop("split")
-    return aliases, split, {value: category for category, values in table.items() for value in values}
+    return (
+        aliases,
+        split,
+        {value: category for category, values in table.items() for value in values},
+    )
 
 
 def _id_of(sources: tuple[str, ...], title: str) -> RecordId:
@@ -99,7 +112,9 @@ def _id_of(sources: tuple[str, ...], title: str) -> RecordId:
             if place in source:
                 return RecordId(f"{provider}-{source.split(place)[1].strip('/')}")
     if not sources:
-        raise InputError(f"'sources' of '{title}' is empty; give at least one page, which identifies the record")
+        raise InputError(
+            f"'sources' of '{title}' is empty; give at least one page, which identifies the record"
+        )
     return RecordId(re.sub(r"^https?://", "", sources[0]))
 
 
@@ -109,7 +124,9 @@ def _synopses(row: Mapping[str, Any]) -> list[str]:
     if row.get("synopsis"):
         synopses["own"] = row["synopsis"]
     cleaned = {provider: CREDIT.sub("", _text(text)) for provider, text in synopses.items()}
-    ordered = sorted(cleaned, key=lambda provider: (provider == MACHINE_WRITTEN, -len(cleaned[provider])))
+    ordered = sorted(
+        cleaned, key=lambda provider: (provider == MACHINE_WRITTEN, -len(cleaned[provider]))
+    )
     return list(dict.fromkeys(cleaned[provider] for provider in ordered if cleaned[provider]))
 
 

@@ -1,4 +1,6 @@
-"""The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
+"""The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a
+fixed interface.
+"""
 
 import re
 from collections.abc import Collection, Sequence
@@ -33,7 +35,9 @@ AnimeStatuses = Annotated[list[Title], _some_of("FINISHED", "ONGOING", "UPCOMING
 
 
 def _require_year(value: int) -> int:
-    """Refuse an impossible year; checked here since the schema costs tokens in every conversation."""
+    """Refuse an impossible year; checked here since the schema costs tokens in every
+    conversation.
+    """
     if not 0 <= value <= 9999:
         raise ValueError("a year has at most four digits, as 1998")
     return value
@@ -52,7 +56,9 @@ class SearchFilters(api.ToolParams):
     year_max: Year | None = None
     episodes_min: Episodes | None = None
     episodes_max: Episodes | None = None
-    tags: list[Title] | None = Field(default=None, description="Wanted, all of them; see browse_taxonomy")
+    tags: list[Title] | None = Field(
+        default=None, description="Wanted, all of them; see browse_taxonomy"
+    )
     exclude_tags: list[Title] | None = None
     adult: bool | None = Field(default=None, description="Find adult titles too")
 
@@ -76,7 +82,9 @@ def _range(name: str, low: int | None, high: int | None) -> list[api.Condition]:
 
 def argument_of(condition: api.Condition) -> str:
     """Return the argument that a condition came from."""
-    return "filters.excludeTags" if isinstance(condition, api.NoneOf) else f"filters.{condition.field}"
+    return (
+        "filters.excludeTags" if isinstance(condition, api.NoneOf) else f"filters.{condition.field}"
+    )
 
 
 class SearchAnimeParams(api.ExplainParams, api.PagedParams):
@@ -162,7 +170,9 @@ class OtherSignalShape(api.ToolResult):
 
 
 class OtherSignalsShape(api.ToolResult):
-    """The signals by which a record was chosen besides its similarity; left out where they do not apply."""
+    """The signals by which a record was chosen besides its similarity; left out where they do not
+    apply.
+    """
 
     wish: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
     known: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
@@ -239,12 +249,22 @@ class DetailsResult(api.PricedResult):
 
     has_passages = True
     paged = ()
-    long_parts = ("anime.titles.alternatives", "anime.synopsis", "anime.tags", "anime.sources", "anime.relations")
+    long_parts = (
+        "anime.titles.alternatives",
+        "anime.synopsis",
+        "anime.tags",
+        "anime.sources",
+        "anime.relations",
+    )
 
     anime: AnimeDetails | None
     suggestions: list[str]
-    confidence: Annotated[float | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda value: value is None)
-    """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it too."""
+    confidence: Annotated[float | None, SkipJsonSchema()] = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it
+    too.
+    """
 
 
 class BrowseAnimeParams(api.PagedParams):
@@ -268,7 +288,9 @@ class CategoryShape(api.ToolResult):
 
     category: str
     tags: list[TagCount]
-    total: Annotated[int | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda total: total is None)
+    total: Annotated[int | None, SkipJsonSchema()] = Field(
+        default=None, exclude_if=lambda total: total is None
+    )
     """The number of its tags, where not all are listed."""
 
     def between(self, start: int, end: int) -> "CategoryShape":
@@ -297,7 +319,10 @@ class BrowseAnimeResult(api.PricedResult):
     def between(self, start: int, end: int) -> "BrowseAnimeResult":
         """Return the answer with the tags from one place to before another."""
         before = [0, *accumulate(len(one.tags) for one in self.categories)]
-        shown = [one.between(start - at, end - at) for one, at in zip(self.categories, before, strict=False)]
+        shown = [
+            one.between(start - at, end - at)
+            for one, at in zip(self.categories, before, strict=False)
+        ]
         return self.model_copy(update={"categories": [one for one in shown if one.tags]})
 
 
@@ -322,9 +347,15 @@ class AnimeTools:
             limit=api.depth_for(params.start, params.limit),
             explain=params.explain,
         )
-        views, scopes, filters = scoped.views.found, scoped.scopes, params.filters or SearchFilters()
+        views, scopes, filters = (
+            scoped.views.found,
+            scoped.scopes,
+            params.filters or SearchFilters(),
+        )
         return SearchAnimeResult(
-            results=[self._hit(item, params.query) for item in found.page(params.start, params.limit)],
+            results=[
+                self._hit(item, params.query) for item in found.page(params.start, params.limit)
+            ],
             cursor=found.cursor_after(params.start + params.limit),
             total_matches=found.total_matches,
             evidence=found.evidence,
@@ -340,7 +371,9 @@ class AnimeTools:
             ],
         )
 
-    def search_path(self, principal: api.Principal, params: SearchAnimeParams, name: str, _kind: str) -> api.SearchPath:
+    def search_path(
+        self, principal: api.Principal, params: SearchAnimeParams, name: str, _kind: str
+    ) -> api.SearchPath:
         """Return how `search_anime` searches one catalogue."""
         view = self._catalogues.view(name)
         scope, notes = api.scope_of(view, _asked(principal, params))
@@ -368,15 +401,25 @@ class AnimeTools:
         )
 
     def recommend(
-        self, principal: api.Principal, params: RecommendAnimeParams, *, catalogue: str | None = None
+        self,
+        principal: api.Principal,
+        params: RecommendAnimeParams,
+        *,
+        catalogue: str | None = None,
     ) -> RecommendAnimeResult:
         """Recommend anime like given titles, within preferences in plain words."""
         request, scope = _request(params), api.Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
         asked = api.ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
-        answers = {name: answer for name, answer in asked.found.items() if isinstance(answer, api.Recommendations)}
+        answers = {
+            name: answer
+            for name, answer in asked.found.items()
+            if isinstance(answer, api.Recommendations)
+        }
         if not answers:
-            raise next(refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError))
+            raise next(
+                refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError)
+            )
         items = [(item, name) for name, answer in answers.items() for item in answer.items]
         best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
         return RecommendAnimeResult(
@@ -384,7 +427,9 @@ class AnimeTools:
                 self._recommended(item, views.found[name], explain=params.explain)
                 for item, name in best[params.start :]
             ],
-            taste_centroid=list(dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)),
+            taste_centroid=list(
+                dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)
+            ),
             understood=_understood(answers.values()),
             not_understood=_not_understood(answers.values()),
             unread=[*views.skipped, *asked.skipped],
@@ -393,17 +438,26 @@ class AnimeTools:
     def place(
         self, principal: api.Principal, params: RecommendAnimeParams, name: str, about: api.RecordId
     ) -> api.Placing | None:
-        """Return the place of one anime among what `recommend_similar` recommends from its catalogue."""
-        request, scope = replace(_request(params), about=about), api.Scope(visibility=principal.visibility)
+        """Return the place of one anime among what `recommend_similar` recommends from its
+        catalogue.
+        """
+        request, scope = (
+            replace(_request(params), about=about),
+            api.Scope(visibility=principal.visibility),
+        )
         return self._catalogues.view(name).recommend(request, scope=scope).placing
 
-    def _recommended(self, item: api.Recommendation, view: api.CatalogueView, *, explain: bool) -> RecommendedAnime:
+    def _recommended(
+        self, item: api.Recommendation, view: api.CatalogueView, *, explain: bool
+    ) -> RecommendedAnime:
         parts, weights = item.signals, view.spec.recommend
         return RecommendedAnime(
             **_shape(item.record),
             catalogue=self._catalogues.label(view.name),
             similarity_score=round(item.score, 4),
-            signals=SignalShape(**{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}),
+            signals=SignalShape(
+                **{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}
+            ),
             other_signals=OtherSignalsShape(
                 wish=_other_signal(parts.wish, parts.wish_weight),
                 known=_other_signal(parts.known, weights.known if weights else 0.0),
@@ -424,30 +478,48 @@ class AnimeTools:
         likeness = max(choice.likeness for choice in choices.values())
         found = self._catalogues.find_one(
             api.ByCatalogue(
-                found={name: views.found[name] for name, choice in choices.items() if choice.likeness == likeness},
+                found={
+                    name: views.found[name]
+                    for name, choice in choices.items()
+                    if choice.likeness == likeness
+                },
                 skipped=[*views.skipped, *asked.skipped],
             ),
             title,
             lambda view, _title: choices[view.name].record,
         )
         if found is None:
-            suggestions = dict.fromkeys(suggestion for choice in choices.values() for suggestion in choice.suggestions)
-            return DetailsResult(anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"])
+            suggestions = dict.fromkeys(
+                suggestion for choice in choices.values() for suggestion in choice.suggestions
+            )
+            return DetailsResult(
+                anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"]
+            )
         choice = choices[found.view.name]
         return DetailsResult(
             anime=self._details(found),
             suggestions=list(choice.suggestions),
             confidence=None if choice.is_certain else choice.sureness,
-            notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
+            notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"]
+            if choice.doubt
+            else [],
         )
 
-    def _by_id(self, views: api.ByCatalogue[api.CatalogueView], stated: str, scope: api.Scope) -> DetailsResult:
-        """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a title."""
-        found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
+    def _by_id(
+        self, views: api.ByCatalogue[api.CatalogueView], stated: str, scope: api.Scope
+    ) -> DetailsResult:
+        """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a
+        title.
+        """
+        found = self._catalogues.find_one(
+            views, stated, lambda view, plain: view.find_stated(plain, scope=scope)
+        )
         if found is not None:
             return DetailsResult(anime=self._details(found), suggestions=[])
         choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
-        named = dict.fromkeys(label for one in choices for label in ([one.label] if one.label else one.suggestions))
+        named = dict.fromkeys(
+            label for one in choices for label in ([one.label] if one.label else one.suggestions)
+        )
         notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
         return DetailsResult(anime=None, suggestions=list(named), notes=notes)
 
@@ -456,7 +528,9 @@ class AnimeTools:
         return AnimeDetails(
             catalogue=self._catalogues.label(found.view.name),
             id=record.id,
-            titles=TitlesShape(canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())),
+            titles=TitlesShape(
+                canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())
+            ),
             episodes=record.get("episodes") or 0,
             season=SeasonShape(year=record.get("year"), season=record.get("season")),
             sources=list(record.get("sources") or ()),
@@ -471,21 +545,34 @@ class AnimeTools:
         """List tags of anime (genres, themes …) with counts."""
         scope = api.Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue).found
-        facets = api.merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
+        facets = api.merge_facets(
+            [view.reader.facets("tags", scope=scope) for view in views.values()]
+        )
         known = [
-            api.field_values(one.reader, one.spec, "tags", visibility=principal.visibility) for one in views.values()
+            api.field_values(one.reader, one.spec, "tags", visibility=principal.visibility)
+            for one in views.values()
         ]
         if params.search:
             wanted = {value for values in known for value in values.matching(params.search)}
             facets = [facet for facet in facets if facet.value in wanted]
         categories = [params.category] if params.category else CATEGORY_ORDER
         tags = {
-            category: [TagCount(value=one.value, count=one.count) for one in facets if one.category == category]
+            category: [
+                TagCount(value=one.value, count=one.count)
+                for one in facets
+                if one.category == category
+            ]
             for category in categories
         }
-        shown = [CategoryShape(category=category, tags=some) for category, some in tags.items() if some]
-        near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
-        result = BrowseAnimeResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
+        shown = [
+            CategoryShape(category=category, tags=some) for category, some in tags.items() if some
+        ]
+        near = dict.fromkeys(
+            value for values in known for value in values.near(params.search or "")
+        )
+        result = BrowseAnimeResult(
+            categories=shown, notes=_browse_notes(params, facets, shown, list(near))
+        )
         return result.between(params.start, result.item_count) if params.start else result
 
 
@@ -494,7 +581,10 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     layout = api.LayoutCatalogues(catalogues)
     anime = AnimeTools(layout)
     search = api.catalogue_tool(
-        name="search_anime", run=anime.search, searches=anime.search_path, count_of=attrgetter("total_matches")
+        name="search_anime",
+        run=anime.search,
+        searches=anime.search_path,
+        count_of=attrgetter("total_matches"),
     )
     every = [
         search,
@@ -526,9 +616,14 @@ def _asked(principal: api.Principal, params: SearchAnimeParams) -> api.ScopeRequ
 
 
 def _browse_notes(
-    params: BrowseAnimeParams, facets: Sequence[api.FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
+    params: BrowseAnimeParams,
+    facets: Sequence[api.FacetCount],
+    shown: Sequence[CategoryShape],
+    near: Sequence[str],
 ) -> list[str]:
-    """Return what an answer without tags leaves open, and where tags are that no category was asked for."""
+    """Return what an answer without tags leaves open, and where tags are that no category was asked
+    for.
+    """
     elsewhere = sorted({facet.category for facet in facets} - {one.category for one in shown})
     notes = []
     if not shown:
@@ -536,7 +631,9 @@ def _browse_notes(
         hint = f"; the nearest: {', '.join(near)}" if near and not facets else ""
         notes.append(f"no tag{like}{f' in {params.category}' if params.category else ''}{hint}")
     if elsewhere:
-        notes.append(f"there are more under {', '.join(elsewhere)}; leave out 'category' to see them")
+        notes.append(
+            f"there are more under {', '.join(elsewhere)}; leave out 'category' to see them"
+        )
     return notes
 
 
@@ -564,9 +661,12 @@ def _tags(record: api.Record) -> list[TagShape]:
 
 
 def first_names(names: Sequence[str], query: str) -> list[str]:
-    """Return a few alternative names: the one that was asked for, an English and a native one, and others."""
+    """Return a few alternative names: the one that was asked for, an English and a native one, and
+    others.
+    """
     wanted = _folded(query)
-    long_enough = [name for name in names if 0 < len(wanted) <= 2 * len(name)]  # folding hardly makes a name longer
+    # folding hardly makes a name longer
+    long_enough = [name for name in names if 0 < len(wanted) <= 2 * len(name)]
     may_have = max(wanted.split(), key=len, default="") in api.fold_name("\n".join(long_enough))
     asked_for = [name for name in long_enough if wanted in api.fold_name(name)] if may_have else []
     english = (name for name in names if name.isascii() and ENGLISH.search(name))
@@ -581,9 +681,21 @@ def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None
 
 def _understood(answers: Collection[api.Recommendations]) -> list[str]:
     """Return how titles and preferences were taken, with what is in doubt about a title."""
-    liked = [f"{title.asked}: {_taken(title)}" for answer in answers for title in answer.titles if title.title]
-    left_out = [f"{one.asked}: left out, {_taken(one)}" for answer in answers for one in answer.excluded if one.title]
-    wishes = [f"{one.text}: {one.meaning}" for answer in answers for one in answer.preferences.understood]
+    liked = [
+        f"{title.asked}: {_taken(title)}"
+        for answer in answers
+        for title in answer.titles
+        if title.title
+    ]
+    left_out = [
+        f"{one.asked}: left out, {_taken(one)}"
+        for answer in answers
+        for one in answer.excluded
+        if one.title
+    ]
+    wishes = [
+        f"{one.text}: {one.meaning}" for answer in answers for one in answer.preferences.understood
+    ]
     return list(dict.fromkeys([*liked, *left_out, *wishes]))
 
 
@@ -596,7 +708,14 @@ def _not_understood(answers: Collection[api.Recommendations]) -> list[str]:
     every = [choice for answer in answers for choice in (*answer.titles, *answer.excluded)]
     known = {choice.asked for choice in every if choice.title}
     choices = [choice for choice in every if choice.asked not in known]
-    said = [one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)]
-    hints = [f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else "" for choice in choices]
-    unknown = [f"no title like '{choice.asked}'{hint}" for choice, hint in zip(choices, hints, strict=True)]
+    said = [
+        one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)
+    ]
+    hints = [
+        f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else ""
+        for choice in choices
+    ]
+    unknown = [
+        f"no title like '{choice.asked}'{hint}" for choice, hint in zip(choices, hints, strict=True)
+    ]
     return list(dict.fromkeys([*unknown, *said]))

@@ -12,10 +12,15 @@ SAMPLES = {"handbook": "Company handbook", "dnd": "D&D rules", "personal": "Pers
 PACKAGE = CataloguePackage(
     declaration=FOLDER / "catalogue.toml",
     mapping=RowMapping(
-        records_of=deferred(f"{ROWS}:records_of"), records_of_chunk=deferred(f"{ROWS}:records_of_chunk"), version=2
+        records_of=deferred(f"{ROWS}:records_of"),
+        records_of_chunk=deferred(f"{ROWS}:records_of_chunk"),
+        version=2,
     ),
     open_rows=deferred(f"{ROWS}:open_rows"),
-    samples=tuple(Sample(name=name, title=title, files=FOLDER / "sample" / name) for name, title in SAMPLES.items()),
+    samples=tuple(
+        Sample(name=name, title=title, files=FOLDER / "sample" / name)
+        for name, title in SAMPLES.items()
+    ),
     reads_folders=True,
     tools=deferred("stackroom_catalogues.documents.tools:tools"),
     replaces_generic_tools=True,

@@ -8,9 +8,11 @@ from stackroom import api
 
 DOCUMENT = "document"
 PASSAGE = "passage"
-SPARE = 2  # factor of passages fetched per wanted one, so that enough remain after repeats are removed
+# factor of passages fetched per wanted one, so that enough remain after repeats are removed
+SPARE = 2
 
-MOST_SHARED = 0.5  # a passage of which a better one of its file has more than this share is a repeat
+# a passage of which a better one of its file has more than this share is a repeat
+MOST_SHARED = 0.5
 
 ANCHOR_CHARS = 40  # the beginning of a passage by which an overlap is found in another
 
@@ -22,8 +24,12 @@ def passage_id(path: str, position: int) -> api.RecordId:
     return api.RecordId(f"{path}#{position}")
 
 
-def choose_passages(found: Iterable[api.MergedHit], *, limit: int, evidence: api.Evidence) -> list[api.MergedHit]:
-    """Return the merged passages without repeats, at most `limit` of each collection; few where nothing answers."""
+def choose_passages(
+    found: Iterable[api.MergedHit], *, limit: int, evidence: api.Evidence
+) -> list[api.MergedHit]:
+    """Return the merged passages without repeats, at most `limit` of each collection; few where
+    nothing answers.
+    """
     taken: Counter[str] = Counter()
     chosen = []
     for one in without_repeats(found):
@@ -34,7 +40,9 @@ def choose_passages(found: Iterable[api.MergedHit], *, limit: int, evidence: api
 
 
 def without_repeats(found: Iterable[api.MergedHit]) -> list[api.MergedHit]:
-    """Drop passages that repeat an earlier one: the same text, or one of its file that has more than half of theirs."""
+    """Drop passages that repeat an earlier one: the same text, or one of its file that has more
+    than half of theirs.
+    """
     texts: set[str] = set()
     of_file: dict[tuple[str, str], list[str]] = {}
     kept = []
@@ -57,7 +65,9 @@ def _is_mostly_shared(one: str, other: str) -> bool:
 
 
 def _overlap(before: str, after: str) -> int:
-    """Return how many characters at the beginning of a passage another one has, at its end or within it."""
+    """Return how many characters at the beginning of a passage another one has, at its end or
+    within it.
+    """
     anchor = after[:ANCHOR_CHARS]
     at = before.find(anchor) if anchor else -1
     while at >= 0:
@@ -68,7 +78,9 @@ def _overlap(before: str, after: str) -> int:
     return 0
 
 
-def passages_path(view: api.CatalogueView, query: str, scope: api.Scope, *, n_results: int) -> api.SearchPath:
+def passages_path(
+    view: api.CatalogueView, query: str, scope: api.Scope, *, n_results: int
+) -> api.SearchPath:
     """Return how passages of one collection are searched for, without repeats."""
 
     def show(ranked: api.Ranked) -> api.ShownHits:
@@ -76,7 +88,10 @@ def passages_path(view: api.CatalogueView, query: str, scope: api.Scope, *, n_re
         ranked_hits = [api.MergedHit(view=view, hit=hit) for hit in page.hits]
         kept = {one.hit.key for one in without_repeats(ranked_hits)}
         return api.ShownHits(
-            keys=[one.hit.key for one in choose_passages(ranked_hits, limit=n_results, evidence=page.evidence)],
+            keys=[
+                one.hit.key
+                for one in choose_passages(ranked_hits, limit=n_results, evidence=page.evidence)
+            ],
             left_out={hit.key: REPEATS for hit in page.hits if hit.key not in kept},
             evidence=page.evidence,
         )

@@ -1,6 +1,7 @@
 """Map a row of a file to the record of the file and those of its passages.
 
-Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` and `checksum`, as folders yield them.
+Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` and `checksum`, as
+folders yield them.
 """
 
 import hashlib
@@ -24,7 +25,9 @@ _BETWEEN_WORDS = re.compile(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
-    """Return the record of a file, and after it those of its passages; refuse a file without a path or a text."""
+    """Return the record of a file, and after it those of its passages; refuse a file without a path
+    or a text.
+    """
     path, text = _text(row, "path"), _text(row, "text")
     heading, stated = first_heading(text), row.get("title")
     shared = {"path": path, "section": section_of(path), "tags": _tags(row)}
@@ -44,7 +47,9 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
                 **shared,
                 "title": passage.title or title,
                 "content": passage.text,
-                "headings": passage.headings if passage.headings[:1] == outer else (*outer, *passage.headings),
+                "headings": passage.headings
+                if passage.headings[:1] == outer
+                else (*outer, *passage.headings),
                 "first_line": passage.first_line,
                 "last_line": passage.last_line,
                 "document": path,
@@ -63,10 +68,14 @@ def open_rows(location: str) -> RowSource | None:
 
 
 def records_of_chunk(row: Mapping[str, Any]) -> tuple[Record, ...]:
-    """Return a row of a foreign table as a passage: its text, and its place as the row states it."""
+    """Return a row of a foreign table as a passage: its text, and its place as the row states
+    it.
+    """
     text = _text(row, "text")
     path = next((str(row[name]) for name in PATH_NAMES if row.get(name)), "")
-    record_id = str(row.get("id") or f"{path}#{hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]}")
+    record_id = str(
+        row.get("id") or f"{path}#{hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]}"
+    )
     heading = first_heading(text) or str(row.get("heading") or row.get("title") or "")
     fields = {
         "title": heading or PurePosixPath(path).stem or _beginning(text)[:TITLE_CHARS],
@@ -94,7 +103,11 @@ def title_of(path: str) -> str:
 
 
 def _record(record_id: str, kind: str, fields: Mapping[str, Any]) -> Record:
-    return Record(id=RecordId(record_id), kind=kind, fields={name: value for name, value in fields.items() if value})
+    return Record(
+        id=RecordId(record_id),
+        kind=kind,
+        fields={name: value for name, value in fields.items() if value},
+    )
 
 
 def _beginning(text: str) -> str:

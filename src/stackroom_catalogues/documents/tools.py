@@ -1,4 +1,5 @@
-"""The document tools, and the documents as resources. Names, defaults, limits and fields are a fixed interface.
+"""The document tools, and the documents as resources. Names, defaults, limits and fields are a
+fixed interface.
 
 Every catalogue of documents is a collection, and its name is the source that clients name.
 """
@@ -13,7 +14,14 @@ from pydantic import Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom import api
-from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, SPARE, choose_passages, passage_id, passages_path
+from stackroom_catalogues.documents.merging import (
+    DOCUMENT,
+    PASSAGE,
+    SPARE,
+    choose_passages,
+    passage_id,
+    passages_path,
+)
 
 HANDBOOK = "handbook"
 DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}
@@ -43,10 +51,14 @@ class SearchDocumentsParams(api.ExplainParams, api.PagedParams, api.GenericParam
     sized_by = ("n_results",)
 
     query: api.QueryText = Field(description="A question or topic")
-    sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
+    sources: list[Name] | None = Field(
+        default=None, description="Collections to search; default all"
+    )
     exclude_sources: list[Name] | None = Field(default=None, description="Sources to leave out")
     n_results: int = Field(default=10, ge=1, le=20, description="Passages per source")
-    neighbours: int = Field(default=0, ge=0, le=3, description="Passages to add before and after each")
+    neighbours: int = Field(
+        default=0, ge=0, le=3, description="Passages to add before and after each"
+    )
 
 
 class HandbookParams(api.ExplainParams, api.PagedParams, api.GenericParams):
@@ -90,8 +102,12 @@ class FoundPassage(api.Explained, api.GenericResult):
 class PassageWithNeighbours(FoundPassage):
     """One result, with the passages around it where they were asked for."""
 
-    before: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
-    after: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+    before: Annotated[list[str], SkipJsonSchema()] = Field(
+        default_factory=list, exclude_if=lambda texts: not texts
+    )
+    after: Annotated[list[str], SkipJsonSchema()] = Field(
+        default_factory=list, exclude_if=lambda texts: not texts
+    )
 
 
 class PassagesResult(api.FoundResult, api.PricedResult, api.GenericResult):
@@ -130,8 +146,12 @@ class DocumentTools:
         """Check the connection."""
         return PingResult(status="ok", message="pong")
 
-    def search(self, principal: api.Principal, params: SearchDocumentsParams) -> SearchDocumentsResult:
-        """Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH."""
+    def search(
+        self, principal: api.Principal, params: SearchDocumentsParams
+    ) -> SearchDocumentsResult:
+        """Find passages of documents, with file and lines; whole ones are at
+        documents://COLLECTION/PATH.
+        """
         unserved = next(iter(self._collections.values())).list_unserved()
         damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
@@ -148,14 +168,29 @@ class DocumentTools:
             explain=params.explain,
             pool=self._pool,
         )
-        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[params.start :]
+        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[
+            params.start :
+        ]
         return SearchDocumentsResult(
-            results=[PassageWithNeighbours(**_shape(one), **_around(one, scope, params.neighbours)) for one in found],
+            results=[
+                PassageWithNeighbours(**_shape(one), **_around(one, scope, params.neighbours))
+                for one in found
+            ],
             evidence=page.evidence,
             mode=page.mode,
             skipped=[name for name in names if name not in page.pages],
-            notes=[*notes, *page.notes, *api.word_notes(page.pages), *api.degraded_notes(page.pages)],
-            unread=[*views.skipped, *counted.skipped, *page.unread, *(name for name in names if name in damaged)],
+            notes=[
+                *notes,
+                *page.notes,
+                *api.word_notes(page.pages),
+                *api.degraded_notes(page.pages),
+            ],
+            unread=[
+                *views.skipped,
+                *counted.skipped,
+                *page.unread,
+                *(name for name in names if name in damaged),
+            ],
         )
 
     def search_path(
@@ -163,9 +198,13 @@ class DocumentTools:
     ) -> api.SearchPath:
         """Return how `search_documents` searches one collection."""
         view = self._collections[name].view()
-        return passages_path(view, params.query, _scope(PASSAGE, principal), n_results=params.n_results)
+        return passages_path(
+            view, params.query, _scope(PASSAGE, principal), n_results=params.n_results
+        )
 
-    def handbook_path(self, principal: api.Principal, params: HandbookParams, name: str, _kind: str) -> api.SearchPath:
+    def handbook_path(
+        self, principal: api.Principal, params: HandbookParams, name: str, _kind: str
+    ) -> api.SearchPath:
         """Return how `search_handbook` searches the handbook."""
         view = self._collections[name].view()
         scope, notes = _handbook_scope(view, principal, params)
@@ -173,7 +212,9 @@ class DocumentTools:
         return replace(path, label=_argument_of, notes=[*notes, *path.notes])
 
     def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
-        """Return the names of the collections that a search reads; none of a search that is refused."""
+        """Return the names of the collections that a search reads; none of a search that is
+        refused.
+        """
         try:
             return self._sources(params)[0]
         except api.InputError:
@@ -190,12 +231,19 @@ class DocumentTools:
             limit=SPARE * params.n_results,
             explain=params.explain,
         )
-        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[params.start :]
+        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[
+            params.start :
+        ]
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=page.evidence,
             mode=page.mode,
-            notes=[*notes, *page.notes, *api.word_notes(page.pages), *api.degraded_notes(page.pages)],
+            notes=[
+                *notes,
+                *page.notes,
+                *api.word_notes(page.pages),
+                *api.degraded_notes(page.pages),
+            ],
         )
 
     def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
@@ -203,7 +251,11 @@ class DocumentTools:
         scope = _scope(DOCUMENT, principal)
         paths = api.ask_each(self._collections, lambda collection: _ids(collection, scope))
         return [
-            api.ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
+            api.ResourceEntry(
+                uri=f"{SCHEME}{name}/{quote(path)}",
+                name=f"{name}/{path}",
+                mime_type=_mime_type(path),
+            )
             for name, some in paths.found.items()
             for path in some
         ]
@@ -219,33 +271,48 @@ class DocumentTools:
             return None
         return api.ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
-    def _sources(self, params: SearchDocumentsParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    def _sources(
+        self, params: SearchDocumentsParams, damaged: Sequence[str] = ()
+    ) -> tuple[list[str], list[str]]:
         """Return the names of the collections that are meant, all by default, and notes."""
         there = (*self._collections, *damaged)
         chosen, notes = _resolve_sources(params.sources or there, there, label="sources")
-        excluded, more = _resolve_sources(params.exclude_sources or (), there, label="exclude_sources")
+        excluded, more = _resolve_sources(
+            params.exclude_sources or (), there, label="exclude_sources"
+        )
         return [name for name in chosen if name not in excluded], [*notes, *more]
 
 
-def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) -> tuple[list[str], list[str]]:
-    """Return the sources meant, and notes; a declared one that is not there is taken by its exact name alone."""
+def _resolve_sources(
+    asked: Sequence[str], there: Sequence[str], *, label: str
+) -> tuple[list[str], list[str]]:
+    """Return the sources meant, and notes; a declared one that is not there is taken by its exact
+    name alone.
+    """
     declared = {name for name in asked if name in DECLARED_SOURCES}
     resolved = {
-        name: ([name], []) if name in declared else api.resolve_choices([name], there, label=label) for name in asked
+        name: ([name], []) if name in declared else api.resolve_choices([name], there, label=label)
+        for name in asked
     }
     names = dict.fromkeys(one for some, _ in resolved.values() for one in some)
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
 def _around(found: api.MergedHit, scope: api.Scope, count: int) -> dict[str, Any]:
-    """Return the passages before and after one, in the order of the file; none of a passage without a position."""
+    """Return the passages before and after one, in the order of the file; none of a passage without
+    a position.
+    """
     reader, record = found.view.reader, found.hit.record
     own, path = int(record.get("position") or 0), str(record.get("document"))
     if not own or not count:
         return {}
-    keys = reader.find([passage_id(path, place) for place in range(own - count, own + count + 1)], scope=scope)
+    keys = reader.find(
+        [passage_id(path, place) for place in range(own - count, own + count + 1)], scope=scope
+    )
     records = reader.fetch(list(keys.values()), scope=scope)
-    texts = sorted((int(record.get("position")), str(record.get("content"))) for record in records.values())
+    texts = sorted(
+        (int(record.get("position")), str(record.get("content"))) for record in records.values()
+    )
     return {
         "before": [text for place, text in texts if place < own],
         "after": [text for place, text in texts if place > own],
@@ -253,7 +320,9 @@ def _around(found: api.MergedHit, scope: api.Scope, count: int) -> dict[str, Any
 
 
 def _scope(kind: str, principal: api.Principal) -> api.Scope:
-    return api.Scope(conditions=(api.AnyOf(api.KIND_FIELD, (kind,)),), visibility=principal.visibility)
+    return api.Scope(
+        conditions=(api.AnyOf(api.KIND_FIELD, (kind,)),), visibility=principal.visibility
+    )
 
 
 def _handbook_scope(
@@ -261,7 +330,9 @@ def _handbook_scope(
 ) -> tuple[api.Scope, list[str]]:
     """Return the scope of a search of the handbook, and notes on its sections."""
     wanted = [api.AnyOf("section", (params.section,))] if params.section else []
-    unwanted = [api.NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
+    unwanted = (
+        [api.NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
+    )
     asked = api.ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
@@ -307,10 +378,15 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     """Declare the tools over these collections; the handbook's only where there is one."""
     documents = DocumentTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
-    held = [f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name for name in names[:NAMES_SHOWN]]
+    held = [
+        f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name
+        for name in names[:NAMES_SHOWN]
+    ]
     shown = ", ".join(held) + (", …" if len(names) > NAMES_SHOWN else "")
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    passages = partial(api.catalogue_tool, text=_whole_text, count_of=lambda result: len(result.results))
+    passages = partial(
+        api.catalogue_tool, text=_whole_text, count_of=lambda result: len(result.results)
+    )
     ping = api.catalogue_tool(
         name="ping",
         params=PingParams,
@@ -355,8 +431,14 @@ def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]
 def _whole_text(result: SearchDocumentsResult | HandbookResult) -> str:
     passages: Sequence[FoundPassage] = result.results
     skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
-    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in skipped]
-    remarks = [*([f"skipped: {', '.join(names)}"] if names else []), *(f"note: {remark}" for remark in result.remarks)]
+    names = [
+        f"{name} (its storage cannot be read)" if name in result.unread else name
+        for name in skipped
+    ]
+    remarks = [
+        *([f"skipped: {', '.join(names)}"] if names else []),
+        *(f"note: {remark}" for remark in result.remarks),
+    ]
     if not passages:
         return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
     texts = [_text(number, one) for number, one in enumerate(passages, start=1)]
@@ -364,16 +446,27 @@ def _whole_text(result: SearchDocumentsResult | HandbookResult) -> str:
 
 
 def _text(number: int, found: FoundPassage) -> str:
-    """Return a passage whole: a line with its place, headings and score, then what it says, then what is around it."""
+    """Return a passage whole: a line with its place, headings and score, then what it says, then
+    what is around it.
+    """
     where = found.metadata
     lines = f":{where.first_line}-{where.last_line}" if where.first_line else ""
     known = (where.heading_path, where.title, where.section, where.id)
     place = f"{found.source}/{where.file_path}{lines}"
     for value in known:
         place += f" · {value}" if value and value not in place else ""
-    head = f"{number}. {place} · score {where.score}{f', {where.relevance}' if where.relevance else ''}"
+    head = (
+        f"{number}. {place} · score"
+        f" {where.score}{f', {where.relevance}' if where.relevance else ''}"
+    )
     return "\n".join(
-        [head, *_around_text(found, "before"), found.content, *_around_text(found, "after"), *api.why_lines(found.why)]
+        [
+            head,
+            *_around_text(found, "before"),
+            found.content,
+            *_around_text(found, "after"),
+            *api.why_lines(found.why),
+        ]
     )
 
 

@@ -44,14 +44,18 @@ def text_of(record: api.Record) -> str:
         return str(record.get("text"))
     if record.kind == TECHNIQUE:
         head = " ".join(filter(None, map(record.get, ("name", "japanese"))))
-        return ". ".join(filter(None, (head, *map(record.get, ("category", "subCategory", "description")))))
+        return ". ".join(
+            filter(None, (head, *map(record.get, ("category", "subCategory", "description"))))
+        )
     stats = ", ".join(f"{stat} {number}" for stat, number in stats_of(record).items())
     parts = map(record.get, ("name", "country", "weightClass", "rarity", "signatureMove"))
     return ". ".join(filter(None, (*parts, stats, record.get("bio"))))
 
 
 def source_of(record: api.Record) -> str:
-    """Return the source of a record: what a passage states, a technique's file, else the file of its kind."""
+    """Return the source of a record: what a passage states, a technique's file, else the file of
+    its kind.
+    """
     stated = record.get("source") or (record.get("rest") or {}).get("source")
     return str(stated or SOURCES.get(record.kind, "passages.json"))
 
@@ -71,13 +75,17 @@ def declare_files(catalogue: api.OpenCatalogue, prefix: str) -> api.ResourceSpec
     )
 
 
-def _read_file(catalogue: api.OpenCatalogue, principal: api.Principal, name: str) -> api.ResourceContent | None:
+def _read_file(
+    catalogue: api.OpenCatalogue, principal: api.Principal, name: str
+) -> api.ResourceContent | None:
     """Return a file's content."""
     reader, scope = catalogue.shelf.reader(), api.Scope(visibility=principal.visibility)
     model, dimension = (reader.model.name, reader.model.dimension) if reader.model else (None, 0)
     match name:
         case "judoka.json":
-            return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
+            return _json(
+                [card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))]
+            )
         case "client_embeddings.json":
             items = [_item(record, vector) for record, vector in _iter_records(reader, scope)]
             return _json({"model": model, "dim": dimension, "items": items})
@@ -88,18 +96,28 @@ def _read_file(catalogue: api.OpenCatalogue, principal: api.Principal, name: str
             return api.ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
         case "offline_rag_metadata.json":
             records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
-            about = {"model": model, "count": len(records), "dim": dimension, "dtype": "float32", "layout": LAYOUT}
+            about = {
+                "model": model,
+                "count": len(records),
+                "dim": dimension,
+                "dtype": "float32",
+                "layout": LAYOUT,
+            }
             ids, kinds = [record.id for record in records], [record.kind for record in records]
             return _json({**about, "ids": ids, "kinds": kinds})
     return None
 
 
-def _iter_records(reader: api.ShelfReader, scope: api.Scope) -> Iterator[tuple[api.Record, np.ndarray[Any, Any]]]:
+def _iter_records(
+    reader: api.ShelfReader, scope: api.Scope
+) -> Iterator[tuple[api.Record, np.ndarray[Any, Any]]]:
     """Yield each record with its vector, in the order in which they were added."""
     keys = reader.scan(scope=scope, limit=reader.count(scope))
     records = reader.fetch(keys, scope=scope)
     vectors = reader.vectors(keys) if reader.model else np.zeros((len(keys), 0), np.float32)
-    yield from ((records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records)
+    yield from (
+        (records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records
+    )
 
 
 def _item(record: api.Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -110,7 +128,9 @@ def _item(record: api.Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
         "tags": list(record.get("tags") or (record.kind,)),
         "qaContext": record.get("qaContext"),
         "version": record.get("version"),
-        "embedding": np.round(vector.astype(np.float64), DECIMALS).tolist() if vector.any() else None,
+        "embedding": np.round(vector.astype(np.float64), DECIMALS).tolist()
+        if vector.any()
+        else None,
     }
     return {key: value for key, value in item.items() if value is not None}
 

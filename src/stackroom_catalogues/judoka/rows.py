@@ -1,6 +1,7 @@
 """The files of JU-DO-KON! → records: cards, techniques, passages.
 
-A folder is read as the project publishes it, each file plain, `.zst` or `.gz`; other files in it are left alone:
+A folder is read as the project publishes it, each file plain, `.zst` or `.gz`; other files in it
+are left alone:
 
     judoka.json              cards, a list
     gokyo.json, techniques.json   techniques, a list
@@ -10,14 +11,15 @@ A folder is read as the project publishes it, each file plain, `.zst` or `.gz`; 
     countryCodeMapping.json  fills in a card's country by its code, and the code by the country
     synonyms.json            kept beside the catalogue, where queries are expanded with it
 
-One such file alone is read too. Every file is read whole before the first row is given out, so a malformed one is
-refused before anything is written. A row's `kind` says what it is; ids of techniques and passages begin with their
-kind, so that they never meet a card's.
+One such file alone is read too. Every file is read whole before the first row is given out, so a
+malformed one is refused before anything is written. A row's `kind` says what it is; ids of
+techniques and passages begin with their kind, so that they never meet a card's.
 
-A card that comes with a code keeps it, whatever its form. One that comes without gets four blocks of four letters of
-32, without I, O, 0 and 1: `JDKN`; eleven letters of the SHA-256 of its id, first name and surname, so that it keeps its
-code when its stats change; and a check letter, the sum of the fifteen before it, each times an odd number, modulo 32.
-Case, dashes and blanks do not matter when a code is read.
+A card that comes with a code keeps it, whatever its form. One that comes without gets four blocks
+of four letters of 32, without I, O, 0 and 1: `JDKN`; eleven letters of the SHA-256 of its id, first
+name and surname, so that it keeps its code when its stats change; and a check letter, the sum of
+the fifteen before it, each times an odd number, modulo 32. Case, dashes and blanks do not matter
+when a code is read.
 """
 
 import hashlib
@@ -52,7 +54,9 @@ _SEPARATORS = re.compile(r"[\s\-‐‑‒–—_.]+")
 
 
 class CodeForm(NamedTuple):
-    """The check of a code by its letters alone. `has_right_check` is None where it has no check letter."""
+    """The check of a code by its letters alone. `has_right_check` is None where it has no check
+    letter.
+    """
 
     problem: str | None = None
     is_well_formed: bool = False
@@ -67,7 +71,9 @@ def code_key(code: str) -> str:
 def build_code(identity: str) -> str:
     """Return a generated code for a card without one."""
     number = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "replace")).digest(), "big")
-    digest = "".join(ALPHABET[(number >> (5 * place)) % len(ALPHABET)] for place in range(DIGEST_LETTERS))
+    digest = "".join(
+        ALPHABET[(number >> (5 * place)) % len(ALPHABET)] for place in range(DIGEST_LETTERS)
+    )
     return "-".join(wrap(with_check(PREFIX + digest), BLOCK))
 
 
@@ -78,7 +84,9 @@ def with_check(letters: str) -> str:
 
 
 def check_code(code: str) -> CodeForm:
-    """Say whether a code has the form of one, and whether its check letter is right where it has one."""
+    """Say whether a code has the form of one, and whether its check letter is right where it has
+    one.
+    """
     letters = code_key(code)
     if not letters or len(letters) > MAX_LETTERS:
         return CodeForm(f"a code has 1 to {MAX_LETTERS} letters")
@@ -88,7 +96,9 @@ def check_code(code: str) -> CodeForm:
     if not letters.startswith(PREFIX):
         return CodeForm(is_well_formed=True)
     if len(letters) != CODE_LETTERS:
-        return CodeForm(f"a code that begins with {PREFIX} has {CODE_LETTERS} letters, not {len(letters)}")
+        return CodeForm(
+            f"a code that begins with {PREFIX} has {CODE_LETTERS} letters, not {len(letters)}"
+        )
     is_right = with_check(letters[:-1]) == letters
     problem = None if is_right else "its last letter does not fit the others; a letter is wrong"
     return CodeForm(problem, is_well_formed=True, has_right_check=is_right)
@@ -108,7 +118,17 @@ KIND_OF_FILE = {
 STATS = ("power", "speed", "technique", "kumikata", "newaza")
 RARITIES = ("Common", "Epic", "Legendary")
 GENDERS = ("male", "female")
-CARD_KEYS = ("firstname", "surname", "country", "countryCode", "weightClass", "stats", "bio", "gender", "rarity")
+CARD_KEYS = (
+    "firstname",
+    "surname",
+    "country",
+    "countryCode",
+    "weightClass",
+    "stats",
+    "bio",
+    "gender",
+    "rarity",
+)
 """The columns of a row that are fields of a card; `card_of` restores the row from them."""
 
 WEIGHT_CLASS = re.compile(r"\s*([+\-−–]?)\s*(\d+(?:\.\d+)?)\s*(?:kg)?\s*", re.IGNORECASE)
@@ -125,14 +145,17 @@ HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
 
 def open_rows(location: str) -> RowSource | None:
-    """Return the rows of a folder with the project's files, or of one JSON file; None for any other location."""
+    """Return the rows of a folder with the project's files, or of one JSON file; None for any other
+    location.
+    """
     path = find_path(location)
     if path is None:
         return None
     if path.is_dir():
         if not any(find_compressed(path / name) for name in KIND_OF_FILE):
             raise InputError(
-                f"{location}: none of {', '.join(KIND_OF_FILE)} is in this folder; give the folder that has them"
+                f"{location}: none of {', '.join(KIND_OF_FILE)} is in this folder; give the folder"
+                " that has them"
             )
         return WholeRows(path, partial(_read_folder, path))
     plain = without_compression(path).name
@@ -166,25 +189,44 @@ def load_json(path: Path) -> Any:
         return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         raise InputError(
-            f"{path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; mend it there"
+            f"{path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg};"
+            " mend it there"
         ) from error
 
 
 def _read_folder(folder: Path) -> list[SourceRow]:
     """Return the rows of every file of a folder; cards are completed from the other files."""
-    files = {name: found for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS) if (found := find_compressed(folder / name))}
+    files = {
+        name: found
+        for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS)
+        if (found := find_compressed(folder / name))
+    }
     documents = {name: load_json(path) for name, path in files.items()}
     if SYNONYMS in documents:
         read_synonyms(documents[SYNONYMS], origin=str(files[SYNONYMS]))
     countries = _countries(documents.get(COUNTRIES, {}), files.get(COUNTRIES, folder))
     codes = {country.lower(): code for code, country in countries.items()}
-    rows = [row for name in KIND_OF_FILE if name in files for row in _rows_of(files[name], documents[name])]
-    moves = {str(row.values.get("id")): row.values.get("name") for row in rows if row.values.get("kind") == TECHNIQUE}
-    return [_completed(row, countries, codes, moves) if row.values.get("kind") == CARD else row for row in rows]
+    rows = [
+        row
+        for name in KIND_OF_FILE
+        if name in files
+        for row in _rows_of(files[name], documents[name])
+    ]
+    moves = {
+        str(row.values.get("id")): row.values.get("name")
+        for row in rows
+        if row.values.get("kind") == TECHNIQUE
+    }
+    return [
+        _completed(row, countries, codes, moves) if row.values.get("kind") == CARD else row
+        for row in rows
+    ]
 
 
 def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
-    """Yield the rows of a file, each with its kind, which is inferred in a file of an unknown name."""
+    """Yield the rows of a file, each with its kind, which is inferred in a file of an unknown
+    name.
+    """
     rows = document.get("items") if isinstance(document, dict) else document
     if not isinstance(rows, list):
         raise InputError(f"{path}: a list of rows or an object with the list 'items' is expected")
@@ -194,7 +236,9 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
     for number, values in enumerate(rows, start=1):
         place = f"{path.name} row {number}"
         if not isinstance(values, dict):
-            yield SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
+            yield SourceRow(
+                place=place, values={}, problem=f"a {type(values).__name__}, not an object"
+            )
             continue
         values.pop("embedding", None)
         yield SourceRow(place=place, values={**file, **values, "kind": kind or _kind_of(values)})
@@ -203,7 +247,9 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
 def _completed(
     row: SourceRow, countries: Mapping[str, str], codes: Mapping[str, str], moves: Mapping[str, Any]
 ) -> SourceRow:
-    """Return a card's row with its country, its country's code and its signature technique filled in."""
+    """Return a card's row with its country, its country's code and its signature technique filled
+    in.
+    """
     values = dict(row.values)
     code, country = _text(values.get("countryCode")), _text(values.get("country"))
     if not country and code.lower() in countries:
@@ -216,10 +262,16 @@ def _completed(
 
 def _countries(document: Any, path: Path) -> dict[str, str]:
     """Return code → country of a mapping {code: {country}}."""
-    if not isinstance(document, dict) or not all(isinstance(one, dict) for one in document.values()):
-        raise InputError(f'{path}: country codes are expected, as in {{"jp": {{"country": "Japan"}}}}')
+    if not isinstance(document, dict) or not all(
+        isinstance(one, dict) for one in document.values()
+    ):
+        raise InputError(
+            f'{path}: country codes are expected, as in {{"jp": {{"country": "Japan"}}}}'
+        )
     pairs = [(code, one.get("country")) for code, one in document.items()]
-    return {code.lower(): country for code, country in pairs if isinstance(country, str) and country}
+    return {
+        code.lower(): country for code, country in pairs if isinstance(country, str) and country
+    }
 
 
 def _kind_of(row: Mapping[str, Any]) -> str:
@@ -234,7 +286,9 @@ def _kind_of(row: Mapping[str, Any]) -> str:
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
     """Return the one record of a row."""
     kind = _kind_of(row)
-    return (Record(id=record_id(kind, row.get("id")), kind=kind, fields=_present(BUILDERS[kind](row))),)
+    return (
+        Record(id=record_id(kind, row.get("id")), kind=kind, fields=_present(BUILDERS[kind](row))),
+    )
 
 
 MAPPING = RowMapping(records_of=records_of)
@@ -266,8 +320,12 @@ def stats_of(record: Record) -> dict[str, int]:
 
 
 def shown_id(record: Record) -> Any:
-    """Return the id that clients see: as the file has it; a technique's with its kind, since cards have numbers too."""
-    return record.id if record.kind == TECHNIQUE else (record.get("rest") or {}).get("id", record.id)
+    """Return the id that clients see: as the file has it; a technique's with its kind, since cards
+    have numbers too.
+    """
+    return (
+        record.id if record.kind == TECHNIQUE else (record.get("rest") or {}).get("id", record.id)
+    )
 
 
 def normalised_class(text: str) -> str:
@@ -277,7 +335,9 @@ def normalised_class(text: str) -> str:
 
 
 def weight_of(weight_class: str) -> float | None:
-    """Return the limit of a class in kilograms: 60 for `-60`; for an open class one more, so 101 for `+100`."""
+    """Return the limit of a class in kilograms: 60 for `-60`; for an open class one more, so 101
+    for `+100`.
+    """
     found = WEIGHT_CLASS.fullmatch(weight_class)
     if found is None:
         return None
@@ -306,7 +366,9 @@ def _card(row: Mapping[str, Any]) -> dict[str, Any]:
         "stats": stats,
         **stats,
         "average": sum(stats.values()) / len(stats) if stats else None,
-        "strengths": ", ".join(words for stat, words in STRENGTHS.items() if stats.get(stat, 0) >= HIGH_STAT),
+        "strengths": ", ".join(
+            words for stat, words in STRENGTHS.items() if stats.get(stat, 0) >= HIGH_STAT
+        ),
         "signatureMove": _text(row.get("signatureMove")),
         "bio": _text(row.get("bio")),
         "cardCode": code,
@@ -316,7 +378,10 @@ def _card(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _technique(row: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {key: _text(row.get(key)) for key in ("name", "japanese", "category", "subCategory", "description")}
+    texts = {
+        key: _text(row.get(key))
+        for key in ("name", "japanese", "category", "subCategory", "description")
+    }
     if not texts["name"]:
         raise InputError("'name' is missing; every technique needs one")
     return {**texts, "rest": _rest(row, set(texts))}
@@ -381,4 +446,6 @@ def _text(value: Any) -> str:
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and value not in ("", ())}
+    return {
+        name: value for name, value in fields.items() if value is not None and value not in ("", ())
+    }

@@ -1,7 +1,8 @@
 """The synonyms of a catalogue: read from its source, stored in its folder, and added to queries.
 
-`synonyms.json` maps a word or phrase to others. They hold both ways, as those of a `catalogue.toml` do. A query that
-has one is looked for with the others too, as words of less weight; its meaning stays that of what was asked.
+`synonyms.json` maps a word or phrase to others. They hold both ways, as those of a `catalogue.toml`
+do. A query that has one is looked for with the others too, as words of less weight; its meaning
+stays that of what was asked.
 """
 
 import re
@@ -24,29 +25,39 @@ _WORD = re.compile(r"\w+")
 def read_synonyms(document: Any, *, origin: str) -> dict[str, list[str]]:
     """Check the form of a table of synonyms; `origin` names it in errors."""
     if not isinstance(document, dict):
-        raise api.InputError(f'{origin}: an object is expected, as in {{"power": ["strength", "force"]}}')
+        raise api.InputError(
+            f'{origin}: an object is expected, as in {{"power": ["strength", "force"]}}'
+        )
     table = {}
     for word, others in document.items():
         listed = [others] if isinstance(others, str) else others
         if not isinstance(listed, list) or not all(isinstance(other, str) for other in listed):
-            raise api.InputError(f'{origin}: the synonyms of \'{word}\' are not a list of texts, such as ["a", "b"]')
+            raise api.InputError(
+                f'{origin}: the synonyms of \'{word}\' are not a list of texts, such as ["a", "b"]'
+            )
         table[word] = listed
     return table
 
 
 def load_kept(catalogue: api.OpenCatalogue) -> dict[str, list[str]]:
-    """Return the synonyms kept beside a catalogue; those of its declaration where there are none."""
+    """Return the synonyms kept beside a catalogue; those of its declaration where there are
+    none.
+    """
     path = catalogue.folder / KEPT_FOLDER / SYNONYMS if catalogue.folder else None
     if path is None or not path.is_file():
         return {word: list(others) for word, others in catalogue.spec.synonyms.items()}
     try:
         return read_synonyms(orjson.loads(path.read_bytes()), origin=str(path))
     except orjson.JSONDecodeError as error:
-        raise api.InputError(f"{path}: not valid JSON at line {error.lineno}: {error.msg}; build it again") from error
+        raise api.InputError(
+            f"{path}: not valid JSON at line {error.lineno}: {error.msg}; build it again"
+        ) from error
 
 
 def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the synonyms of the words and phrases in a text, without those that it contains already."""
+    """Return the synonyms of the words and phrases in a text, without those that it contains
+    already.
+    """
     asked = _padded(text)
     found: dict[str, None] = {}
     for word, others in table.items():
@@ -57,17 +68,31 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def rank_expanded(
-    view: api.CatalogueView, query: str, scope: api.Scope, vector: api.QueryVector | None, limit: int
+    view: api.CatalogueView,
+    query: str,
+    scope: api.Scope,
+    vector: api.QueryVector | None,
+    limit: int,
 ) -> api.Ranked:
-    """Rank by the query and its synonyms, those of the catalogue's declaration and those kept beside it."""
+    """Rank by the query and its synonyms, those of the catalogue's declaration and those kept
+    beside it.
+    """
     text = api.clean(query[:MAX_QUERY_CHARS])
     added = synonyms_in(text, load_kept(view.catalogue))
     asked = api.analyse_query(text, synonyms=view.spec.synonyms)
     others = api.analyse_query(" ".join(added), synonyms={})
     known = {term for term, _ in asked.terms}
-    terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
+    terms = (
+        *asked.terms,
+        *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known),
+    )
     return view.catalogue.searcher.rank(
-        view.reader, text, scope=scope, limit=limit, query_vector=vector, terms=api.TextQuery(terms=terms)
+        view.reader,
+        text,
+        scope=scope,
+        limit=limit,
+        query_vector=vector,
+        terms=api.TextQuery(terms=terms),
     )
 
 

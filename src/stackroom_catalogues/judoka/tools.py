@@ -1,7 +1,8 @@
 """The judoka tools. Names, parameters, defaults, limits and fields are a fixed interface.
 
-`query_rag` searches passages, techniques and cards; the `judokon.*` tools know cards only. Cards that the file marks
-hidden are found and looked up like others; they are not drawn at random and not suggested as opponents.
+`query_rag` searches passages, techniques and cards; the `judokon.*` tools know cards only. Cards
+that the file marks hidden are found and looked up like others; they are not drawn at random and not
+suggested as opponents.
 """
 
 import math
@@ -12,11 +13,26 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from stackroom import api
 from stackroom_catalogues.judoka.files import CARDS, PREFIX, declare_files, source_of, text_of
-from stackroom_catalogues.judoka.rows import STATS, card_of, check_code, code_key, normalised_class, shown_id, stats_of
+from stackroom_catalogues.judoka.rows import (
+    STATS,
+    card_of,
+    check_code,
+    code_key,
+    normalised_class,
+    shown_id,
+    stats_of,
+)
 from stackroom_catalogues.judoka.synonyms import rank_expanded
 
 SHOWN = api.AnyOf("visibility", ("shown",))
@@ -40,12 +56,16 @@ def parse_threshold(text: str) -> api.Range:
     # ranges include their bounds, so a strict one begins at the next number
     low = math.nextafter(number, math.inf) if sign == ">" else number
     high = math.nextafter(number, -math.inf) if sign == "<" else number
-    return api.Range(stat, None if sign in UPPER_SIGNS else low, None if sign in LOWER_SIGNS else high)
+    return api.Range(
+        stat, None if sign in UPPER_SIGNS else low, None if sign in LOWER_SIGNS else high
+    )
 
 
 def _listed(value: Any) -> Any:
     """Split a text of several thresholds into a list."""
-    return re.split(r"\s*(?:,|;|&&?|\band\b)\s*", value.strip()) if isinstance(value, str) else value
+    return (
+        re.split(r"\s*(?:,|;|&&?|\band\b)\s*", value.strip()) if isinstance(value, str) else value
+    )
 
 
 Threshold = Annotated[str, AfterValidator(lambda text: text if parse_threshold(text) else "")]
@@ -66,16 +86,23 @@ class CardFilters(api.ToolParams):
 
     def conditions(self) -> list[api.Condition]:
         """Return the filters as conditions."""
-        if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
+        if (
+            self.weight_min is not None
+            and self.weight_max is not None
+            and self.weight_min > self.weight_max
+        ):
             raise api.InputError(
-                f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}; swap them"
+                f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g};"
+                " swap them"
             )
         found: list[api.Condition] = []
         if self.country and (country := self.country.strip()):
             letters = country.replace(".", "").lower()
             is_code = len(letters) == 2 and letters.isascii() and letters.isalpha()
             code = "gb" if letters == "uk" else letters
-            found.append(api.AnyOf("countryCode", (code,)) if is_code else api.AnyOf("country", (country,)))
+            found.append(
+                api.AnyOf("countryCode", (code,)) if is_code else api.AnyOf("country", (country,))
+            )
         weight_class = normalised_class(self.weight_class or "")
         stated = {"rarity": self.rarity, "weightClass": weight_class, "gender": self.gender}
         found += [api.AnyOf(name, (value,)) for name, value in stated.items() if value]
@@ -105,7 +132,9 @@ CardId = Annotated[
 ]
 OBJECT = WithJsonSchema({"type": "object"})
 LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-"""Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells its rows out."""
+"""Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells
+its rows out.
+"""
 
 SHARED = WithJsonSchema({"type": "object", "description": "As in judokon.search"})
 FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
@@ -151,7 +180,9 @@ class SearchJudokaParams(api.ExplainParams, api.PagedParams):
     query: api.QueryText = Field(description="As in: powerful judoka from Japan")
     top_k: int = Field(default=8, ge=1, le=50, description="Most results")
     filters: CardFilters | None = Field(default=None, description="What every card has")
-    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by filter")
+    exclude: dict[str, Any] | None = Field(
+        default=None, description="Values to leave out, by filter"
+    )
 
 
 class JudokaShape(api.FromCatalogue):
@@ -211,7 +242,9 @@ class ResolveParams(api.PricedParams, CodeParams):
 
 
 class CodeResult(api.FromCatalogue):
-    """The validity of a code: it is valid when a card has it. `checksum` is null for codes without a check letter."""
+    """The validity of a code: it is valid when a card has it. `checksum` is null for codes without
+    a check letter.
+    """
 
     valid: bool
     format: bool
@@ -237,7 +270,9 @@ class StatShape(api.ToolResult):
 
 
 class CompareResult(api.ToolResult):
-    """Two cards side by side: each stat's numbers and winner, the totals, and who wins more stats."""
+    """Two cards side by side: each stat's numbers and winner, the totals, and who wins more
+    stats.
+    """
 
     a: Annotated[JudokaShape, OBJECT]
     b: Annotated[JudokaShape, OBJECT]
@@ -296,11 +331,15 @@ class JudokonTools:
         self._catalogues = catalogues
         self._chance = chance
 
-    def query_rag(self, principal: api.Principal, params: RagParams, *, catalogue: str | None = None) -> RagResult:
+    def query_rag(
+        self, principal: api.Principal, params: RagParams, *, catalogue: str | None = None
+    ) -> RagResult:
         """Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards."""
         views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
         if not any(view.reader.count(scope) for view in views.found.values()):
-            raise api.NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
+            raise api.NotFoundError(
+                f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}"
+            )
         page = api.search_scopes(
             views,
             dict.fromkeys(views.found, scope),
@@ -311,7 +350,9 @@ class JudokonTools:
             readings=dict.fromkeys(views.found, api.plain_reading(params.query, scope)),
         )
         if page.degraded and not page.items:
-            raise api.NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
+            raise api.NotFoundError(
+                f"no result by words, and vectors were not used: {_hint(page.degraded)}"
+            )
         return RagResult(
             results=[self._rag_hit(item) for item in page.page(params.start, RAG_RESULTS)],
             evidence=page.evidence,
@@ -322,7 +363,9 @@ class JudokonTools:
             cursor=page.cursor_after(params.start + RAG_RESULTS),
         )
 
-    def rag_path(self, principal: api.Principal, params: RagParams, name: str, _kind: str) -> api.SearchPath:
+    def rag_path(
+        self, principal: api.Principal, params: RagParams, name: str, _kind: str
+    ) -> api.SearchPath:
         """Return how `query_rag` searches one catalogue."""
         return api.usual_path(
             self._catalogues.view(name),
@@ -354,7 +397,9 @@ class JudokonTools:
         self, principal: api.Principal, params: SearchJudokaParams, *, catalogue: str | None = None
     ) -> SearchJudokaResult:
         """Search judoka cards of the game JU-DO-KON! by description."""
-        scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
+        scoped = _scoped(
+            self._catalogues.views(catalogue), principal, params.filters, params.exclude
+        )
         start, end = params.start, params.start + params.top_k
         page = api.search_scopes(
             scoped.views,
@@ -366,10 +411,16 @@ class JudokonTools:
         )
         is_list = params.filters is not None  # filters ask for all that meet them
         shown = page.page(start, params.top_k, is_list=is_list)
-        hints = [] if shown or start else ["no judoka meets this; judokon.listCountries lists the countries there are"]
+        hints = (
+            []
+            if shown or start
+            else ["no judoka meets this; judokon.listCountries lists the countries there are"]
+        )
         return SearchJudokaResult(
             results=[
-                JudokaHit(**self._shape(api.FoundRecord(item.view, item.hit.record)), **_strength(item))
+                JudokaHit(
+                    **self._shape(api.FoundRecord(item.view, item.hit.record)), **_strength(item)
+                )
                 for item in shown
             ],
             evidence=page.evidence,
@@ -380,21 +431,31 @@ class JudokonTools:
             cursor=page.cursor_after(end, is_list=is_list),
         )
 
-    def get_by_id(self, principal: api.Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
+    def get_by_id(
+        self, principal: api.Principal, params: IdParams, *, catalogue: str | None = None
+    ) -> CardResult:
         """Get one judoka card, with all stats."""
         return self._card(self._get_card(self._catalogues.views(catalogue), principal, params.id))
 
-    def draw(self, principal: api.Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
+    def draw(
+        self, principal: api.Principal, params: RandomParams, *, catalogue: str | None = None
+    ) -> CardResult:
         """Draw a random judoka card."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters)
         views, scopes = scoped.views.found, scoped.scopes
         cards = [
-            (view, key) for view in views.values() for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
+            (view, key)
+            for view in views.values()
+            for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
         ]
         if not cards:
-            raise api.NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
+            raise api.NotFoundError(
+                "no judoka meets these filters; judokon.listCountries lists the countries"
+            )
         view, key = self._chance.choice(cards)
-        return self._card(api.FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key]))
+        return self._card(
+            api.FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key])
+        )
 
     def resolve_code(
         self, principal: api.Principal, params: ResolveParams, *, catalogue: str | None = None
@@ -404,7 +465,8 @@ class JudokonTools:
         if found is None:
             reason = check_code(params.code).problem
             raise api.NotFoundError(
-                f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''}; try judokon.search"
+                f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''};"
+                " try judokon.search"
             )
         return self._card(found)
 
@@ -429,7 +491,10 @@ class JudokonTools:
     ) -> CompareResult:
         """Compare two judoka, stat by stat."""
         views = self._catalogues.views(catalogue)
-        one, other = self._get_card(views, principal, params.id_a), self._get_card(views, principal, params.id_b)
+        one, other = (
+            self._get_card(views, principal, params.id_a),
+            self._get_card(views, principal, params.id_b),
+        )
         here, there = stats_of(one.record), stats_of(other.record)
         rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
         won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
@@ -465,7 +530,11 @@ class JudokonTools:
         scope = _scope(principal)
         facets = api.merge_facets([reader.facets("country", scope=scope) for reader in readers])
         rows = [
-            CountryCount(country=facet.value, code=_country_code(readers, facet.value, scope), count=facet.count)
+            CountryCount(
+                country=facet.value,
+                code=_country_code(readers, facet.value, scope),
+                count=facet.count,
+            )
             for facet in facets[params.start :]
         ]
         return CountriesResult(countries=rows)
@@ -474,14 +543,20 @@ class JudokonTools:
         self, views: api.ByCatalogue[api.CatalogueView], principal: api.Principal, stated: str
     ) -> api.FoundRecord:
         scope = _scope(principal)
-        found = self._catalogues.find_one(views, stated, lambda view, plain: _find_card(view, plain, scope))
+        found = self._catalogues.find_one(
+            views, stated, lambda view, plain: _find_card(view, plain, scope)
+        )
         if found is None or found.record.kind not in CARDS.values:
-            alike = [one for view in views.found.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
+            alike = [
+                one for view in views.found.values() for one in _alike(view.reader, stated, scope)
+            ][:ALIKE]
             hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
             raise api.NotFoundError(f"no judoka '{stated[:200]}'{hint}")
         return found
 
-    def _find_by_code(self, principal: api.Principal, code: str, catalogue: str | None) -> api.FoundRecord | None:
+    def _find_by_code(
+        self, principal: api.Principal, code: str, catalogue: str | None
+    ) -> api.FoundRecord | None:
         """Return the card with a code; the first by id where several of a catalogue have it."""
         condition = api.AnyOf("codeKey", (code_key(code),))
         if not all(condition.values):
@@ -489,7 +564,9 @@ class JudokonTools:
         return self._catalogues.find_one(
             self._catalogues.views(catalogue),
             code,
-            lambda view, _code: min(_cards(view, principal, condition), key=lambda one: one.id, default=None),
+            lambda view, _code: min(
+                _cards(view, principal, condition), key=lambda one: one.id, default=None
+            ),
         )
 
     def _card(self, found: api.FoundRecord) -> CardResult:
@@ -520,7 +597,11 @@ class JudokonTools:
 
 
 def _strength(item: api.MergedHit) -> dict[str, Any]:
-    return {"score": round(item.hit.score, 4), "relevance": item.hit.label, "why": api.shape_why(item.hit.why)}
+    return {
+        "score": round(item.hit.score, 4),
+        "relevance": item.hit.label,
+        "why": api.shape_why(item.hit.why),
+    }
 
 
 def _shown_whole(path: api.SearchPath) -> api.SearchPath:
@@ -541,10 +622,18 @@ def _find_card(view: api.CatalogueView, stated: str, scope: api.Scope) -> api.Re
 
 def _alike(reader: api.ShelfReader, stated: str, scope: api.Scope) -> list[str]:
     """Return the cards that have an id or a name like the one asked for."""
-    names = [match for match in reader.titles_like(stated, scope=scope, limit=ALIKE) if match.likeness >= LIKE]
+    names = [
+        match
+        for match in reader.titles_like(stated, scope=scope, limit=ALIKE)
+        if match.likeness >= LIKE
+    ]
     named = reader.ids([match.key for match in names])
-    alike = list(dict.fromkeys([*api.like_words(stated, reader.ids(_keys(reader, scope)))[:ALIKE], *named]))[:ALIKE]
-    found = reader.fetch(list(reader.find([api.RecordId(one) for one in alike], scope=scope).values()), scope=scope)
+    alike = list(
+        dict.fromkeys([*api.like_words(stated, reader.ids(_keys(reader, scope)))[:ALIKE], *named])
+    )[:ALIKE]
+    found = reader.fetch(
+        list(reader.find([api.RecordId(one) for one in alike], scope=scope).values()), scope=scope
+    )
     return [f"{one.id} ({one.get('name')})" for one in found.values()]
 
 
@@ -552,7 +641,9 @@ def _keys(reader: api.ShelfReader, scope: api.Scope) -> list[api.Key]:
     return reader.scan(scope=scope, limit=reader.count(scope))
 
 
-def _cards(view: api.CatalogueView, principal: api.Principal, condition: api.AnyOf) -> list[api.Record]:
+def _cards(
+    view: api.CatalogueView, principal: api.Principal, condition: api.AnyOf
+) -> list[api.Record]:
     scope = _scope(principal).narrowed(condition)
     return list(view.reader.fetch(_keys(view.reader, scope), scope=scope).values())
 
@@ -560,7 +651,11 @@ def _cards(view: api.CatalogueView, principal: api.Principal, condition: api.Any
 def _country_code(readers: Sequence[api.ShelfReader], country: str, scope: api.Scope) -> str | None:
     """Return the code that the first card of a country has."""
     own = scope.narrowed(api.AnyOf("country", (country,)))
-    found = [card for reader in readers for card in reader.fetch(reader.scan(scope=own, limit=1), scope=own).values()]
+    found = [
+        card
+        for reader in readers
+        for card in reader.fetch(reader.scan(scope=own, limit=1), scope=own).values()
+    ]
     return cast(str | None, found[0].get("countryCode")) if found else None
 
 
@@ -584,10 +679,18 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
 
 
 def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:
-    """Declare the files of the catalogue named like its layout, or the first; of several, also those of each."""
-    main = next((catalogue for catalogue in catalogues if catalogue.name == catalogue.spec.name), catalogues[0])
+    """Declare the files of the catalogue named like its layout, or the first; of several, also
+    those of each.
+    """
+    main = next(
+        (catalogue for catalogue in catalogues if catalogue.name == catalogue.spec.name),
+        catalogues[0],
+    )
     several = catalogues if len(catalogues) > 1 else ()
-    return [declare_files(main, PREFIX), *(declare_files(one, f"{PREFIX}{one.name}/") for one in several)]
+    return [
+        declare_files(main, PREFIX),
+        *(declare_files(one, f"{PREFIX}{one.name}/") for one in several),
+    ]
 
 
 def _scope(principal: api.Principal) -> api.Scope:
@@ -600,7 +703,9 @@ def _scoped(
     filters: CardFilters | None,
     exclude: Mapping[str, Any] | None = None,
 ) -> api.CatalogueScopes:
-    """Return the scope of the cards that meet the filters, in each catalogue, with values by any spelling."""
+    """Return the scope of the cards that meet the filters, in each catalogue, with values by any
+    spelling.
+    """
     api.require_excludable(exclude or {}, [view.spec for view in views.found.values()])
     conditions = (filters or CardFilters()).conditions()
     asked = api.ScopeRequest(
@@ -610,7 +715,9 @@ def _scoped(
         label=argument_of,
     )
     scoped = api.scope_each(views, asked)
-    return replace(scoped, scopes={name: scope.narrowed(CARDS) for name, scope in scoped.scopes.items()})
+    return replace(
+        scoped, scopes={name: scope.narrowed(CARDS) for name, scope in scoped.scopes.items()}
+    )
 
 
 def _hint(degraded: str | None) -> str | None:
@@ -623,17 +730,30 @@ def _compared(here: int, there: int) -> StatShape:
 
 
 def _mismatch(card: api.Record, other: api.Record) -> tuple[object, ...]:
-    """Return a sort key: by gender first, then by weight class, then by the distance of averages and weights."""
+    """Return a sort key: by gender first, then by weight class, then by the distance of averages
+    and weights.
+    """
     is_other = (card.get(name) != other.get(name) for name in ("gender", "weightClass"))
-    distances = (abs((card.get(name) or 0) - (other.get(name) or 0)) for name in ("average", "weight"))
+    distances = (
+        abs((card.get(name) or 0) - (other.get(name) or 0)) for name in ("average", "weight")
+    )
     return (*is_other, *distances, other.id)
 
 
 def _reasons(card: api.Record, other: api.Record) -> list[str]:
-    is_same_gender, is_same_class = (card.get(key) == other.get(key) for key in ("gender", "weightClass"))
+    is_same_gender, is_same_class = (
+        card.get(key) == other.get(key) for key in ("gender", "weightClass")
+    )
     gap = (other.get("average") or 0) - (card.get("average") or 0)
     return [
         f"{'same' if is_same_gender else 'other'} gender",
-        f"{'same weight class' if is_same_class else 'weight class'} {other.get('weightClass') or 'unknown'}",
-        "equal average" if not gap else f"average {abs(gap):.1f} {'higher' if gap > 0 else 'lower'}",
+        (
+            f"{'same weight class' if is_same_class else 'weight class'}"
+            f" {other.get('weightClass') or 'unknown'}"
+        ),
+        (
+            "equal average"
+            if not gap
+            else f"average {abs(gap):.1f} {'higher' if gap > 0 else 'lower'}"
+        ),
     ]

@@ -1,7 +1,8 @@
-"""Gaps of a music catalogue: missing metadata, positions and albums of a discography, duplicates, and corrections.
+"""Gaps of a music catalogue: missing metadata, positions and albums of a discography, duplicates,
+and corrections.
 
-`find_gaps` and `propose_fixes` are pure; `answer_gaps` and `answer_fixes` are the queries of `catalog.get`, with the
-arguments of `catalog.mutate` that mend what they find.
+`find_gaps` and `propose_fixes` are pure; `answer_gaps` and `answer_fixes` are the queries of
+`catalog.get`, with the arguments of `catalog.mutate` that mend what they find.
 """
 
 from collections import Counter
@@ -15,7 +16,8 @@ from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.names import ReleaseNames, mended, work_key
 
-MOST = 0.6  # share of an artist's tracks with a genre from which it is proposed for those without any
+# share of an artist's tracks with a genre from which it is proposed for those without any
+MOST = 0.6
 FEWEST = 3
 
 
@@ -28,8 +30,12 @@ class Fix:
     reasons: tuple[str, ...]
 
 
-def propose_fixes(wanted: Iterable[Record], *, albums: Sequence[Record], tracks: Sequence[Record]) -> Iterator[Fix]:
-    """Yield a fix for each wanted record with correctable fields, judged by itself and by the others."""
+def propose_fixes(
+    wanted: Iterable[Record], *, albums: Sequence[Record], tracks: Sequence[Record]
+) -> Iterator[Fix]:
+    """Yield a fix for each wanted record with correctable fields, judged by itself and by the
+    others.
+    """
     neighbours = _Neighbours(albums, tracks)
     for record in wanted:
         fields: dict[str, Any] = {}
@@ -57,7 +63,11 @@ class _Neighbours:
     def beside(self, track: Record) -> list[Record]:
         """Return the other tracks of a track's album."""
         album_id = track.get("album_id")
-        return [one for one in self.of_album.get(album_id, ()) if one.id != track.id] if album_id else []
+        return (
+            [one for one in self.of_album.get(album_id, ()) if one.id != track.id]
+            if album_id
+            else []
+        )
 
 
 def _iter_corrections(record: Record, neighbours: _Neighbours) -> Iterator[tuple[str, Any, str]]:
@@ -98,7 +108,11 @@ def _genre_of_artist(track: Record, neighbours: _Neighbours) -> Iterator[tuple[s
         if len(others) >= FEWEST and counts:
             tag, count = min(counts.items(), key=lambda one: (-one[1], one[0]))
             if count >= MOST * len(others):
-                yield "genres", (tag,), f"that of {count} of {len(others)} other tracks by the same artist"
+                yield (
+                    "genres",
+                    (tag,),
+                    f"that of {count} of {len(others)} other tracks by the same artist",
+                )
                 return
 
 
@@ -117,10 +131,13 @@ def _shared_genres(tracks: Sequence[Record]) -> tuple[Tag, ...]:
     """Return the genres of most of the tracks that have any."""
     having = [track for track in tracks if track.get("genres")]
     counts = Counter(tag for track in having for tag in dict.fromkeys(track.get("genres")))
-    return tuple(tag for tag, count in counts.items() if count >= MOST * len(having)) if having else ()
+    return (
+        tuple(tag for tag, count in counts.items() if count >= MOST * len(having)) if having else ()
+    )
 
 
-SAME_LENGTH_S = 2.0  # difference in length from which recordings of the same name count as different
+# difference in length from which recordings of the same name count as different
+SAME_LENGTH_S = 2.0
 HUNDRED = 100
 MISSING_SHOWN = 20
 ENTERED = "each missing album has the request by which catalog.mutate enters it"
@@ -149,9 +166,11 @@ def find_gaps(
     reference: Sequence[str] | None = None,
     further: Sequence[Record] = (),
 ) -> dict[str, list[FoundGap]]:
-    """Return the gaps of tracks and albums by their kind; `reference` names the albums of a complete discography.
+    """Return the gaps of tracks and albums by their kind; `reference` names the albums of a
+    complete discography.
 
-    `further` are albums of others that an artist is on, such as compilations: they are not missing either.
+    `further` are albums of others that an artist is on, such as compilations: they are not missing
+    either.
     """
     lacking = {
         name: [FoundGap(records=(track,)) for track in tracks if is_lacking(track)]
@@ -166,7 +185,9 @@ def find_gaps(
     ]
     return {
         **lacking,
-        "albums_without_cover": [FoundGap(records=(album,)) for album in albums if not album.get("cover")],
+        "albums_without_cover": [
+            FoundGap(records=(album,)) for album in albums if not album.get("cover")
+        ],
         "albums_with_missing_positions": incomplete,
         "duplicates": list(_iter_duplicates(tracks)),
         "missing_albums": [FoundGap(said={"name": name}) for name in missing],
@@ -175,19 +196,25 @@ def find_gaps(
 
 def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
     """Return the names of a discography that none of these albums has, in any spelling."""
-    known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
+    known = ReleaseNames(
+        name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ()))
+    )
     wanted = dict.fromkeys(" ".join(name.split()) for name in reference)
     return [name for name in wanted if name and not known.has(name)]
 
 
 def missing_positions(tracks: Iterable[Record]) -> list[str]:
-    """Return the missing track numbers of an album before its last, as `7`, or as `2-7` for several discs."""
+    """Return the missing track numbers of an album before its last, as `7`, or as `2-7` for several
+    discs.
+    """
     discs: dict[int, set[int]] = {}
     for track in tracks:
         position = track.get("position")
         if position:
             disc = track.get("disc") or (position // HUNDRED if position > HUNDRED else 0)
-            discs.setdefault(disc, set()).add(position % HUNDRED if position > HUNDRED else position)
+            discs.setdefault(disc, set()).add(
+                position % HUNDRED if position > HUNDRED else position
+            )
     return [
         f"{disc}-{number}" if len(discs) > 1 else str(number)
         for disc, numbers in sorted(discs.items())
@@ -221,7 +248,9 @@ def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
     return runs
 
 
-def answer_gaps(library: MusicLibrary, params: shapes.GetParams, *, naming: Mapping[str, str]) -> shapes.GetResult:
+def answer_gaps(
+    library: MusicLibrary, params: shapes.GetParams, *, naming: Mapping[str, str]
+) -> shapes.GetResult:
     """Return the gaps of the whole catalogue, or of an artist or album."""
     record = library.get_any(params.id) if params.id else None
     reference = params.reference
@@ -235,7 +264,11 @@ def answer_gaps(library: MusicLibrary, params: shapes.GetParams, *, naming: Mapp
         item=shapes.identity(record) if record else None,
         gaps=[
             shapes.GapGroup.of(
-                found, lambda one: _gap_item(one, record, naming), offset=params.offset, limit=params.limit, gap=gap
+                found,
+                lambda one: _gap_item(one, record, naming),
+                offset=params.offset,
+                limit=params.limit,
+                gap=gap,
             )
             for gap, found in gaps.items()
             if found
@@ -244,9 +277,13 @@ def answer_gaps(library: MusicLibrary, params: shapes.GetParams, *, naming: Mapp
     )
 
 
-def _albums_with(library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]) -> list[Record]:
+def _albums_with(
+    library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]
+) -> list[Record]:
     """Return the albums of others that these tracks are on, such as compilations."""
-    ids = dict.fromkeys(RecordId(str(track.get("album_id"))) for track in tracks if track.get("album_id"))
+    ids = dict.fromkeys(
+        RecordId(str(track.get("album_id"))) for track in tracks if track.get("album_id")
+    )
     own = {album.id for album in albums}
     others = [album_id for album_id in ids if album_id not in own]
     return library.fetch(list(library.reader.find(others, scope=library.scope(ALBUM)).values()))
@@ -259,7 +296,9 @@ def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], 
     if record.kind == ARTIST:
         albums = library.albums_of(record)
         on_albums = [track for album in albums for track in library.tracks_of(album)]
-        return list({track.id: track for track in [*on_albums, *library.tracks_of(record)]}.values()), albums
+        return list(
+            {track.id: track for track in [*on_albums, *library.tracks_of(record)]}.values()
+        ), albums
     return library.tracks_of(record), [record] if record.kind == ALBUM else []
 
 
@@ -269,11 +308,19 @@ def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str])
         request = {"action": "create", **naming, "kind": ALBUM, "fields": {**found.said, **by}}
         return shapes.GapItem(**found.said, request=request)
     first, *others = found.records
-    one = {"ids": [record.id for record in found.records]} if others else {"id": first.id, "album": first.get("album")}
-    return shapes.GapItem(name=str(first.get("name")), artists=list(first.get("artists") or ()), **one, **found.said)
+    one = (
+        {"ids": [record.id for record in found.records]}
+        if others
+        else {"id": first.id, "album": first.get("album")}
+    )
+    return shapes.GapItem(
+        name=str(first.get("name")), artists=list(first.get("artists") or ()), **one, **found.said
+    )
 
 
-def answer_fixes(library: MusicLibrary, params: shapes.GetParams, *, naming: Mapping[str, str]) -> shapes.GetResult:
+def answer_fixes(
+    library: MusicLibrary, params: shapes.GetParams, *, naming: Mapping[str, str]
+) -> shapes.GetResult:
     """Return corrections inferred from related records, as arguments of `catalog.mutate`."""
     record = library.get_any(params.id) if params.id else None
     every_track, every_album = _under(library, None)
@@ -281,7 +328,9 @@ def answer_fixes(library: MusicLibrary, params: shapes.GetParams, *, naming: Map
     artists = [record] if record else library.iter_records(ARTIST)
     wanted = {one.id: one for one in [*artists, *albums, *tracks]}.values()
     fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
-    page = shapes.FixGroup.of(fixes, lambda fix: _proposed(fix, naming), offset=params.offset, limit=params.limit)
+    page = shapes.FixGroup.of(
+        fixes, lambda fix: _proposed(fix, naming), offset=params.offset, limit=params.limit
+    )
     return shapes.GetResult(query_type="fixes", fixes=page)
 
 

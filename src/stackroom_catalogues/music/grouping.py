@@ -1,13 +1,14 @@
 """Group the tracks of files or tables into rows of artists, albums and tracks. Pure.
 
-Tracks are grouped by MusicBrainz ids where tags have them, else by names without regard to case and accents. Ids are
-derived from the same, so that they are stable when a folder is read again:
+Tracks are grouped by MusicBrainz ids where tags have them, else by names without regard to case and
+accents. Ids are derived from the same, so that they are stable when a folder is read again:
 
     artist-NAME                                  artist-MBID
     album-ARTIST-ALBUM-HASH                      album-MBID
     track-ARTIST-ALBUM-DISC-POSITION-NAME-HASH   track-MBID, of the release track or else the recording
 
-Of several files with the same id, the first by path keeps it; the others get a hash of their path as a suffix.
+Of several files with the same id, the first by path keeps it; the others get a hash of their path
+as a suffix.
 """
 
 import hashlib
@@ -33,7 +34,9 @@ MOST_GENRES = 6
 SLUG_CHARS = 64
 HASH_DIGITS = 8
 SEPARATORS = re.compile(r"\s*;\s*|\s+/\s+")
-GUEST = re.compile(r"\s+[(\[]?(?:feat\.?|ft\.?|featuring)\s+(?P<guest>[^)\]]+)[)\]]?\s*$", re.IGNORECASE)
+GUEST = re.compile(
+    r"\s+[(\[]?(?:feat\.?|ft\.?|featuring)\s+(?P<guest>[^)\]]+)[)\]]?\s*$", re.IGNORECASE
+)
 FILE_NAME = re.compile(r"(?P<number>0\d{1,2}|\d{1,3}(?=\s*[-._]))\s*[-._]*\s*(?P<title>\D.*)")
 
 ItemT = TypeVar("ItemT", bound=Hashable)
@@ -62,12 +65,17 @@ class Tagged:
     @cached_property
     def artists(self) -> tuple[Credit, ...]:
         """Its artists; without tags, the parent of its folder."""
-        return _credits(self.said.get("artists"), self.said.get("artist_mbids")) or self._from_folders[:-1]
+        return (
+            _credits(self.said.get("artists"), self.said.get("artist_mbids"))
+            or self._from_folders[:-1]
+        )
 
     @cached_property
     def album(self) -> str:
         """Its album; without tags, its folder."""
-        return str(self.said.get("album") or (self._from_folders[-1].name if self._from_folders else ""))
+        return str(
+            self.said.get("album") or (self._from_folders[-1].name if self._from_folders else "")
+        )
 
     @cached_property
     def album_artists(self) -> tuple[Credit, ...]:
@@ -87,7 +95,9 @@ class Tagged:
     @cached_property
     def position(self) -> int | None:
         """Its number on the disc; without a tag, the leading number of the file's name."""
-        named = FILE_NAME.fullmatch(PurePosixPath(self.place).stem) if self.said.get("path") else None
+        named = (
+            FILE_NAME.fullmatch(PurePosixPath(self.place).stem) if self.said.get("path") else None
+        )
         return self.said.get("position") or (int(named["number"]) or None if named else None)
 
     @property
@@ -134,14 +144,17 @@ def group_rows(tracks: Iterable[Tagged]) -> list[SourceRow]:
 
 @lru_cache(maxsize=100_000)
 def key_of(name: str) -> str:
-    """Return a name in normal form, for comparison; one without letters or digits stays as it is."""
+    """Return a name in normal form, for comparison; one without letters or digits stays as it
+    is.
+    """
     return fold_name(name) or name.strip().casefold()
 
 
 def slug_of(*parts: str) -> str:
     """Return names as a part of an id.
 
-    A hash follows where letters had to go, and where there are several names, which could be cut in more than one way.
+    A hash follows where letters had to go, and where there are several names, which could be cut in
+    more than one way.
     """
     keys = [key_of(part) for part in parts]
     words = "-".join("-".join(key.split()) for key in keys if key)
@@ -165,7 +178,10 @@ def _credits(names: Any, mbids: Any) -> tuple[Credit, ...]:
     stated = [str(name) for name in names or ()]
     ids = [str(mbid) for mbid in mbids or ()]
     parted = [
-        part.strip() for name in stated for one in SEPARATORS.split(name) for part in GUEST.split(one, maxsplit=1)
+        part.strip()
+        for name in stated
+        for one in SEPARATORS.split(name)
+        for part in GUEST.split(one, maxsplit=1)
     ]
     parted = [part for part in parted if part]
     for some in (stated, parted):
@@ -180,7 +196,9 @@ def _albums(tracks: Sequence[Tagged]) -> list[Album]:
     by_folder: dict[Hashable, set[str]] = {}
     for track in tracks:
         if track.said.get("album_mbid"):
-            by_folder.setdefault((track.folders, key_of(track.album)), set()).add(track.said["album_mbid"])
+            by_folder.setdefault((track.folders, key_of(track.album)), set()).add(
+                track.said["album_mbid"]
+            )
     drafts: dict[tuple[str, ...], list[Tagged]] = {}
     for track in tracks:
         drafts.setdefault(_draft_key(track, by_folder), []).append(track)
@@ -190,17 +208,23 @@ def _albums(tracks: Sequence[Tagged]) -> list[Album]:
         album_id = f"{ALBUM}-{key[1] if key[0] == 'mbid' else slug_of(*(a.name for a in artists), some[0].album)}"
         grouped.setdefault(album_id, (artists, []))[1].extend(some)
     return [
-        Album(id=album_id, artists=artists, tracks=tuple(some)) for album_id, (artists, some) in sorted(grouped.items())
+        Album(id=album_id, artists=artists, tracks=tuple(some))
+        for album_id, (artists, some) in sorted(grouped.items())
     ]
 
 
 def _draft_key(track: Tagged, by_folder: Mapping[Hashable, set[str]]) -> tuple[str, ...]:
     """Return the grouping key of a track's album.
 
-    A track without a MusicBrainz id joins the one album of this name in its folder that has an id in `by_folder`.
+    A track without a MusicBrainz id joins the one album of this name in its folder that has an id
+    in `by_folder`.
     """
     name = key_of(track.album)
-    known = {track.said["album_mbid"]} if track.said.get("album_mbid") else by_folder.get((track.folders, name), set())
+    known = (
+        {track.said["album_mbid"]}
+        if track.said.get("album_mbid")
+        else by_folder.get((track.folders, name), set())
+    )
     if len(known) == 1:
         return "mbid", *known
     if track.album_artists:
@@ -249,7 +273,9 @@ class _Artists:
         return {"artist_ids": ids, "artists": [self.names[artist_id] for artist_id in ids]}
 
 
-def _artist_rows(tracks: Sequence[Tagged], albums: Sequence[Album], artists: _Artists) -> list[SourceRow]:
+def _artist_rows(
+    tracks: Sequence[Tagged], albums: Sequence[Album], artists: _Artists
+) -> list[SourceRow]:
     works: dict[str, list[Tagged]] = {artist_id: [] for artist_id in artists.names}
     for track in tracks:
         for artist_id in dict.fromkeys(map(artists.id_of, track.artists)):
@@ -259,7 +285,12 @@ def _artist_rows(tracks: Sequence[Tagged], albums: Sequence[Album], artists: _Ar
             works[artist_id] = works[artist_id] or list(album.tracks)
     return [
         _row(
-            ARTIST, artist_id, artist_id, name=artists.names[artist_id], genres=_genres(some), added=_first_added(some)
+            ARTIST,
+            artist_id,
+            artist_id,
+            name=artists.names[artist_id],
+            genres=_genres(some),
+            added=_first_added(some),
         )
         for artist_id, some in works.items()
     ]
@@ -308,13 +339,18 @@ def _row(kind: str, record_id: str, place: str, **values: Any) -> SourceRow:
 def _genres(tracks: Sequence[Tagged]) -> list[str]:
     """Return the genres of tracks, most common first, each in its most common spelling."""
     stated = [genre for track in tracks for genre in track.said.get("genres") or ()]
-    named = Counter(part.strip() for genre in stated for part in re.split(r"[;,|]", str(genre)) if part.strip())
+    named = Counter(
+        part.strip() for genre in stated for part in re.split(r"[;,|]", str(genre)) if part.strip()
+    )
     counts: Counter[str] = Counter()
     spelt: dict[str, str] = {}
     for name, count in named.most_common():
         counts[key_of(name)] += count
         spelt.setdefault(key_of(name), name)
-    return [spelt[key] for key, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_GENRES]]
+    return [
+        spelt[key]
+        for key, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_GENRES]
+    ]
 
 
 def _year(tracks: Sequence[Tagged]) -> int | None:
@@ -331,13 +367,17 @@ def _cover(tracks: Sequence[Tagged]) -> str | None:
 
 
 def _first_added(tracks: Sequence[Tagged]) -> str | None:
-    return min((str(track.said["added"]) for track in tracks if track.said.get("added")), default=None)
+    return min(
+        (str(track.said["added"]) for track in tracks if track.said.get("added")), default=None
+    )
 
 
 def _track_id(track: Tagged, album: Album | None) -> str:
     stated = track.said.get("id") or track.said.get("track_mbid")
     if stated:
         return f"{TRACK}-{str(stated).removeprefix(f'{TRACK}-')}"
-    by = " ".join(credit.name for credit in track.artists) or (album.artists[0].name if album and album.artists else "")
+    by = " ".join(credit.name for credit in track.artists) or (
+        album.artists[0].name if album and album.artists else ""
+    )
     numbers = (str(track.said.get("disc") or ""), str(track.position or ""))
     return f"{TRACK}-{slug_of(by, album.name if album else '', *numbers, track.title)}"

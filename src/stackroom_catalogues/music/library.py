@@ -1,4 +1,6 @@
-"""A music catalogue as one caller sees it: records by id or name, those that belong to them, and similar ones."""
+"""A music catalogue as one caller sees it: records by id or name, those that belong to them, and
+similar ones.
+"""
 
 import re
 from collections import Counter
@@ -22,7 +24,11 @@ class MusicLibrary:
     """One snapshot of one catalogue for one caller, of it the records that meet the conditions."""
 
     def __init__(
-        self, view: api.CatalogueView, principal: api.Principal, *, conditions: Sequence[api.Condition] = ()
+        self,
+        view: api.CatalogueView,
+        principal: api.Principal,
+        *,
+        conditions: Sequence[api.Condition] = (),
     ) -> None:
         self.view = view
         self._conditions = tuple(conditions)
@@ -39,7 +45,10 @@ class MusicLibrary:
     def scope(self, kind: str | None = None, *conditions: api.Condition) -> api.Scope:
         """Return the scope of a kind, or of all kinds, that the caller may see."""
         of_kind = (api.AnyOf(api.KIND_FIELD, (kind,)),) if kind else ()
-        return api.Scope(conditions=(*of_kind, *self._conditions, *conditions), visibility=self.principal.visibility)
+        return api.Scope(
+            conditions=(*of_kind, *self._conditions, *conditions),
+            visibility=self.principal.visibility,
+        )
 
     def keys(self, kind: str, *conditions: api.Condition) -> list[api.Key]:
         """Return the keys of records, in insertion order."""
@@ -64,10 +73,14 @@ class MusicLibrary:
     def albums_of(self, artist: api.Record) -> list[api.Record]:
         """Return an artist's albums, the oldest first."""
         found = self.iter_records(ALBUM, api.AnyOf("artist_ids", (artist.id,)))
-        return sorted(found, key=lambda album: (album.get("year") or 9999, str(album.get("name")), album.id))
+        return sorted(
+            found, key=lambda album: (album.get("year") or 9999, str(album.get("name")), album.id)
+        )
 
     def tracks_of(self, record: api.Record) -> list[api.Record]:
-        """Return the tracks of an album in their order, or those of an artist, or a track itself."""
+        """Return the tracks of an album in their order, or those of an artist, or a track
+        itself.
+        """
         if record.kind == TRACK:
             return [record]
         field = "album_id" if record.kind == ALBUM else "artist_ids"
@@ -76,7 +89,9 @@ class MusicLibrary:
     def top_tracks_of(self, artist: api.Record) -> list[api.Record]:
         """Return the tracks of an artist, most played first, else the oldest first."""
         tracks = self.tracks_of(artist)
-        return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))
+        return sorted(
+            tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999)
+        )
 
     def lists_of(self, record: api.Record) -> dict[str, list[api.Record]]:
         """Return the records around one by their kind: of an artist, an album or a track."""
@@ -84,14 +99,18 @@ class MusicLibrary:
             return {ALBUM: self.albums_of(record), TRACK: self.top_tracks_of(record)}
         if record.kind == ALBUM:
             return {TRACK: self.tracks_of(record)}
-        ids = [api.RecordId(one) for one in (*(record.get("artist_ids") or ()), record.get("album_id") or "")]
+        ids = [
+            api.RecordId(one)
+            for one in (*(record.get("artist_ids") or ()), record.get("album_id") or "")
+        ]
         around = self.fetch(list(self.reader.find(ids, scope=self.scope()).values()))
         return {kind: [one for one in around if one.kind == kind] for kind in (ARTIST, ALBUM)}
 
     def recent_keys(self, kind: str, *conditions: api.Condition) -> list[api.Key]:
         """Return the keys of a kind, newest first.
 
-        Where a record does not say when it was added, it was no earlier than those that came before it.
+        Where a record does not say when it was added, it was no earlier than those that came before
+        it.
         """
         keys = np.array(self.keys(kind, *conditions), dtype=np.int64)
         days = self.reader.numbers("added", keys.tolist())
@@ -104,7 +123,8 @@ class MusicLibrary:
         record = self.find(wanted) or self._named((kind,), wanted)
         if record.kind != kind:
             raise api.InputError(
-                f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}; give query_type '{record.kind}'"
+                f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}; give query_type"
+                f" '{record.kind}'"
             )
         return record
 
@@ -124,31 +144,43 @@ class MusicLibrary:
         likeliest = max(choices, key=lambda choice: choice.likeness)
         record = likeliest.record
         if record is None or ID.fullmatch(wanted):
-            raise api.NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
+            raise api.NotFoundError(
+                f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}"
+            )
         if likeliest.likeness < EXACT:
             taken, *others = [
-                f"'{one.get('name')}' ({one.id})" for one in (record, *(other.record for other in likeliest.others))
+                f"'{one.get('name')}' ({one.id})"
+                for one in (record, *(other.record for other in likeliest.others))
             ]
             hint = f"; it could also be {'; '.join(others)}" if others else ""
             self.notes.append(f"'{wanted[:100]}' was taken for {taken}{hint}")
             return record
-        namesakes = [record, *(other.record for other in likeliest.others if other.likeness >= EXACT)]
+        namesakes = [
+            record,
+            *(other.record for other in likeliest.others if other.likeness >= EXACT),
+        ]
         if len(namesakes) > 1:
             listed = "; ".join(f"{one.id} ({described(one)})" for one in namesakes)
-            raise api.InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
+            raise api.InputError(
+                f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}"
+            )
         return record
 
     def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[api.Record, str]]:
         """Yield the records whose whole name occurs in a sentence, with that name."""
         words = f" {api.fold_name(sentence)} "
-        found = self.reader.lexical(api.analyse_query(sentence, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
+        found = self.reader.lexical(
+            api.analyse_query(sentence, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED
+        )
         for record in self.fetch([api.Key(key) for key in found.keys.tolist()]):
             for name in self.catalogue.spec.names_of(record):
                 if api.fold_name(name) and f" {api.fold_name(name)} " in words:
                     yield record, name
 
     def hint(self, kinds: Sequence[str], wanted: str) -> str:
-        """Return a hint with similar names; a wrong id is read as the name that it was made from."""
+        """Return a hint with similar names; a wrong id is read as the name that it was made
+        from.
+        """
         kind, _, rest = wanted.partition("-")
         spelt = rest.replace("-", " ") if kind in KINDS and rest else wanted
         matches = [
@@ -158,8 +190,15 @@ class MusicLibrary:
             if match.likeness >= LIKE
         ]
         best = sorted(matches, key=lambda match: (-match.likeness, match.key))[:SUGGESTIONS]
-        names = [f"'{record.get('name')}' ({record.id})" for record in self.fetch([match.key for match in best])]
-        return f"; did you mean {' or '.join(names)}?" if names else "; search for it with catalog.search"
+        names = [
+            f"'{record.get('name')}' ({record.id})"
+            for record in self.fetch([match.key for match in best])
+        ]
+        return (
+            f"; did you mean {' or '.join(names)}?"
+            if names
+            else "; search for it with catalog.search"
+        )
 
 
 def _place_on_album(track: api.Record) -> tuple[object, ...]:
@@ -169,22 +208,35 @@ def _place_on_album(track: api.Record) -> tuple[object, ...]:
 
 def described(record: api.Record) -> str:
     """Return a short description that distinguishes a record from others of its name."""
-    parts = [", ".join(record.get("artists") or ()), str(record.get("album") or ""), str(record.get("year") or "")]
+    parts = [
+        ", ".join(record.get("artists") or ()),
+        str(record.get("album") or ""),
+        str(record.get("year") or ""),
+    ]
     return " – ".join(part for part in parts if part) or record.kind
 
 
 SPARE = 4  # candidates for each wanted record, so that enough are left of different artists
-SAME_ARTIST_SHARE = 4  # at every rank at most two of the tracks so far, or one in this many, are by the same artist
+# at every rank at most two of the tracks so far, or one in this many, are by the same artist
+SAME_ARTIST_SHARE = 4
 
 
-def find_similar(library: MusicLibrary, record: api.Record, *, limit: int) -> list[tuple[api.Record, float]]:
+def find_similar(
+    library: MusicLibrary, record: api.Record, *, limit: int
+) -> list[tuple[api.Record, float]]:
     """Return the most similar records of the same kind, each with its similarity, 0–1."""
     key = library.reader.find([record.id], scope=library.scope())[record.id]
-    chosen = api.NameChoice(asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0)
+    chosen = api.NameChoice(
+        asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0
+    )
     request = api.Request(titles=(record.id,), limit=SPARE * limit)
     recommender, scope = library.catalogue.recommender, library.scope(record.kind)
     found = recommender.recommend_for(library.reader, [chosen], request, scope=scope).items
-    fit = [(one.record, one.score) for one in found if one.score > 0 and not _is_the_same(one.record, record)]
+    fit = [
+        (one.record, one.score)
+        for one in found
+        if one.score > 0 and not _is_the_same(one.record, record)
+    ]
     return _varied(fit, limit=limit) if record.kind == TRACK else fit[:limit]
 
 
@@ -195,14 +247,18 @@ def _is_the_same(one: api.Record, other: api.Record) -> bool:
     return one.id == other.id or is_same_work
 
 
-def _varied(found: Sequence[tuple[api.Record, float]], *, limit: int) -> list[tuple[api.Record, float]]:
+def _varied(
+    found: Sequence[tuple[api.Record, float]], *, limit: int
+) -> list[tuple[api.Record, float]]:
     """Return the best records with a bound on those by the same artist, where there are others."""
     counts: Counter[str] = Counter()
     waiting = list(found)
     kept: list[tuple[api.Record, float]] = []
     while waiting and len(kept) < limit:
         most = max(2, len(kept) // SAME_ARTIST_SHARE)
-        fitting = (one for one in waiting if all(counts[artist] < most for artist in _artists_of(one[0])))
+        fitting = (
+            one for one in waiting if all(counts[artist] < most for artist in _artists_of(one[0]))
+        )
         best = next(fitting, waiting[0])
         waiting.remove(best)
         counts.update(_artists_of(best[0]))

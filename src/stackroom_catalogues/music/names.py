@@ -13,7 +13,9 @@ EDITION = re.compile(
     r"\b[^()\[\]]*[)\]]|\s*[(\[](?:dis[ck]|cd)\s*\w{1,5}[)\]]|\s+[-–:]\s+[^-–:]*\b(?:remaster(?:ed)?|edition|deluxe)\b.*$",
     re.IGNORECASE,
 )
-NUMBERED_WORK = re.compile(r"(\b(?:no|nr|number) \d+) (?:in|for|op|opus|bwv|hwv|kv?|rv|hob|woo)\b.*")
+NUMBERED_WORK = re.compile(
+    r"(\b(?:no|nr|number) \d+) (?:in|for|op|opus|bwv|hwv|kv?|rv|hob|woo)\b.*"
+)
 """A numbered work, followed by its key or its number in a catalogue of works."""
 NUMERAL = re.compile(r"\d+|[ivx]+")
 ALIKE = 0.87  # similarity from which two names count as spellings of the same
@@ -21,7 +23,9 @@ ALIKE = 0.87  # similarity from which two names count as spellings of the same
 LEADING_NUMBER = re.compile(r"(\d{1,3})\s*[-._)]\s*(\S.*)|(0\d)\s+(\S.*)")
 FEATURING = re.compile(r"\b(?:featuring|feat|ft)\b\.?\s+(?=\S)", re.IGNORECASE)
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-SMALL_WORDS = frozenset(re.findall(r"\w+", "a an and as at but by de en et for from in la le of on or the to"))
+SMALL_WORDS = frozenset(
+    re.findall(r"\w+", "a an and as at but by de en et for from in la le of on or the to")
+)
 LONG_WORD = 4
 
 
@@ -60,7 +64,12 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
     done = []
     for what, mend in (
         ("letters decoded as they were meant", meant),
-        ("blanks put right", lambda text: " ".join((text if " " in text.strip() else text.replace("_", " ")).split())),
+        (
+            "blanks put right",
+            lambda text: " ".join(
+                (text if " " in text.strip() else text.replace("_", " ")).split()
+            ),
+        ),
         ("the track's number taken off", lambda text: _unnumbered(text, position)),
         ("'feat.' written as usual", lambda text: FEATURING.sub("feat. ", text)),
         ("capitals only where usual", _with_usual_capitals),
@@ -85,5 +94,7 @@ def _with_usual_capitals(text: str) -> str:
     long_words = [word for word in words if len(word) >= LONG_WORD]
     if len(long_words) < 2 or not text.isupper():
         return text
-    small = WORD.sub(lambda found: found[0] if found[0] in SMALL_WORDS else found[0].capitalize(), text.lower())
+    small = WORD.sub(
+        lambda found: found[0] if found[0] in SMALL_WORDS else found[0].capitalize(), text.lower()
+    )
     return WORD.sub(lambda found: found[0].capitalize(), small, count=1)

@@ -1,6 +1,8 @@
-"""A playlist from a sentence: the tracks to choose from, the choice, and how it falls short of the sentence.
+"""A playlist from a sentence: the tracks to choose from, the choice, and how it falls short of the
+sentence.
 
-Tracks are chosen well fitting, by many artists, of a wanted length; the choice is pure and deterministic.
+Tracks are chosen well fitting, by many artists, of a wanted length; the choice is pure and
+deterministic.
 """
 
 import math
@@ -13,10 +15,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stackroom.api import AnyOf, Evidence, InputError, Preferences, Record, fold_name, preference_vocabulary, understand
+from stackroom.api import (
+    AnyOf,
+    Evidence,
+    InputError,
+    Preferences,
+    Record,
+    fold_name,
+    preference_vocabulary,
+    understand,
+)
 from stackroom_catalogues.music.grouping import ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.shapes import MOST, MOST_MINUTES, GetParams, GetResult, RecordGroup, entry_of
+from stackroom_catalogues.music.shapes import (
+    MOST,
+    MOST_MINUTES,
+    GetParams,
+    GetResult,
+    RecordGroup,
+    entry_of,
+)
 
 CANDIDATES = 300  # tracks that a playlist is chosen from, unless it is very long
 SHORT_TRACK_S = 120
@@ -25,9 +43,11 @@ FEWEST = 30
 PHRASES_TRIED = 3
 TOLERANCE = 0.05  # accepted deviation from the wanted length
 AGAIN_BY_ARTIST = 0.55
-AGAIN_OF_ALBUM = 0.8  # factors on a track's score for each chosen one by the same artist, and of the same album
+# factors on a track's score for each chosen one by the same artist, and of the same album
+AGAIN_OF_ALBUM = 0.8
 DEFAULT_MINUTES = 60.0
-TIE_BREAK = 0.01  # part of the score by which tracks of one round are in the order that they were found in
+# part of the score by which tracks of one round are in the order that they were found in
+TIE_BREAK = 0.01
 LENGTH = re.compile(
     r"""\b(?:(?:about|around|for|of)\s+){0,3}
     (?P<count>\d+(?:\.\d+)?|an?|half(?:\s+an?)?|two|three|four)[\s-]*
@@ -38,7 +58,16 @@ LENGTH = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """A length: `90 min`, `half an hour`, `1 hour 30 minutes`, `1h30`, `an hour and a half`."""
-COUNTS = {"a": 1.0, "an": 1.0, "half": 0.5, "half a": 0.5, "half an": 0.5, "two": 2.0, "three": 3.0, "four": 4.0}
+COUNTS = {
+    "a": 1.0,
+    "an": 1.0,
+    "half": 0.5,
+    "half a": 0.5,
+    "half an": 0.5,
+    "two": 2.0,
+    "three": 3.0,
+    "four": 4.0,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,20 +108,27 @@ def minutes_in(sentence: str) -> tuple[float | None, str]:
 
 def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidate]:
     """Return tracks of the wanted total length, or as near as possible, in playing order."""
-    known = {one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)}
+    known = {
+        one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)
+    }
     return arranged(_pick([known[record_id] for record_id in sorted(known)], target_s))
 
 
 def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates with artists taking turns, each artist's own in order; scored by rank among their own."""
+    """Return the candidates with artists taking turns, each artist's own in order; scored by rank
+    among their own.
+    """
     by_artist: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_artist.setdefault(candidate.artist, []).append(candidate)
     rounds = zip_longest(*by_artist.values())
-    ordered = [(number, one) for number, some in enumerate(rounds) for one in some if one is not None]
+    ordered = [
+        (number, one) for number, some in enumerate(rounds) for one in some if one is not None
+    ]
     last = max(len(ordered), 1)
     return [
-        replace(one, score=(1 - TIE_BREAK * place / last) / (1 + number)) for place, (number, one) in enumerate(ordered)
+        replace(one, score=(1 - TIE_BREAK * place / last) / (1 + number))
+        for place, (number, one) in enumerate(ordered)
     ]
 
 
@@ -127,8 +163,11 @@ def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:
         counts = Counter(one.artist for one in left)
         last = order[-1].artist if order else None
         most, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        is_pressing = 2 * count > len(left) and most != last  # else it would be twice in a row later
-        fitting = [one for one in left if (one.artist == most if is_pressing else one.artist != last)]
+        # else it would be twice in a row later
+        is_pressing = 2 * count > len(left) and most != last
+        fitting = [
+            one for one in left if (one.artist == most if is_pressing else one.artist != last)
+        ]
         following = (fitting or left)[0]
         order.append(following)
         left.remove(following)
@@ -138,7 +177,9 @@ def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:
 def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return tracks that fit a sentence, of the requested total length."""
     if not params.about:
-        raise InputError("'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'")
+        raise InputError(
+            "'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'"
+        )
     said_minutes, about = minutes_in(params.about)
     target_s = 60 * (params.minutes or said_minutes or DEFAULT_MINUTES)
     wishes = _wishes(library, about)
@@ -168,14 +209,20 @@ def _playlist_notes(
     ]
     seconds = sum(one.seconds for one in chosen)
     if abs(seconds - target_s) > TOLERANCE * target_s:
-        notes.append(f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits")
+        notes.append(
+            f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits"
+        )
     if any(one.artist == following.artist for one, following in pairwise(chosen)):
-        notes.append("an artist is there twice in a row: no choice of this length without that was found")
+        notes.append(
+            "an artist is there twice in a row: no choice of this length without that was found"
+        )
     return notes
 
 
 class _Pool(NamedTuple):
-    """The tracks to choose from, only the nearest where unrelated, and the words of the sentence that none fits."""
+    """The tracks to choose from, only the nearest where unrelated, and the words of the sentence
+    that none fits.
+    """
 
     candidates: Sequence[Candidate]
     is_unrelated: bool
@@ -184,7 +231,9 @@ class _Pool(NamedTuple):
 
 def _wishes(library: MusicLibrary, about: str) -> Preferences:
     spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
-    vocabulary = preference_vocabulary(library.reader, spec, scope=library.scope(TRACK), this_year=this_year)
+    vocabulary = preference_vocabulary(
+        library.reader, spec, scope=library.scope(TRACK), this_year=this_year
+    )
     artists = {
         spelling: ("artists", str(record.get("name")))
         for record, name in library.iter_named_in(ARTIST, about)
@@ -194,14 +243,19 @@ def _wishes(library: MusicLibrary, about: str) -> Preferences:
 
 
 def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> _Pool:
-    """Return the tracks that best fit the sentence: several times the wanted length, to choose from."""
+    """Return the tracks that best fit the sentence: several times the wanted length, to choose
+    from.
+    """
     conditions = wishes.conditions
     scope = library.scope(TRACK, *conditions)
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
     page = library.view.search(about, scope=scope, limit=looked_at)
     found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
-    is_by_artists = any(isinstance(condition, AnyOf) and condition.field == "artists" for condition in conditions)
-    if (not found and (conditions or not about)) or is_by_artists:  # all of theirs fit, the best found first
+    is_by_artists = any(
+        isinstance(condition, AnyOf) and condition.field == "artists" for condition in conditions
+    )
+    # all of theirs fit, the best found first
+    if (not found and (conditions or not about)) or is_by_artists:
         known = {one.record.id for one in found}
         keys = library.reader.scan(scope=scope, limit=looked_at)
         further = [record for record in library.fetch(keys) if record.id not in known]

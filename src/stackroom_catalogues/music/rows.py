@@ -16,8 +16,25 @@ from typing import Any
 
 import orjson
 
-from stackroom.api import ExpectedError, InputError, Record, RecordId, RowMapping, RowSource, SourceRow, Tag
-from stackroom.api.rows import Ledger, ReadOptions, SqliteRows, WholeRows, find_path, replace_file, without_compression
+from stackroom.api import (
+    ExpectedError,
+    InputError,
+    Record,
+    RecordId,
+    RowMapping,
+    RowSource,
+    SourceRow,
+    Tag,
+)
+from stackroom.api.rows import (
+    Ledger,
+    ReadOptions,
+    SqliteRows,
+    WholeRows,
+    find_path,
+    replace_file,
+    without_compression,
+)
 from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture
 from stackroom_catalogues.music.grouping import COVERS, KINDS, Tagged, group_rows
@@ -45,7 +62,9 @@ class GroupedRows(AudioRows):
         return None
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield unreadable files, then artists, albums and tracks, once every file has been read."""
+        """Yield unreadable files, then artists, albums and tracks, once every file has been
+        read.
+        """
         rows = list(super().iter_rows())
         tracks = [Tagged(place=row.place, said=row.values) for row in rows if not row.problem]
         yield from islice([*(row for row in rows if row.problem), *group_rows(tracks)], start, None)
@@ -86,7 +105,9 @@ MAPPING = RowMapping(records_of=records_of)
 
 
 def keep_files(location: str, folder: Path) -> None:
-    """Write media files into the catalogue's folder: the sample's pieces, and pictures embedded in files."""
+    """Write media files into the catalogue's folder: the sample's pieces, and pictures embedded in
+    files.
+    """
     if Path(location) == SAMPLE.resolve():
         for piece in load_pieces():
             target = folder / file_of(piece.track_id)
@@ -120,9 +141,12 @@ def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for source, place, content in readings:
         root = Path(source)
-        name = orjson.loads(content).get("picture") if content else None  # a source other than files caches no content
+        # a source other than files caches no content
+        name = orjson.loads(content).get("picture") if content else None
         if name:
-            found.setdefault(str(name), []).append(root.parent / place if root.is_file() else root / place)
+            found.setdefault(str(name), []).append(
+                root.parent / place if root.is_file() else root / place
+            )
     return found
 
 
@@ -183,7 +207,9 @@ def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
     if number is None or (field == "year" and not number):
         return None
     if not number.is_integer():
-        raise InputError(f"'{field}' is {_text(row.get(field))[:60]!r}, not a whole number such as 3")
+        raise InputError(
+            f"'{field}' is {_text(row.get(field))[:60]!r}, not a whole number such as 3"
+        )
     return int(number)
 
 
@@ -197,7 +223,11 @@ def find_rows(path: Path) -> WholeRows | None:
     """Return the rows of a file with the tables of Chinook; None for other files."""
 
     def read(*queries: str) -> list[SourceRow]:
-        return [row for query in queries for row in SqliteRows(path, ReadOptions(query=query)).iter_rows()]
+        return [
+            row
+            for query in queries
+            for row in SqliteRows(path, ReadOptions(query=query)).iter_rows()
+        ]
 
     if not {row.values.get("name") for row in read(TABLES_QUERY)} >= TABLES:
         return None

@@ -3,9 +3,20 @@
 from pathlib import Path
 
 from stackroom.api import Action, ForbiddenError, InputError, NotFoundError
-from stackroom.api.server import LOCAL_USER, AddressRules, Author, IngestRequest, ServerContext, ServerParts
+from stackroom.api.server import (
+    LOCAL_USER,
+    AddressRules,
+    Author,
+    IngestRequest,
+    ServerContext,
+    ServerParts,
+)
 from stackroom_catalogues.music.audio.tags import read_tags
-from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
+from stackroom_catalogues.music.downloads.downloads import (
+    DownloadHooks,
+    Downloads,
+    DownloadSettings,
+)
 from stackroom_catalogues.music.downloads.queue import Download
 from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.downloads.tools import downloads_tools
@@ -15,7 +26,9 @@ NAME = "music"  # name of the catalogue, and of its folder in the library, where
 
 
 def build_server_parts(context: ServerContext) -> ServerParts:
-    """Build the download queue with its workers and tools; the tools need a music catalogue or a configured folder."""
+    """Build the download queue with its workers and tools; the tools need a music catalogue or a
+    configured folder.
+    """
     section = context.read_settings("downloads", DownloadsSettings)
     settings = download_settings(context, section)
     albums = AlbumCatalogue(context, settings.folder)
@@ -29,7 +42,9 @@ def build_server_parts(context: ServerContext) -> ServerParts:
     )
 
 
-def build_downloads(context: ServerContext, settings: DownloadSettings, albums: "AlbumCatalogue") -> Downloads:
+def build_downloads(
+    context: ServerContext, settings: DownloadSettings, albums: "AlbumCatalogue"
+) -> Downloads:
     """Build the download queue and its workers, which add finished albums to their catalogue."""
     hooks = DownloadHooks(
         on_album=albums.add_album,
@@ -41,7 +56,9 @@ def build_downloads(context: ServerContext, settings: DownloadSettings, albums: 
 
 
 def find_problem(file: Path) -> str | None:
-    """Return why a downloaded file is not audio, since a server may send a page under its name; None where it is."""
+    """Return why a downloaded file is not audio, since a server may send a page under its name;
+    None where it is.
+    """
     if file.stat().st_size == 0:
         return "it is empty"
     try:
@@ -52,25 +69,35 @@ def find_problem(file: Path) -> str | None:
 
 
 class AlbumCatalogue:
-    """The catalogue that downloaded albums are added to, and the rights that a user needs for that."""
+    """The catalogue that downloaded albums are added to, and the rights that a user needs for
+    that.
+    """
 
     def __init__(self, context: ServerContext, folder: Path) -> None:
         self._context = context
         self._folder = folder
 
     def find_name(self) -> str | None:
-        """Return the catalogue built from the music folder, else one of music; None where there is none."""
+        """Return the catalogue built from the music folder, else one of music; None where there is
+        none.
+        """
         folder = self._folder.resolve()
         found = self._context.list_catalogues()
-        own = [one for one in found if any(Path(source).resolve() == folder for source in one.sources)]
-        return next((one.name for one in (*own, *(one for one in found if one.name == NAME), *found)), None)
+        own = [
+            one for one in found if any(Path(source).resolve() == folder for source in one.sources)
+        ]
+        return next(
+            (one.name for one in (*own, *(one for one in found if one.name == NAME), *found)), None
+        )
 
     def get_name(self) -> str:
         """Return the name of the catalogue, whether it exists yet or not."""
         return self.find_name() or NAME
 
     def find_refusal(self, download: Download) -> str | None:
-        """Return why a user may no longer have a download; None where they could request it today."""
+        """Return why a user may no longer have a download; None where they could request it
+        today.
+        """
         if download.user == LOCAL_USER.name:
             return None
         try:
@@ -78,9 +105,15 @@ class AlbumCatalogue:
         except (NotFoundError, ForbiddenError) as error:
             return f"it was requested by a user who may not have it any more: {error.message}"
         if Action.REQUEST_CONTENT not in principal.actions:
-            return f"user '{download.user}', who requested it, no longer has the permission {Action.REQUEST_CONTENT}"
+            return (
+                f"user '{download.user}', who requested it, no longer has the permission"
+                f" {Action.REQUEST_CONTENT}"
+            )
         if not principal.visibility.sees_catalogue(self.get_name()):
-            return f"user '{download.user}', who requested it, may no longer see the catalogue that albums are added to"
+            return (
+                f"user '{download.user}', who requested it, may no longer see the catalogue that"
+                " albums are added to"
+            )
         return None
 
     def add_album(self, album: Path, download: Download) -> str | None:
@@ -94,11 +127,16 @@ class AlbumCatalogue:
             asks_for=lambda place: place.startswith(f"{below.as_posix()}/"),
         )
         report = self._context.refresh(self.get_name(), str(self._folder), request)
-        left_out = [(place, reason) for place, reason in report.rejects if Path(place).is_relative_to(below)]
+        left_out = [
+            (place, reason) for place, reason in report.rejects if Path(place).is_relative_to(below)
+        ]
         if not left_out:
             return None
         place, reason = left_out[0]
-        return f"not in the catalogue: {len(left_out)} of its files, such as '{Path(place).name}': {reason}"
+        return (
+            f"not in the catalogue: {len(left_out)} of its files, such as '{Path(place).name}':"
+            f" {reason}"
+        )
 
     def record_download(self, download: Download) -> None:
         """Record a finished download for analytics."""
@@ -108,10 +146,14 @@ class AlbumCatalogue:
 
 
 def download_settings(context: ServerContext, section: DownloadsSettings) -> DownloadSettings:
-    """Return the settings of the downloads as a section configures them; refuse address rules that are not valid."""
+    """Return the settings of the downloads as a section configures them; refuse address rules that
+    are not valid.
+    """
     try:
         rules = AddressRules.of(
-            hosts=section.allowed_hosts, networks=section.allowed_networks, ports=section.allowed_ports
+            hosts=section.allowed_hosts,
+            networks=section.allowed_networks,
+            ports=section.allowed_ports,
         )
     except InputError as error:
         raise InputError(f"the section 'downloads': {error.message}") from error

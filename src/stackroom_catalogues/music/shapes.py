@@ -1,7 +1,7 @@
 """Arguments and results of the music tools. Names, parameters and defaults are a fixed interface.
 
-What a record does not have is left out of an answer. Every conversation pays for the declarations, so only the tracks
-of `catalog.search` spell an entry out.
+What a record does not have is left out of an answer. Every conversation pays for the declarations,
+so only the tracks of `catalog.search` spell an entry out.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,14 @@ GENRES_SHOWN = 6
 MOST_MINUTES = 24 * 60
 MOST = 100  # the most records of one kind in an answer, and the last result that paging reaches
 
-QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
+QueryType = Literal[
+    "artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"
+]
 Kind = Literal["artist", "album", "track"]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
-Listed = Annotated[list[Name], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+Listed = Annotated[
+    list[Name], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+]
 """A list; one text is taken for a list of it."""
 LEAN = WithJsonSchema({"type": "object"})
 LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
@@ -37,17 +41,25 @@ class SearchMusicParams(api.ExplainParams, api.OffsetParams, api.GenericParams):
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
     kind: Kind | None = None
     offset: int = Field(default=0, ge=0, le=MOST, description="Of each kind, how many to skip")
-    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
+    exclude: dict[str, Any] | None = Field(
+        default=None, description="Values to leave out, by field"
+    )
 
 
 class GetParams(api.OffsetParams, api.GenericParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
-    id: Name | None = Field(default=None, description="Id or name of the record; gaps, fixes: only of this artist")
+    id: Name | None = Field(
+        default=None, description="Id or name of the record; gaps, fixes: only of this artist"
+    )
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
-    about: api.QueryText | None = Field(default=None, description="Playlist wish: calm piano before 1850")
-    minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="Playlist length, default 60")
+    about: api.QueryText | None = Field(
+        default=None, description="Playlist wish: calm piano before 1850"
+    )
+    minutes: float | None = Field(
+        default=None, gt=0, le=MOST_MINUTES, description="Playlist length, default 60"
+    )
     reference: Listed | None = Field(
         default=None, max_length=1000, description="For gaps: albums the artist should have"
     )
@@ -71,17 +83,32 @@ class Entry(api.Explained, api.FromCatalogue, api.GenericResult):
 
 
 class Page(api.GenericResult):
-    """A page of a list: its items, how many there are in all, and whether there are more after the page."""
+    """A page of a list: its items, how many there are in all, and whether there are more after the
+    page.
+    """
 
     items: list[Any]
     total: int
     has_more: bool
 
     @classmethod
-    def of(cls, every: Sequence[Any], shape: Callable[[Any], Any], *, offset: int, limit: int, **more: Any) -> Self:
+    def of(
+        cls,
+        every: Sequence[Any],
+        shape: Callable[[Any], Any],
+        *,
+        offset: int,
+        limit: int,
+        **more: Any,
+    ) -> Self:
         """Return a page of a whole list, whose items are shaped."""
         end = offset + limit
-        return cls(items=list(map(shape, every[offset:end])), total=len(every), has_more=end < len(every), **more)
+        return cls(
+            items=list(map(shape, every[offset:end])),
+            total=len(every),
+            has_more=end < len(every),
+            **more,
+        )
 
     def first(self, count: int) -> Self:
         """Return the page with its first items only."""
@@ -115,7 +142,10 @@ class PagesResult(api.PricedResult, api.GenericResult):
     @property
     def remarks(self) -> list[str]:
         """The notes, and how to get more of the lists."""
-        return [*super().remarks, *([f"more with offset {self.offset + self.item_count}"] if self._has_more else [])]
+        return [
+            *super().remarks,
+            *([f"more with offset {self.offset + self.item_count}"] if self._has_more else []),
+        ]
 
     @property
     def _has_more(self) -> bool:
@@ -128,7 +158,11 @@ class PagesResult(api.PricedResult, api.GenericResult):
 
     def first(self, count: int) -> Self:
         """Return the result with the first items of each list."""
-        pages = {name: one.first(count) for name in PAGES if isinstance(one := getattr(self, name, None), Page)}
+        pages = {
+            name: one.first(count)
+            for name in PAGES
+            if isinstance(one := getattr(self, name, None), Page)
+        }
         return self.model_copy(update=pages)
 
 
@@ -212,7 +246,9 @@ class Stats(api.GenericResult):
 
 
 class GetResult(api.FromCatalogue, PagesResult):
-    """The result of `catalog.get`: the requested record, and lists; parts that do not apply are left out."""
+    """The result of `catalog.get`: the requested record, and lists; parts that do not apply are
+    left out.
+    """
 
     unit: ClassVar[str] = "of each list"
     long_parts: ClassVar[tuple[str, ...]] = ("item.*",)
@@ -240,7 +276,9 @@ class GetResult(api.FromCatalogue, PagesResult):
     @property
     def _has_more(self) -> bool:
         stats = self.stats
-        return super()._has_more or (stats is not None and self.offset + len(stats.genres) < stats.genres_total)
+        return super()._has_more or (
+            stats is not None and self.offset + len(stats.genres) < stats.genres_total
+        )
 
     def first(self, count: int) -> Self:
         """Return the result with the first items of each list."""
@@ -250,12 +288,20 @@ class GetResult(api.FromCatalogue, PagesResult):
 
 
 def entry_of(
-    record: api.Record, *, within: api.Record | None = None, score: float | None = None, catalogue: str | None = None
+    record: api.Record,
+    *,
+    within: api.Record | None = None,
+    score: float | None = None,
+    catalogue: str | None = None,
 ) -> Entry:
-    """Return a record as an entry of a list. What those of an artist or album share with it need not be said again."""
+    """Return a record as an entry of a list. What those of an artist or album share with it need
+    not be said again.
+    """
     is_on_album = within is not None and within.kind == ALBUM
     artists = tuple(record.get("artists") or ())
-    known = within and ((within.get("name"),) if within.kind == ARTIST else tuple(within.get("artists") or ()))
+    known = within and (
+        (within.get("name"),) if within.kind == ARTIST else tuple(within.get("artists") or ())
+    )
     place = ("disc", "position") if is_on_album else ("album",)
     return Entry(
         id=record.id,
@@ -281,7 +327,9 @@ def identity(record: api.Record) -> dict[str, Any]:
 
 def plain_fields(record: api.Record) -> dict[str, Any]:
     """Return all fields of a record as JSON values."""
-    fields = {name: plain_value(value) for name, value in record.fields.items() if value is not None}
+    fields = {
+        name: plain_value(value) for name, value in record.fields.items() if value is not None
+    }
     return {"id": record.id, "kind": record.kind, **fields}
 
 
@@ -289,4 +337,7 @@ def plain_value(value: Any) -> Any:
     """Return a field's value as a JSON value."""
     if not isinstance(value, tuple):
         return value
-    return [{"category": one.category, "value": one.value} if isinstance(one, api.Tag) else one for one in value]
+    return [
+        {"category": one.category, "value": one.value} if isinstance(one, api.Tag) else one
+        for one in value
+    ]

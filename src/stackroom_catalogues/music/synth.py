@@ -1,9 +1,9 @@
 """Short pieces of music for the sample, synthesised from notes: no recording is copied.
 
-A piece is a tune in the public domain, written as notes in `sample/tunes.toml`, and belongs to one track of
-`sample/library.jsonl`. Most are the opening of a work, some with simple harmony added or closed with a chord; the
-track's length in the sample is that of the piece. `render` returns a WAV file: one channel, 16 bits, 22,050
-samples a second. The same piece gives the same bytes.
+A piece is a tune in the public domain, written as notes in `sample/tunes.toml`, and belongs to one
+track of `sample/library.jsonl`. Most are the opening of a work, some with simple harmony added or
+closed with a chord; the track's length in the sample is that of the piece. `render` returns a WAV
+file: one channel, 16 bits, 22,050 samples a second. The same piece gives the same bytes.
 
 The notes of a voice are words of a text. `C#5:1/2` is a pitch (middle C is `C4`) and its length in beats; a word
 without a length has that of the word before it. `-` is a rest, `C3+E3+G3` a chord, and `|` a bar line, of no effect.
@@ -49,8 +49,8 @@ class Note:
 class Tune:
     """A tune for a track. The first voice is the melody, and louder than the others.
 
-    `decay_s` is how soon a held note grows faint: short for plucked strings, long for bowed ones. `ring_s` is how long
-    a note sounds on after it is let go.
+    `decay_s` is how soon a held note grows faint: short for plucked strings, long for bowed ones.
+    `ring_s` is how long a note sounds on after it is let go.
     """
 
     track_id: str
@@ -118,15 +118,19 @@ def frequency_of(pitch: str) -> float:
     if match is None:
         raise ValueError(f"{pitch!r} is not a pitch; one is written as C4, F#3 or Bb5")
     letter, accidental, octave = match.groups()
-    semitones_from_a4 = SEMITONES[letter] + ACCIDENTALS[accidental] - SEMITONES["A"] + 12 * (int(octave) - 4)
+    semitones_from_a4 = (
+        SEMITONES[letter] + ACCIDENTALS[accidental] - SEMITONES["A"] + 12 * (int(octave) - 4)
+    )
     return float(440 * 2 ** (semitones_from_a4 / 12))
 
 
 def _tone(frequency_hz: float, *, held_s: float, piece: Tune) -> Samples:
-    """Return one note: harmonics that die away, the higher the sooner, between a soft start and a soft end.
+    """Return one note: harmonics that die away, the higher the sooner, between a soft start and a
+    soft end.
 
-    With z = exp((-0.4 / decay + 2πif)·t), the imaginary part of z^k is the k-th harmonic, fading k times as fast as
-    z does. So all of them are one polynomial in z, and one exponential where there would be a dozen.
+    With z = exp((-0.4 / decay + 2πif)·t), the imaginary part of z^k is the k-th harmonic, fading k
+    times as fast as z does. So all of them are one polynomial in z, and one exponential where there
+    would be a dozen.
     """
     times = np.arange(round((held_s + piece.ring_s) * SAMPLE_RATE)) / SAMPLE_RATE
     circling = np.exp((-0.4 / piece.decay_s + 2j * np.pi * frequency_hz) * times)

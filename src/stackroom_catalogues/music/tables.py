@@ -1,10 +1,22 @@
-"""Tables of the music package in the control database: the download queue, likes, playlists and plays.
+"""Tables of the music package in the control database: the download queue, likes, playlists and
+plays.
 
-`open_key` is a hash of the user and what they requested while the download is open, and is unique: the same request is
-not queued twice. `key` names the folder in which files gather, `folder` the album's folder below the music folder.
+`open_key` is a hash of the user and what they requested while the download is open, and is unique:
+the same request is not queued twice. `key` names the folder in which files gather, `folder` the
+album's folder below the music folder.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
 
 from stackroom.api.server import Moment, users
 
@@ -46,7 +58,9 @@ playlists = Table(
     "playlists",
     METADATA,
     Column("id", Text, primary_key=True),
-    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), nullable=False, index=True),
+    Column(
+        "user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), nullable=False, index=True
+    ),
     Column("name", Text, nullable=False),
     Column("updated_at", Moment, nullable=False),
 )

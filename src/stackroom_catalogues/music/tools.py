@@ -1,7 +1,8 @@
-"""The music tools, `catalog.search` and `catalog.get`. Names, parameters and defaults are a fixed interface.
+"""The music tools, `catalog.search` and `catalog.get`. Names, parameters and defaults are a fixed
+interface.
 
-`catalog.get` also serves an agent that maintains a catalogue: similar records, gaps, playlists, and corrections as
-arguments of `catalog.mutate`, for a user who may edit. Nothing here writes.
+`catalog.get` also serves an agent that maintains a catalogue: similar records, gaps, playlists, and
+corrections as arguments of `catalog.mutate`, for a user who may edit. Nothing here writes.
 """
 
 from collections import Counter
@@ -29,7 +30,11 @@ class MusicTools:
         self._catalogues = catalogues
 
     def search(
-        self, principal: api.Principal, params: shapes.SearchMusicParams, *, catalogue: str | None = None
+        self,
+        principal: api.Principal,
+        params: shapes.SearchMusicParams,
+        *,
+        catalogue: str | None = None,
     ) -> shapes.SearchMusicResult:
         """Search artists, albums and tracks by name and meaning."""
         scoped = searching.scope_search(self._catalogues.views(catalogue), principal, params)
@@ -42,14 +47,21 @@ class MusicTools:
         asked = api.ask_each(views.found, search)
         kinds = [params.kind] if params.kind else KINDS
         groups: dict[str, Any] = {
-            shapes.GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params)
+            shapes.GROUPS[kind]: self._group(
+                [one.kinds[kind] for one in asked.found.values()], params
+            )
             for kind in kinds
         }
         skipped = [*views.skipped, *asked.skipped]
-        reasons = [*(f"{name}: {api.UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
+        reasons = [
+            *(f"{name}: {api.UNREADABLE}" for name in skipped),
+            *(one.degraded for one in asked.found.values()),
+        ]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
         evidence = api.Evidence.best(one.evidence for one in asked.found.values())
-        understood = api.by_catalogue({name: one.notes for name, one in asked.found.items()}, among=len(asked.found))
+        understood = api.by_catalogue(
+            {name: one.notes for name, one in asked.found.items()}, among=len(asked.found)
+        )
         return shapes.SearchMusicResult(
             **groups,
             evidence=evidence,
@@ -65,31 +77,42 @@ class MusicTools:
     ) -> api.SearchPath:
         """Return how `catalog.search` searches one catalogue for records of a kind."""
         scoped = searching.scope_search(self._catalogues.views(name), principal, params)
-        library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
+        library = MusicLibrary(
+            scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions
+        )
         return searching.search_path(library, params, kind, scoped.notes)
 
-    def _group(self, found: Sequence[searching.FoundOfKind], params: shapes.SearchMusicParams) -> shapes.RecordGroup:
+    def _group(
+        self, found: Sequence[searching.FoundOfKind], params: shapes.SearchMusicParams
+    ) -> shapes.RecordGroup:
         """Return a page of what the catalogues found of one kind."""
         wanted = min(params.offset + params.limit, shapes.MOST)
         merged = api.merge([one.items for one in found])
         total = sum(one.total for one in found)
-        nearest = [] if total else api.merge([one.nearest for one in found])[: searching.NEAREST_OF_KIND]
+        nearest = (
+            [] if total else api.merge([one.nearest for one in found])[: searching.NEAREST_OF_KIND]
+        )
         return shapes.RecordGroup(
             items=list(map(self._entry, merged[params.offset : wanted])),
             nearest=list(map(self._entry, nearest)),
             total=total,
-            has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < shapes.MOST,
+            has_more=(len(merged) > wanted or any(one.has_more for one in found))
+            and wanted < shapes.MOST,
         )
 
     def _entry(self, item: api.MergedHit) -> shapes.Entry:
         label = self._catalogues.label(item.view.name)
         entry = shapes.entry_of(item.hit.record, score=item.hit.score, catalogue=label)
-        return entry.model_copy(update={"why": api.shape_why(item.hit.why)}) if item.hit.why else entry
+        return (
+            entry.model_copy(update={"why": api.shape_why(item.hit.why)}) if item.hit.why else entry
+        )
 
     def get(
         self, principal: api.Principal, params: shapes.GetParams, *, catalogue: str | None = None
     ) -> shapes.GetResult:
-        """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a playlist."""
+        """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a
+        playlist.
+        """
         views = self._catalogues.views(catalogue)
         libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
         library, plain = self._meant(views, libraries, params)
@@ -106,14 +129,23 @@ class MusicTools:
         }
         result = answers[params.query_type](library, plain)
         notes = [*result.notes, *dict.fromkeys(library.notes)]
-        return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
+        return result.model_copy(
+            update={"catalogue": label, "notes": notes, "offset": params.offset}
+        )
 
     def _meant(
-        self, views: api.ByCatalogue[api.CatalogueView], libraries: Mapping[str, MusicLibrary], params: shapes.GetParams
+        self,
+        views: api.ByCatalogue[api.CatalogueView],
+        libraries: Mapping[str, MusicLibrary],
+        params: shapes.GetParams,
     ) -> tuple[MusicLibrary, shapes.GetParams]:
-        """Return the catalogue that a call is about, and its arguments with the id as that catalogue has it."""
+        """Return the catalogue that a call is about, and its arguments with the id as that
+        catalogue has it.
+        """
         if len(libraries) == 1 or params.id is None:
-            only = self._catalogues.require_one(views.found, f"query_type '{params.query_type}' is about one catalogue")
+            only = self._catalogues.require_one(
+                views.found, f"query_type '{params.query_type}' is about one catalogue"
+            )
             return libraries[only.name], params
         name, _, rest = params.id.partition("/")
         if name in libraries and rest:
@@ -122,27 +154,41 @@ class MusicTools:
         found = self._catalogues.find_one(
             views,
             params.id,
-            lambda view, stated: libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated),
+            lambda view, stated: (
+                libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated)
+            ),
         )
         return libraries[found.view.name if found else next(iter(libraries))], params
 
 
 def _required_id(params: shapes.GetParams) -> str:
     if params.id is None:
-        raise api.InputError(f"'id' is missing: for query_type '{params.query_type}' it is an id or a name")
+        raise api.InputError(
+            f"'id' is missing: for query_type '{params.query_type}' it is an id or a name"
+        )
     return params.id
 
 
 def _record(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
-    """Return an artist with albums and most played tracks, an album with its tracks, or a track with both."""
+    """Return an artist with albums and most played tracks, an album with its tracks, or a track
+    with both.
+    """
     record = library.get(params.query_type, _required_id(params))
     shape = partial(shapes.entry_of, within=None if record.kind == TRACK else record)
-    limit = TOP_TRACKS if record.kind == ARTIST and "limit" not in params.model_fields_set else params.limit
+    limit = (
+        TOP_TRACKS
+        if record.kind == ARTIST and "limit" not in params.model_fields_set
+        else params.limit
+    )
     groups: dict[str, Any] = {
-        shapes.GROUPS[kind]: shapes.RecordGroup.of(records, shape, offset=params.offset, limit=limit)
+        shapes.GROUPS[kind]: shapes.RecordGroup.of(
+            records, shape, offset=params.offset, limit=limit
+        )
         for kind, records in library.lists_of(record).items()
     }
-    return shapes.GetResult(query_type=params.query_type, item=shapes.plain_fields(record), **groups)
+    return shapes.GetResult(
+        query_type=params.query_type, item=shapes.plain_fields(record), **groups
+    )
 
 
 def _recent(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
@@ -178,7 +224,10 @@ def _stats(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
             genres_total=len(genres),
             first_year=int(known.min()) if len(known) else None,
             last_year=int(known.max()) if len(known) else None,
-            decades={f"{decade}s": count for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)},
+            decades={
+                f"{decade}s": count
+                for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)
+            },
             tracks_without_year=len(keys) - len(known),
         ),
     )
@@ -211,7 +260,9 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
         api.catalogue_tool(
             name="catalog.get",
             run=music.get,
-            count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks, result.fixes),
+            count_of=lambda result: shapes.sum_totals(
+                result.artists, result.albums, result.tracks, result.fixes
+            ),
         ),
     ]
     return layout.declare(every)

@@ -1,4 +1,6 @@
-"""The catalogue of research papers: mapping of metadata, providers, search tool and SQLite export."""
+"""The catalogue of research papers: mapping of metadata, providers, search tool and SQLite
+export.
+"""
 
 from importlib.resources import files
 

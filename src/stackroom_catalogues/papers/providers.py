@@ -1,4 +1,6 @@
-"""Papers from arXiv and Semantic Scholar: the answers to a query, page by page, with the pace and limit of each."""
+"""Papers from arXiv and Semantic Scholar: the answers to a query, page by page, with the pace and
+limit of each.
+"""
 
 import re
 import xml.etree.ElementTree as ET
@@ -10,7 +12,14 @@ from xml.parsers import expat
 import orjson
 
 from stackroom.api import InputError, RowSource, Settings, SourceRow, UnavailableError, read_section
-from stackroom.api.network import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, read_provider_query
+from stackroom.api.network import (
+    Clock,
+    Fetched,
+    Pace,
+    PoliteGetter,
+    UnusableAnswerError,
+    read_provider_query,
+)
 from stackroom_catalogues.papers.settings import PapersSettings
 
 PAGE_ROWS = 100
@@ -26,7 +35,9 @@ PAST_THE_END = "is not available"  # part of the message that refuses a page aft
 
 
 class PaperPage(NamedTuple):
-    """A page of results, about how many there are in all, and where the next page begins; None at the end."""
+    """A page of results, about how many there are in all, and where the next page begins; None at
+    the end.
+    """
 
     total: int
     rows: Sequence[tuple[Mapping[str, Any], str | None]]
@@ -60,7 +71,10 @@ class ProviderPapers(RowSource):
         if not query.strip():
             raise InputError(f"{self.title} needs a query, such as {self.example}")
         if not 1 <= limit <= self.max_rows:
-            raise InputError(f"'limit' is {limit}; {self.title} gives from 1 to {self.max_rows:,} results for a query")
+            raise InputError(
+                f"'limit' is {limit}; {self.title} gives from 1 to {self.max_rows:,} results for a"
+                " query"
+            )
         self._query = query.strip()
         self._limit = limit
         self._getter = PoliteGetter(
@@ -85,7 +99,9 @@ class ProviderPapers(RowSource):
         position: int | None = start
         while position is not None and position < self._limit:
             page = self._first_page if position == 0 else self._fetch_page(position)
-            for number, (values, problem) in enumerate(page.rows[: self._limit - position], start=position + 1):
+            for number, (values, problem) in enumerate(
+                page.rows[: self._limit - position], start=position + 1
+            ):
                 yield SourceRow(place=f"result {number}", values=values, problem=problem)
             position = page.next
 
@@ -94,7 +110,9 @@ class ProviderPapers(RowSource):
         raise NotImplementedError
 
     def read_page(self, answer: Fetched, *, position: int) -> PaperPage:
-        """Return the page; raise UnusableAnswerError, which retries, where it cannot be the page at this position."""
+        """Return the page; raise UnusableAnswerError, which retries, where it cannot be the page at
+        this position.
+        """
         raise NotImplementedError
 
     @cached_property
@@ -107,15 +125,18 @@ class ProviderPapers(RowSource):
             return self._getter.fetch(params, read=partial(self.read_page, position=position))
         except UnavailableError as error:
             raise UnavailableError(
-                f"{self.name}: stopped at result {position + 1}: {error.message}; add it again to go on from there"
+                f"{self.name}: stopped at result {position + 1}: {error.message}; add it again to"
+                " go on from there"
             ) from error
 
 
 class ArxivPapers(ProviderPapers):
-    """A query in arXiv's own syntax (`all:attention`, `cat:cs.CL AND ti:parsing`), answered by an Atom feed.
+    """A query in arXiv's own syntax (`all:attention`, `cat:cs.CL AND ti:parsing`), answered by an
+    Atom feed.
 
-    Its rules: one request in three seconds, at most 30,000 results a query. It is known to answer an empty page in the
-    middle of results now and then; such a page is asked for again, and is never taken for the end.
+    Its rules: one request in three seconds, at most 30,000 results a query. It is known to answer
+    an empty page in the middle of results now and then; such a page is asked for again, and is
+    never taken for the end.
     """
 
     title = "arXiv"
@@ -131,7 +152,9 @@ class ArxivPapers(ProviderPapers):
         return {"search_query": query, "start": position, "max_results": count, **order}
 
     def read_page(self, answer: Fetched, *, position: int) -> PaperPage:
-        """Return the page of a feed; an empty one in the middle of the results is asked for again."""
+        """Return the page of a feed; an empty one in the middle of the results is asked for
+        again.
+        """
         if answer.status not in (200, 400):
             raise UnavailableError(f"arXiv answered status {answer.status}; try again later")
         try:
@@ -139,13 +162,17 @@ class ArxivPapers(ProviderPapers):
         except UnusableAnswerError:
             if answer.status == 400:
                 raise InputError(
-                    "arXiv refused the query (status 400) and did not say why; write it as all:attention AND cat:cs.CL"
+                    "arXiv refused the query (status 400) and did not say why; write it as"
+                    " all:attention AND cat:cs.CL"
                 ) from None
             raise
         if not entries and not position >= total > 0 and not position == total == 0:
             raise UnusableAnswerError("answered an empty page in the middle of the results")
         end = position + len(entries)
-        rows = [(values, None if values["id"] else "an entry that is not a paper of arXiv") for values in entries]
+        rows = [
+            (values, None if values["id"] else "an entry that is not a paper of arXiv")
+            for values in entries
+        ]
         return PaperPage(total=total, rows=rows, next=end if end < total else None)
 
 
@@ -156,12 +183,17 @@ def open_arxiv(text: str, settings: Settings) -> ArxivPapers:
 
 
 def read_feed(body: bytes) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of all results and those of a feed; raise InputError with arXiv's message where it has one."""
+    """Return the number of all results and those of a feed; raise InputError with arXiv's message
+    where it has one.
+    """
     root = _parse(body)
     entries = root.findall("atom:entry", SPACES)
     for entry in entries:
         if ERROR_ID.match(_text(entry, "atom:id")):
-            raise InputError(f"arXiv refused the query: {_text(entry, 'atom:summary')}; write it as all:attention")
+            raise InputError(
+                f"arXiv refused the query: {_text(entry, 'atom:summary')}; write it as"
+                " all:attention"
+            )
     total = _text(root, "opensearch:totalResults")
     if not total.isdecimal():
         raise UnusableAnswerError("answered a feed without the number of results")
@@ -192,7 +224,10 @@ def _values_of(entry: ET.Element) -> dict[str, Any]:
         "title": _text(entry, "atom:title"),
         "abstract": _text(entry, "atom:summary"),
         "authors": [
-            {"name": _text(author, "atom:name"), "affiliations": _texts(author, "arxiv:affiliation")}
+            {
+                "name": _text(author, "atom:name"),
+                "affiliations": _texts(author, "arxiv:affiliation"),
+            }
             for author in entry.findall("atom:author", SPACES)
         ],
         "year": int(published) if published.isdecimal() else None,
@@ -205,7 +240,11 @@ def _values_of(entry: ET.Element) -> dict[str, Any]:
 
 def _texts(element: ET.Element, path: str) -> list[str]:
     """Return the texts of elements, each on one line."""
-    return [text for one in element.findall(path, SPACES) if (text := " ".join((one.text or "").split()))]
+    return [
+        text
+        for one in element.findall(path, SPACES)
+        if (text := " ".join((one.text or "").split()))
+    ]
 
 
 def _text(element: ET.Element, path: str) -> str:
@@ -216,8 +255,9 @@ def _text(element: ET.Element, path: str) -> str:
 class SemanticScholarPapers(ProviderPapers):
     """A query in plain words to the Graph API, answered by JSON.
 
-    Its rules: one request a second, and no more than the first 1,000 results of a query. Its total is an estimate:
-    results may end before it, which shows in a page without `next`, or in a refusal of the page after the last.
+    Its rules: one request a second, and no more than the first 1,000 results of a query. Its total
+    is an estimate: results may end before it, which shows in a page without `next`, or in a refusal
+    of the page after the last.
     """
 
     title = "Semantic Scholar"
@@ -232,12 +272,16 @@ class SemanticScholarPapers(ProviderPapers):
         return {"query": query, "offset": position, "limit": count, "fields": FIELDS}
 
     def read_page(self, answer: Fetched, *, position: int) -> PaperPage:
-        """Return the page of an answer; the refusal of a page after the last result is the end of the results."""
+        """Return the page of an answer; the refusal of a page after the last result is the end of
+        the results.
+        """
         if answer.status == 400:
             said = _error_of(answer.body)
             if position and PAST_THE_END in said:
                 return PaperPage(total=position, rows=[], next=None)
-            raise InputError(f"Semantic Scholar refused the query: {said or 'status 400'}; ask in plain words")
+            raise InputError(
+                f"Semantic Scholar refused the query: {said or 'status 400'}; ask in plain words"
+            )
         if answer.status != 200:
             hint = "; is the key right?" if answer.status in (401, 403) else "; try again later"
             raise UnavailableError(f"Semantic Scholar answered status {answer.status}{hint}")
@@ -264,7 +308,9 @@ def _page_of(body: bytes) -> PaperPage:
             case {"total": int(total), **more}:
                 papers, following = more.get("data", []), more.get("next")
                 if isinstance(papers, list) and isinstance(following, int | None):
-                    return PaperPage(total=total, rows=[_row_of(paper) for paper in papers], next=following)
+                    return PaperPage(
+                        total=total, rows=[_row_of(paper) for paper in papers], next=following
+                    )
     except orjson.JSONDecodeError as error:
         raise UnusableAnswerError(f"answered incomplete or invalid JSON ({error})") from error
     raise UnusableAnswerError("answered JSON that is not a page of results")
@@ -287,7 +333,10 @@ def _row_of(paper: Any) -> tuple[Mapping[str, Any], str | None]:
     authors = [author for author in paper.get("authors") or () if isinstance(author, Mapping)]
     values = {
         "id": f"s2:{paper['paperId']}",
-        "authors": [{"name": one.get("name"), "affiliations": one.get("affiliations") or []} for one in authors],
+        "authors": [
+            {"name": one.get("name"), "affiliations": one.get("affiliations") or []}
+            for one in authors
+        ],
         "keywords": paper.get("fieldsOfStudy") or [],
         "doi": (paper.get("externalIds") or {}).get("DOI"),
         **{name: paper.get(name) for name in ("title", "abstract", "year", "url", "venue")},

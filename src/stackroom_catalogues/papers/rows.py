@@ -1,7 +1,8 @@
 """A row of paper metadata → a record.
 
-Rows have `title`, `authors`, `abstract` and `publish_year` (or `year`), as the providers yield them. Authors are names,
-objects of `name` and `affiliations`, or objects of `first` and `last` as in bibliographies.
+Rows have `title`, `authors`, `abstract` and `publish_year` (or `year`), as the providers yield
+them. Authors are names, objects of `name` and `affiliations`, or objects of `first` and `last` as
+in bibliographies.
 """
 
 import json
@@ -32,21 +33,30 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "abstract": _text(row.get("abstract") or row.get("summary")),
         "authors": authors,
         "author_names": tuple(author["name"] for author in authors),
-        "affiliations": tuple(dict.fromkeys(place for author in authors for place in author["affiliations"])),
+        "affiliations": tuple(
+            dict.fromkeys(place for author in authors for place in author["affiliations"])
+        ),
         "publish_year": _year(row.get("publish_year", row.get("year"))),
         "venue": ", ".join(_texts(row.get("venue") or row.get("booktitle") or row.get("journal"))),
         "keywords": tuple(
-            dict.fromkeys(Tag("", text) for text in _texts(row.get("keywords") or row.get("categories")))
+            dict.fromkeys(
+                Tag("", text) for text in _texts(row.get("keywords") or row.get("categories"))
+            )
         ),
         "doi": DOI_PREFIX.sub("", _text(row.get("doi"))),
         "url": _text(row.get("url")),
     }
     record_id = _text(row.get("id")) or normalised_title(title)
-    return Record(id=RecordId(record_id[:512]), fields={name: value for name, value in fields.items() if value})
+    return Record(
+        id=RecordId(record_id[:512]),
+        fields={name: value for name, value in fields.items() if value},
+    )
 
 
 def normalised_title(title: str) -> str:
-    """Return a title in canonical form, by which papers are compared: lower case, trimmed, spaces collapsed."""
+    """Return a title in canonical form, by which papers are compared: lower case, trimmed, spaces
+    collapsed.
+    """
     return " ".join(title.lower().split())
 
 
@@ -61,7 +71,9 @@ MAPPING = RowMapping(records_of=lambda row: (record_of(row),), identities_of=ide
 def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row completed from the text of the paper: its title and its abstract."""
     text = str(row.get("text") or "")
-    lines = [stripped for line in text.splitlines() if (stripped := line.strip().lstrip("#").strip())]
+    lines = [
+        stripped for line in text.splitlines() if (stripped := line.strip().lstrip("#").strip())
+    ]
     first = lines[0][:TITLE_CHARS] if lines else ""
     title = _text(row.get("title")) or first
     found = ABSTRACT.search(text)
@@ -91,7 +103,9 @@ def _author(value: Any) -> dict[str, Any]:
         return {"name": _text(value), "affiliations": []}
     if not isinstance(value, Mapping):
         raise InputError(f"'authors' has {value!r:.60}; a name or an object with 'name' is right")
-    name = _text(value.get("name")) or " ".join(part for key in ("first", "last") if (part := _text(value.get(key))))
+    name = _text(value.get("name")) or " ".join(
+        part for key in ("first", "last") if (part := _text(value.get(key)))
+    )
     places = value.get("affiliations") or value.get("affiliation") or []
     return {"name": name, "affiliations": list(_texts(places))}
 
@@ -109,11 +123,17 @@ def _texts(value: Any) -> list[str]:
     """Return the texts of a list, or of one text; an affiliation may be an object with a name."""
     items = value if isinstance(value, list | tuple) else [value]
     named = [
-        item.get("name") or item.get("institution") or item.get("laboratory") if isinstance(item, Mapping) else item
+        item.get("name") or item.get("institution") or item.get("laboratory")
+        if isinstance(item, Mapping)
+        else item
         for item in items
     ]
     return [text for one in named if (text := _text(one))]
 
 
 def _text(value: Any) -> str:
-    return " ".join(str(value).split()) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return (
+        " ".join(str(value).split())
+        if isinstance(value, str | int) and not isinstance(value, bool)
+        else ""
+    )

@@ -1,11 +1,12 @@
-"""`paper-table`: a catalogue of papers as one SQLite table, and a small file that names the model of its vectors.
+"""`paper-table`: a catalogue of papers as one SQLite table, and a small file that names the model
+of its vectors.
 
     FILE.sqlite    papers(id INTEGER PRIMARY KEY, title TEXT, authors TEXT, abstract TEXT, publish_year INTEGER,
                           embedding BLOB)
     FILE.json      {"model": "all-MiniLM-L6-v2", "dimension": 384}
 
-`authors` is a JSON list of {"name", "affiliations"}; `embedding` is float32, little-endian, NULL where there is none.
-Both files are written under other names and moved into place.
+`authors` is a JSON list of {"name", "affiliations"}; `embedding` is float32, little-endian, NULL
+where there is none. Both files are written under other names and moved into place.
 """
 
 import os
@@ -39,14 +40,23 @@ PaperRow = tuple[int, str, str, str | None, int | None, bytes | None]
 
 @click.command("paper-table")
 @click.argument("catalogue")
-@click.option("--to", "target", required=True, type=click.Path(path_type=Path), help="The SQLite file to write.")
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The SQLite file to write.",
+)
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.pass_obj
-def paper_table_command(open_library: OpenLibrary, catalogue: str, target: Path, force: bool, as_json: bool) -> None:
+def paper_table_command(
+    open_library: OpenLibrary, catalogue: str, target: Path, force: bool, as_json: bool
+) -> None:
     """Write CATALOGUE, one of papers, to an SQLite table with its vectors.
 
-    The table is `papers`; the file of the same name that ends in .json says by which model the vectors are.
+    The table is `papers`; the file of the same name that ends in .json says by which model the
+    vectors are.
     """
     with closing(open_library()) as app:
         opened = app.open_catalogue(catalogue)
@@ -55,11 +65,17 @@ def paper_table_command(open_library: OpenLibrary, catalogue: str, target: Path,
         written = {"file": str(target), "config": str(target.with_suffix(".json")), "papers": count}
         click.echo(orjson.dumps(written, option=orjson.OPT_INDENT_2))
     else:
-        click.echo(f"{count} papers written to {target}; the model is in {target.with_suffix('.json')}")
+        click.echo(
+            f"{count} papers written to {target}; the model is in {target.with_suffix('.json')}"
+        )
 
 
-def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *, replace: bool = False) -> int:
-    """Write the papers of a reader to `target`, and their model beside it; return the number of papers."""
+def export_paper_table(
+    reader: ShelfReader, spec: CatalogueSpec, target: Path, *, replace: bool = False
+) -> int:
+    """Write the papers of a reader to `target`, and their model beside it; return the number of
+    papers.
+    """
     config = target.with_suffix(".json")
     _require_exportable(spec, target, config, replace=replace)
     fresh, fresh_config = (path.with_name(f"{path.name}.new") for path in (target, config))
@@ -67,12 +83,18 @@ def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *
         fresh.unlink(missing_ok=True)
         count = _write_table(reader, fresh)
         model = reader.model
-        said: dict[str, Any] = {"model": model.name if model else None, "dimension": model.dimension if model else None}
+        said: dict[str, Any] = {
+            "model": model.name if model else None,
+            "dimension": model.dimension if model else None,
+        }
         if reader.mean is not None:
             said["mean"] = reader.mean.tolist()
-        fresh_config.write_bytes(orjson.dumps(said, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        fresh_config.write_bytes(
+            orjson.dumps(said, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        )
         os.replace(fresh_config, config)
-        os.replace(fresh, target)  # commit point: the table is there, whole, with its config before it
+        # commit point: the table is there, whole, with its config before it
+        os.replace(fresh, target)
     except (OSError, apsw.Error) as error:
         raise StorageError(
             f"{target}: the table could not be written: {error}; make room, or name another file"
@@ -85,9 +107,15 @@ def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *
 
 def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, replace: bool) -> None:
     if spec.name != PAPERS:
-        raise InputError(f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of '{PAPERS}' can")
+        raise InputError(
+            f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of"
+            f" '{PAPERS}' can"
+        )
     if target == config:
-        raise InputError(f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is right")
+        raise InputError(
+            f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is"
+            " right"
+        )
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder; make it first")
     for path in (target, config):
@@ -107,12 +135,17 @@ def _write_table(reader: ShelfReader, path: Path) -> int:
 
 
 def _iter_papers(reader: ShelfReader) -> Iterator[PaperRow]:
-    """Yield the papers in the order in which they came; their numbers are the same in every export."""
+    """Yield the papers in the order in which they came; their numbers are the same in every
+    export.
+    """
     for keys in iter_key_batches(reader):
         records = reader.fetch(keys, scope=WHOLE)
         for key, vector in zip(keys, reader.vectors(keys), strict=True):
             record = records[key]
-            authors = [{name: one[name] for name in ("name", "affiliations")} for one in record.get("authors") or ()]
+            authors = [
+                {name: one[name] for name in ("name", "affiliations")}
+                for one in record.get("authors") or ()
+            ]
             yield (
                 int(key),
                 str(record.get("title")),

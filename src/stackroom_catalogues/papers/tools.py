@@ -1,4 +1,6 @@
-"""The paper tool: search. Its name, parameters, defaults, limits and fields are a fixed interface."""
+"""The paper tool: search. Its name, parameters, defaults, limits and fields are a fixed
+interface.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -35,8 +37,12 @@ class SearchPapersParams(api.ExplainParams, api.PagedParams, api.GenericParams):
     query: Query = Field(description="A topic or question")
     paper_count: int = Field(default=10, ge=1, le=50, description="Most results")
     publish_year_range: YearRange | None = Field(default=None, description="[first, last]")
-    keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must all occur")
-    exclude_keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must not occur")
+    keywords: list[Keyword] | None = Field(
+        default=None, max_length=20, description="Words that must all occur"
+    )
+    exclude_keywords: list[Keyword] | None = Field(
+        default=None, max_length=20, description="Words that must not occur"
+    )
 
 
 class AuthorShape(api.ToolResult):
@@ -87,9 +93,17 @@ class PaperTools:
         views = self._catalogues.views(catalogue)
         scopes = dict.fromkeys(views.found, scope)
         found = api.search_scopes(
-            views, scopes, params.query, limit=api.depth_for(params.start, params.paper_count), explain=params.explain
+            views,
+            scopes,
+            params.query,
+            limit=api.depth_for(params.start, params.paper_count),
+            explain=params.explain,
         )
-        missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
+        missing = (
+            []
+            if found.items
+            else _missing_words(views.found.values(), params.keywords or (), principal)
+        )
         fitting = api.fitting_notes(views.found, scopes, found.listed) if scope.conditions else []
         return SearchPapersResult(
             notes=[*found.notes, *missing, *api.word_notes(found.pages), *fitting],
@@ -135,16 +149,27 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     layout = api.LayoutCatalogues(catalogues)
     papers = PaperTools(layout)
     search = api.catalogue_tool(
-        name="search_papers", run=papers.search, searches=papers.search_path, count_of=attrgetter("total")
+        name="search_papers",
+        run=papers.search,
+        searches=papers.search_path,
+        count_of=attrgetter("total"),
     )
     return layout.declare([search])
 
 
 def _scope(principal: api.Principal, params: SearchPapersParams) -> api.Scope:
     conditions = (
-        *([api.Range("publish_year", *params.publish_year_range)] if params.publish_year_range else ()),
+        *(
+            [api.Range("publish_year", *params.publish_year_range)]
+            if params.publish_year_range
+            else ()
+        ),
         *([api.AllOf(api.WORDS_FIELD, _words_of(params.keywords))] if params.keywords else ()),
-        *([api.NoneOf(api.WORDS_FIELD, _words_of(params.exclude_keywords))] if params.exclude_keywords else ()),
+        *(
+            [api.NoneOf(api.WORDS_FIELD, _words_of(params.exclude_keywords))]
+            if params.exclude_keywords
+            else ()
+        ),
     )
     return api.Scope(conditions=conditions, visibility=principal.visibility)
 
@@ -157,7 +182,9 @@ def _argument_of(condition: api.Condition) -> str:
 
 
 def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of all keywords in the form in which texts are indexed; of a phrase, each of its words."""
+    """Return the words of all keywords in the form in which texts are indexed; of a phrase, each of
+    its words.
+    """
     tokens = {keyword: api.query_tokens(keyword) for keyword in keywords}
     if not all(tokens.values()):
         empty = next(keyword for keyword, some in tokens.items() if not some)
@@ -165,9 +192,16 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(tokens.values())))
 
 
-def _missing_words(views: Iterable[api.CatalogueView], keywords: Sequence[str], principal: api.Principal) -> list[str]:
+def _missing_words(
+    views: Iterable[api.CatalogueView], keywords: Sequence[str], principal: api.Principal
+) -> list[str]:
     """Return a note on each keyword that no paper has."""
     readers, seen = [view.reader for view in views], api.Scope(visibility=principal.visibility)
-    scopes = [(keyword, seen.narrowed(api.AllOf(api.WORDS_FIELD, _words_of([keyword])))) for keyword in keywords]
-    missing = [keyword for keyword, scope in scopes if not any(reader.count(scope) for reader in readers)]
+    scopes = [
+        (keyword, seen.narrowed(api.AllOf(api.WORDS_FIELD, _words_of([keyword]))))
+        for keyword in keywords
+    ]
+    missing = [
+        keyword for keyword, scope in scopes if not any(reader.count(scope) for reader in readers)
+    ]
     return [f"no paper has the keyword '{keyword}'" for keyword in missing]

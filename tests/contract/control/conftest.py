@@ -1,4 +1,6 @@
-"""The control database under test: SQLite, and a real PostgreSQL that the test run starts for itself."""
+"""The control database under test: SQLite, and a real PostgreSQL that the test run starts for
+itself.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

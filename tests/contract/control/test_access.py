@@ -16,13 +16,26 @@ GOOD = "correct horse battery"
 
 
 def test_a_restricted_catalogue_is_for_the_users_and_roles_it_names(people: Any) -> None:
-    for name, roles in {"ada": [], "bob": ["editor"], "cleo": ["user", "agent"], "root": ["admin"]}.items():
+    for name, roles in {
+        "ada": [],
+        "bob": ["editor"],
+        "cleo": ["user", "agent"],
+        "root": ["admin"],
+    }.items():
         people.add(name, roles=roles)
     assert people.access.hidden_from(people.user("bob")) == frozenset()
     restriction = people.access.restrict(LOCAL_USER, "letters", users=["Ada"], roles=["agent"])
     assert restriction == Restriction(users=frozenset({"ada"}), roles=frozenset({"agent"}))
-    hidden = {name: people.access.hidden_from(people.user(name)) for name in ("ada", "bob", "cleo", "root")}
-    assert hidden == {"ada": frozenset(), "bob": {"letters"}, "cleo": frozenset(), "root": frozenset()}
+    hidden = {
+        name: people.access.hidden_from(people.user(name))
+        for name in ("ada", "bob", "cleo", "root")
+    }
+    assert hidden == {
+        "ada": frozenset(),
+        "bob": {"letters"},
+        "cleo": frozenset(),
+        "root": frozenset(),
+    }
 
 
 def test_a_restriction_takes_the_place_of_the_one_before(people: Any) -> None:
@@ -47,7 +60,9 @@ def test_a_restriction_does_not_open_when_those_it_names_are_gone(people: Any) -
     people.access.restrict(LOCAL_USER, "letters", users=["ada"], roles=["board"])
     people.accounts.delete_user(LOCAL_USER, "ada")
     people.accounts.delete_role(LOCAL_USER, "board")
-    assert people.access.list_restrictions() == {"letters": Restriction(users=frozenset(), roles=frozenset())}
+    assert people.access.list_restrictions() == {
+        "letters": Restriction(users=frozenset(), roles=frozenset())
+    }
     assert people.access.hidden_from(people.user("bob")) == {"letters"}
 
 
@@ -62,7 +77,11 @@ def test_a_restriction_for_somebody_unknown_changes_nothing(people: Any) -> None
 
 def test_restricting_needs_a_permission(people: Any) -> None:
     lacking = frozenset(Action) - {Action.SERVER_ADMIN, Action.MANAGE_PERMISSIONS}
-    confined = Principal(name="ada", actions=frozenset(Action), visibility=Visibility(None, only=frozenset({"anime"})))
+    confined = Principal(
+        name="ada",
+        actions=frozenset(Action),
+        visibility=Visibility(None, only=frozenset({"anime"})),
+    )
     for actor in (ANONYMOUS, Principal(name="ada", actions=lacking), confined):
         with pytest.raises(ForbiddenError):
             people.access.restrict(actor, "letters")
@@ -72,7 +91,9 @@ def test_restricting_needs_a_permission(people: Any) -> None:
         people.access.restrict(Principal(name="ada", actions=frozenset({action})), "letters")
 
 
-def test_a_catalogue_that_is_hidden_from_a_manager_is_neither_opened_nor_given_by_them(people: Any) -> None:
+def test_a_catalogue_that_is_hidden_from_a_manager_is_neither_opened_nor_given_by_them(
+    people: Any,
+) -> None:
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     people.access.restrict(LOCAL_USER, "letters", users=[])
     people.access.restrict(LOCAL_USER, "diary", users=["manager"])
@@ -111,7 +132,9 @@ def test_a_manager_reaches_no_catalogue_that_is_hidden_from_them(people: Any) ->
         lambda: accounts.change_role(manager, "staff", lambda role: role),
         lambda: accounts.delete_role(manager, "staff"),
     ):
-        with pytest.raises(ForbiddenError, match=r"catalogues (that|which) you do not see") as refusal:
+        with pytest.raises(
+            ForbiddenError, match=r"catalogues (that|which) you do not see"
+        ) as refusal:
             reach()
         assert "handbook" not in refusal.value.message
         assert "personal" not in refusal.value.message
@@ -149,21 +172,28 @@ def test_a_renamed_catalogue_keeps_its_restriction_tokens_schedule_and_figures_o
     people.accounts.create_role(LOCAL_USER, "readers", [], None, frozenset({"letters", "maps"}))
     execute("INSERT INTO job_settings (name, schedule) VALUES ('refresh:letters', '6h')")
     execute(
-        "INSERT INTO events (at, kind, user_name, catalogue, tool, subject, seconds, bytes, duration_us)"
-        " VALUES (1, 'search', 'ada', 'letters', 'search', 'x', 0, 0, 0)"
+        "INSERT INTO events (at, kind, user_name, catalogue, tool, subject, seconds, bytes,"
+        " duration_us) VALUES (1, 'search', 'ada', 'letters', 'search', 'x', 0, 0, 0)"
     )
     with people.access.renaming("letters", "post"):
         assert people.access.hidden_from(people.user("bob")) == {"letters", "post"}
-    assert people.access.list_restrictions() == {"post": Restriction(users=frozenset({"ada"}), roles=frozenset())}
+    assert people.access.list_restrictions() == {
+        "post": Restriction(users=frozenset({"ada"}), roles=frozenset())
+    }
     (token,) = people.credentials.list_of("ada")
     assert token.catalogues == {"post", "maps"}
     assert people.user("ada").catalogues == {"post"}
-    assert {role.name: role.catalogues for role in people.accounts.list_roles()}["readers"] == {"post", "maps"}
+    assert {role.name: role.catalogues for role in people.accounts.list_roles()}["readers"] == {
+        "post",
+        "maps",
+    }
     assert [row.name for row in execute("SELECT name FROM job_settings")] == ["refresh:post"]
     assert [row.catalogue for row in execute("SELECT catalogue FROM events")] == ["post"]
 
 
-def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_refused(people: Any) -> None:
+def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_refused(
+    people: Any,
+) -> None:
     people.access.restrict(LOCAL_USER, "letters")
     with pytest.raises(InputError), people.access.renaming("letters", "post"):
         raise InputError("the folder cannot be moved")
@@ -185,7 +215,9 @@ def test_a_user_with_a_list_sees_those_catalogues_and_nothing_that_comes_later(p
     people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers", "letters"}))
     people.access.restrict(LOCAL_USER, "letters", users=[])
     seen = visibility_of(people, "anna")
-    assert [name for name in ("papers", "letters", "later") if seen.sees_catalogue(name)] == ["papers"]
+    assert [name for name in ("papers", "letters", "later") if seen.sees_catalogue(name)] == [
+        "papers"
+    ]
     assert visibility_of(people, "anna", catalogues=["later", "papers"]).only == {"papers"}
     people.accounts.set_catalogues(LOCAL_USER, "anna", None)
     assert visibility_of(people, "anna").sees_catalogue("later")
@@ -205,14 +237,20 @@ def test_a_user_with_a_list_sees_those_catalogues_and_nothing_that_comes_later(p
 def test_lists_of_roles_add_up_unless_one_of_them_has_none_and_an_own_list_narrows_them(
     people: Any, roles: list[str], own: set[str] | None, only: set[str] | None
 ) -> None:
-    people.accounts.create_role(LOCAL_USER, "readers", [Action.ACCESS_CATALOG], None, frozenset({"papers", "maps"}))
-    people.accounts.create_role(LOCAL_USER, "clerks", [Action.ACCESS_CATALOG], None, frozenset({"files"}))
+    people.accounts.create_role(
+        LOCAL_USER, "readers", [Action.ACCESS_CATALOG], None, frozenset({"papers", "maps"})
+    )
+    people.accounts.create_role(
+        LOCAL_USER, "clerks", [Action.ACCESS_CATALOG], None, frozenset({"files"})
+    )
     people.add("anna", roles=roles)
     people.accounts.set_catalogues(LOCAL_USER, "anna", None if own is None else frozenset(own))
     assert visibility_of(people, "anna").only == only
 
 
-def test_a_user_with_a_list_makes_and_ends_tokens_of_their_own_and_changes_nobody(people: Any) -> None:
+def test_a_user_with_a_list_makes_and_ends_tokens_of_their_own_and_changes_nobody(
+    people: Any,
+) -> None:
     people.add("anna", roles=["admin"])
     people.add("root", roles=["admin"])
     people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers"}))

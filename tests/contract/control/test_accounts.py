@@ -1,4 +1,6 @@
-"""Accounts on SQLite and PostgreSQL: who there is, who may change whom, and what holds when several try at once."""
+"""Accounts on SQLite and PostgreSQL: who there is, who may change whom, and what holds when several
+try at once.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,15 +40,23 @@ CHANGES: dict[str, Callable[[Accounts, Principal, str], Any]] = {
     "revoke": lambda accounts, actor, name: accounts.revoke(actor, name, Action.VIEW_ANALYTICS),
 }
 GIFTS: dict[str, Callable[[Accounts, Principal], Any]] = {
-    "a user with a role": lambda accounts, actor: accounts.create_user(actor, "new", password=None, roles=["admin"]),
+    "a user with a role": lambda accounts, actor: accounts.create_user(
+        actor, "new", password=None, roles=["admin"]
+    ),
     "a user with a grant": lambda accounts, actor: accounts.create_user(
         actor, "new", password=None, roles=[], grants=[Action.EDIT_CATALOG]
     ),
     "a grant": lambda accounts, actor: accounts.grant(actor, "reader", Action.SERVER_ADMIN),
-    "a grant to themselves": lambda accounts, actor: accounts.grant(actor, actor.name, Action.SERVER_ADMIN),
+    "a grant to themselves": lambda accounts, actor: accounts.grant(
+        actor, actor.name, Action.SERVER_ADMIN
+    ),
     "a role": lambda accounts, actor: accounts.set_roles(actor, "reader", ["user", "editor"]),
-    "a role to themselves": lambda accounts, actor: accounts.set_roles(actor, actor.name, ["admin"]),
-    "a new role": lambda accounts, actor: accounts.create_role(actor, "new", [Action.VIEW_ANALYTICS], None),
+    "a role to themselves": lambda accounts, actor: accounts.set_roles(
+        actor, actor.name, ["admin"]
+    ),
+    "a new role": lambda accounts, actor: accounts.create_role(
+        actor, "new", [Action.VIEW_ANALYTICS], None
+    ),
 }
 
 
@@ -94,7 +104,16 @@ def test_any_other_password_or_name_does_not(people: Any) -> None:
     people.add("ada", password=GOOD)
     for password in ("", "wrong", GOOD.upper(), f"{GOOD} ", "x" * 5000, "\ud800" * 9, "\0" * 9):
         assert people.accounts.check_login("ada", password) is None, password
-    for name in ("", "nobody", "a\0b", "\ud800", "x" * 100_000, "ext:", "ext:\0", "'; DROP TABLE users"):
+    for name in (
+        "",
+        "nobody",
+        "a\0b",
+        "\ud800",
+        "x" * 100_000,
+        "ext:",
+        "ext:\0",
+        "'; DROP TABLE users",
+    ):
         assert people.accounts.check_login(name, GOOD) is None, name
 
 
@@ -162,7 +181,9 @@ def test_a_reset_takes_tokens_away_where_that_is_asked_for(people: Any) -> None:
     assert people.credentials.find(token) is None
 
 
-def test_the_one_time_password_is_refused_as_the_lasting_one_also_once_it_was_used(people: Any) -> None:
+def test_the_one_time_password_is_refused_as_the_lasting_one_also_once_it_was_used(
+    people: Any,
+) -> None:
     ada = people.add("ada")
     secret = people.accounts.reset_password(LOCAL_USER, "ada")
     with pytest.raises(InputError, match="is the one-time password"):
@@ -176,7 +197,9 @@ def test_the_one_time_password_is_refused_as_the_lasting_one_also_once_it_was_us
     assert people.accounts.check_login("ada", GOOD) is not None
 
 
-def test_a_password_of_ones_own_ends_sessions_and_one_time_secrets_but_no_tokens(people: Any) -> None:
+def test_a_password_of_ones_own_ends_sessions_and_one_time_secrets_but_no_tokens(
+    people: Any,
+) -> None:
     ada = people.add("ada", Action.ACCESS_CATALOG)
     secret = people.accounts.reset_password(LOCAL_USER, "ada")
     session, token = people.session("ada"), people.token("ada")
@@ -197,7 +220,21 @@ def test_a_password_that_is_too_short_too_long_or_blank_is_refused(people: Any) 
 
 
 def test_names_that_nobody_can_be_given_are_refused(people: Any) -> None:
-    odd = ("", "-a", ".a", "a b", "a/b", "ä", "a\n", "x" * 65, "ext:somebody", "local", "Anonymous", "a\0", "\ud800")
+    odd = (
+        "",
+        "-a",
+        ".a",
+        "a b",
+        "a/b",
+        "ä",
+        "a\n",
+        "x" * 65,
+        "ext:somebody",
+        "local",
+        "Anonymous",
+        "a\0",
+        "\ud800",
+    )
     for name in odd:
         with pytest.raises(InputError, match="'name'"):
             people.accounts.create_user(LOCAL_USER, name, password=None)
@@ -208,7 +245,9 @@ def test_a_name_is_given_once_however_many_ask_at_once(
     people: Any, elsewhere: Any, at_once: Callable[..., list[Any]]
 ) -> None:
     both = (people.accounts, elsewhere.accounts) * 3
-    results = at_once([lambda one=one: one.create_user(LOCAL_USER, "ada", password=None) for one in both])
+    results = at_once(
+        [lambda one=one: one.create_user(LOCAL_USER, "ada", password=None) for one in both]
+    )
     assert only_success(results) == people.user("ada")
     assert {type(one) for one in results} == {type(people.user("ada")), ConflictError}
 
@@ -248,7 +287,12 @@ def test_roles_are_made_given_and_taken_away(people: Any) -> None:
         people.accounts.delete_role(LOCAL_USER, "auditor")
     people.accounts.set_roles(LOCAL_USER, "ada", [])
     people.accounts.delete_role(LOCAL_USER, "auditor")
-    assert [role.name for role in people.accounts.list_roles()] == ["admin", "agent", "editor", "user"]
+    assert [role.name for role in people.accounts.list_roles()] == [
+        "admin",
+        "agent",
+        "editor",
+        "user",
+    ]
 
 
 def test_a_role_is_changed_for_all_who_have_it(people: Any) -> None:
@@ -256,11 +300,18 @@ def test_a_role_is_changed_for_all_who_have_it(people: Any) -> None:
     people.add("ada", roles=["auditor"])
     quotas = Quotas(read=5, write=1, sql=0)
     wanted = frozenset({Action.ACCESS_CATALOG})
-    role = people.accounts.change_role(LOCAL_USER, "Auditor", lambda one: replace(one, actions=wanted, quotas=quotas))
+    role = people.accounts.change_role(
+        LOCAL_USER, "Auditor", lambda one: replace(one, actions=wanted, quotas=quotas)
+    )
     assert (role.name, role.actions, role.quotas) == ("auditor", wanted, quotas)
     assert people.user("ada").actions == wanted
     assert people.principal("ada").quotas == quotas
-    assert people.accounts.change_role(LOCAL_USER, "auditor", lambda one: replace(one, quotas=None)).actions == wanted
+    assert (
+        people.accounts.change_role(
+            LOCAL_USER, "auditor", lambda one: replace(one, quotas=None)
+        ).actions
+        == wanted
+    )
     with pytest.raises(InputError, match="'none' stands for no role"):
         people.accounts.create_role(LOCAL_USER, "None", [], None)
 
@@ -272,12 +323,18 @@ def test_a_role_is_changed_by_those_who_may_change_all_who_have_it(people: Any) 
     nothing: frozenset[Action] = frozenset()
     with pytest.raises(ForbiddenError, match="'boss' has permissions that you do not have"):
         people.accounts.change_role(manager, "auditor", lambda one: replace(one, actions=nothing))
-    with pytest.raises(ForbiddenError, match="cannot grant permissions that you do not have: ServerAdmin"):
-        people.accounts.change_role(manager, "user", lambda one: replace(one, actions=frozenset({Action.SERVER_ADMIN})))
+    with pytest.raises(
+        ForbiddenError, match="cannot grant permissions that you do not have: ServerAdmin"
+    ):
+        people.accounts.change_role(
+            manager, "user", lambda one: replace(one, actions=frozenset({Action.SERVER_ADMIN}))
+        )
     with pytest.raises(ForbiddenError, match="role 'editor' has permissions that you do not have"):
         people.accounts.change_role(manager, "editor", lambda one: replace(one, actions=nothing))
     with pytest.raises(ForbiddenError, match="more calls a minute than you have"):
-        people.accounts.change_role(manager, "user", lambda one: replace(one, quotas=Quotas(read=121, write=0, sql=0)))
+        people.accounts.change_role(
+            manager, "user", lambda one: replace(one, quotas=Quotas(read=121, write=0, sql=0))
+        )
 
 
 def test_a_changed_role_leaves_an_administrator(people: Any) -> None:
@@ -286,7 +343,9 @@ def test_a_changed_role_leaves_an_administrator(people: Any) -> None:
     people.add("admin", roles=["nearly", "user"])
     for name in ("nearly", "user"):
         with pytest.raises(ConflictError, match=f"'{name}' makes the last administrator"):
-            people.accounts.change_role(LOCAL_USER, name, lambda one: replace(one, actions=frozenset()))
+            people.accounts.change_role(
+                LOCAL_USER, name, lambda one: replace(one, actions=frozenset())
+            )
     with pytest.raises(ConflictError, match="'admin' has every permission and stays so"):
         people.accounts.change_role(LOCAL_USER, "admin", lambda one: replace(one, actions=nearly))
     assert people.user("admin").actions == EVERYTHING
@@ -311,7 +370,10 @@ def test_the_roles_that_are_built_in_are_these(people: Any) -> None:
 def test_nobody_changes_accounts_without_the_permission(people: Any) -> None:
     people.add("reader", roles=["user"])
     before = people.accounts.list_users(), people.accounts.list_roles()
-    for caller in (ANONYMOUS, Principal(name="someone", actions=EVERYTHING - {Action.MANAGE_PERMISSIONS})):
+    for caller in (
+        ANONYMOUS,
+        Principal(name="someone", actions=EVERYTHING - {Action.MANAGE_PERMISSIONS}),
+    ):
         for change in CHANGES.values():
             with pytest.raises(ForbiddenError, match="needs the permission ManagePermissions"):
                 change(people.accounts, caller, "reader")
@@ -327,7 +389,9 @@ def test_a_manager_does_not_give_what_they_do_not_have(people: Any) -> None:
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     before = people.accounts.list_users(), people.accounts.list_roles()
     for label, give in GIFTS.items():
-        with pytest.raises(ForbiddenError, match="you cannot grant permissions that you do not have"):
+        with pytest.raises(
+            ForbiddenError, match="you cannot grant permissions that you do not have"
+        ):
             give(people.accounts, manager)
         assert (people.accounts.list_users(), people.accounts.list_roles()) == before, label
 
@@ -335,7 +399,9 @@ def test_a_manager_does_not_give_what_they_do_not_have(people: Any) -> None:
 def test_a_manager_does_not_take_over_or_harm_somebody_who_may_do_more(people: Any) -> None:
     people.add("admin", *Action, password=GOOD)
     people.add("second", roles=["admin"])
-    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG, Action.VIEW_ANALYTICS)
+    manager = people.add(
+        "manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG, Action.VIEW_ANALYTICS
+    )
     session = people.session("admin")
     before = people.user("admin")
     for label, change in CHANGES.items():
@@ -348,14 +414,18 @@ def test_a_manager_does_not_take_over_or_harm_somebody_who_may_do_more(people: A
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_manager_changes_those_who_may_do_no_more(people: Any, change: str) -> None:
-    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG, Action.VIEW_ANALYTICS)
+    manager = people.add(
+        "manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG, Action.VIEW_ANALYTICS
+    )
     people.add("analyst", Action.VIEW_ANALYTICS)
     CHANGES[change](people.accounts, manager, "analyst")
 
 
 def test_a_caller_confined_to_some_catalogues_changes_nobody(people: Any) -> None:
     people.add("analyst", Action.VIEW_ANALYTICS)
-    confined = Principal(name="admin", actions=EVERYTHING, visibility=Visibility(None, only=frozenset({"anime"})))
+    confined = Principal(
+        name="admin", actions=EVERYTHING, visibility=Visibility(None, only=frozenset({"anime"}))
+    )
     for change in CHANGES.values():
         with pytest.raises(ForbiddenError, match="confined to catalogues"):
             change(people.accounts, confined, "analyst")
@@ -364,7 +434,9 @@ def test_a_caller_confined_to_some_catalogues_changes_nobody(people: Any) -> Non
 def test_a_narrowed_token_does_not_open_the_whole_account(people: Any) -> None:
     people.add("ada", *Action)
     narrowed = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}))
-    with pytest.raises(ForbiddenError, match="your password gives more permissions than this token"):
+    with pytest.raises(
+        ForbiddenError, match="your password gives more permissions than this token"
+    ):
         people.accounts.set_password(narrowed, "ada", GOOD)
     with pytest.raises(ForbiddenError):
         people.accounts.reset_password(narrowed, "ada")
@@ -396,7 +468,9 @@ CONFINED: dict[str, Callable[[Accounts], object]] = {
 
 
 @pytest.mark.parametrize("how", CONFINED)
-def test_the_last_who_may_do_everything_is_not_confined_to_catalogues(people: Any, how: str) -> None:
+def test_the_last_who_may_do_everything_is_not_confined_to_catalogues(
+    people: Any, how: str
+) -> None:
     people.add("admin", roles=["admin"])
     with pytest.raises(ConflictError, match="the last administrator"):
         CONFINED[how](people.accounts)
@@ -426,7 +500,11 @@ def test_two_admins_who_remove_each_other_at_once_leave_one(
     )
     assert [type(result) for result in results].count(ConflictError) == 1
     only_success(results)
-    left = [user for user in people.accounts.list_users()[0] if user.actions == EVERYTHING and not user.disabled]
+    left = [
+        user
+        for user in people.accounts.list_users()[0]
+        if user.actions == EVERYTHING and not user.disabled
+    ]
     assert len(left) == 1
 
 

@@ -89,7 +89,9 @@ def chain(log: AuditLog) -> AuditLog:
 def test_an_entry_is_there_as_it_was_written(log: AuditLog) -> None:
     log.write(ENTRY, durable=True)
     (row,) = audit_rows(log)
-    assert replace(ENTRY) == AuditEntry(**{name: getattr(row, name) for name in ENTRY.__dataclass_fields__})
+    assert replace(ENTRY) == AuditEntry(
+        **{name: getattr(row, name) for name in ENTRY.__dataclass_fields__}
+    )
     assert (row.number, len(row.hash)) == (1, 64)
 
 
@@ -98,7 +100,9 @@ def test_a_durable_entry_is_there_for_others_when_it_is_written(place: Any, log:
     assert len(audit_rows(AuditLog(place.open()))) == 1
 
 
-def test_other_entries_are_there_within_a_moment_and_before_later_ones(place: Any, log: AuditLog) -> None:
+def test_other_entries_are_there_within_a_moment_and_before_later_ones(
+    place: Any, log: AuditLog
+) -> None:
     reader = AuditLog(place.open())
     log.write(replace(ENTRY, call_id="first"), durable=False)
     wait_until(lambda: bool(audit_rows(reader)))
@@ -131,11 +135,18 @@ def test_whatever_a_caller_sends_is_written(log: AuditLog) -> None:
         {"long": "x" * 1_000_000},
     ]
     for parameters in odd:
-        log.write(replace(ENTRY, parameters=parameters, target="\0\ud800é", error_code="\ud800"), durable=True)
+        log.write(
+            replace(ENTRY, parameters=parameters, target="\0\ud800é", error_code="\ud800"),
+            durable=True,
+        )
     rows = audit_rows(log)
     assert rows[0].target == "\\x00\\ud800é"
     assert rows[0].parameters == odd[0]
-    assert [sorted(row.parameters) for row in rows[1:]] == [["unreadable"], ["unreadable"], ["characters", "cut_off"]]
+    assert [sorted(row.parameters) for row in rows[1:]] == [
+        ["unreadable"],
+        ["unreadable"],
+        ["characters", "cut_off"],
+    ]
     assert log.verify().first_problem is None
 
 
@@ -163,7 +174,9 @@ OTHER_VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 
-def test_a_changed_cell_of_any_column_is_found(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
+def test_a_changed_cell_of_any_column_is_found(
+    chain: AuditLog, execute: Callable[..., list[Any]]
+) -> None:
     for column in (*HASHED_COLUMNS, "hash"):
         for value in OTHER_VALUES.get(column, ("something else", "")):
             (before,) = execute(f"SELECT {column} FROM audit WHERE number = 3")[0]
@@ -171,13 +184,32 @@ def test_a_changed_cell_of_any_column_is_found(chain: AuditLog, execute: Callabl
             problem = chain.verify().first_problem
             assert (problem or "").startswith("row 3 "), (column, value, problem)
             changed = value if column == "number" else 3
-            execute(f"UPDATE audit SET {column} = :before WHERE number = :n", before=before, n=changed)
+            execute(
+                f"UPDATE audit SET {column} = :before WHERE number = :n", before=before, n=changed
+            )
             assert chain.verify().first_problem is None
 
 
 def test_a_hash_is_the_same_for_ever_and_of_every_column() -> None:
-    values = (1, 1_794_744_000_000_000, "c", "ada", "http", "tools/call", "s", '{"q":"ä"}', "ok", None, 1234, 0, "")
-    assert hash_of("0" * 64, values) == "95ced2b17f2fc4d2ba1ecc5e081ed5d1555e37a5b40b471b0dbc3d594cfd5b8d"
+    values = (
+        1,
+        1_794_744_000_000_000,
+        "c",
+        "ada",
+        "http",
+        "tools/call",
+        "s",
+        '{"q":"ä"}',
+        "ok",
+        None,
+        1234,
+        0,
+        "",
+    )
+    assert (
+        hash_of("0" * 64, values)
+        == "95ced2b17f2fc4d2ba1ecc5e081ed5d1555e37a5b40b471b0dbc3d594cfd5b8d"
+    )
     assert len(values) == len(HASHED_COLUMNS)
     assert hash_of("", ("ab", "c")) != hash_of("", ("a", "bc"))
     assert hash_of("", (None,)) != hash_of("", ("null",))
@@ -201,11 +233,18 @@ MOVE = "UPDATE audit SET number = {} WHERE number = {}"
             ],
             "row 3 is not as it was written",
         ),
-        ([MOVE.format(-1, 2), MOVE.format(2, 4), MOVE.format(4, -1)], "row 2 is not as it was written"),
+        (
+            [MOVE.format(-1, 2), MOVE.format(2, 4), MOVE.format(4, -1)],
+            "row 2 is not as it was written",
+        ),
         *(([COPY.format(n, 5)], f"row {n} ") for n in (-5, 0, 6)),
         ([COPY.format(60, 5)], "row 6 is missing"),
         (
-            [*(MOVE.format(n + 1, n) for n in (5, 4, 3)), COPY.format(3, 2), "UPDATE audit_head SET number = 6"],
+            [
+                *(MOVE.format(n + 1, n) for n in (5, 4, 3)),
+                COPY.format(3, 2),
+                "UPDATE audit_head SET number = 6",
+            ],
             "row 3 is not as it was written",
         ),
         (["UPDATE audit_head SET number = 4"], "row 5 was not written"),
@@ -241,22 +280,32 @@ def rewrite_from(execute: Callable[..., list[Any]], first: int) -> None:
         values = list(row[:-1])
         values[3] = "mallory"
         previous = hash_of(previous, values)
-        execute("UPDATE audit SET principal = 'mallory', hash = :hash WHERE number = :n", hash=previous, n=row.number)
+        execute(
+            "UPDATE audit SET principal = 'mallory', hash = :hash WHERE number = :n",
+            hash=previous,
+            n=row.number,
+        )
     execute("UPDATE audit_head SET hash = :hash", hash=previous)
 
 
-def test_a_whole_new_chain_shows_when_the_head_was_noted(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
+def test_a_whole_new_chain_shows_when_the_head_was_noted(
+    chain: AuditLog, execute: Callable[..., list[Any]]
+) -> None:
     noted = chain.verify().head
     rewrite_from(execute, 2)
     assert chain.verify().first_problem is None
-    assert (chain.verify(expect=noted).first_problem or "").startswith("row 5 does not have the expected hash")
+    assert (chain.verify(expect=noted).first_problem or "").startswith(
+        "row 5 does not have the expected hash"
+    )
     execute("DELETE FROM audit WHERE number > 3")
     execute("UPDATE audit_head SET number = 3, hash = (SELECT hash FROM audit WHERE number = 3)")
     assert chain.verify().first_problem is None
     assert chain.verify(expect=noted).first_problem == "row 5, which is expected, is missing"
 
 
-@pytest.mark.parametrize("noted", ["", "5", "5:abc", "x:" + "a" * 64, "-1:" + "a" * 64, f"{'9' * 5_000}:{'ab' * 32}"])
+@pytest.mark.parametrize(
+    "noted", ["", "5", "5:abc", "x:" + "a" * 64, "-1:" + "a" * 64, f"{'9' * 5_000}:{'ab' * 32}"]
+)
 def test_a_head_that_was_noted_wrongly_is_refused(chain: AuditLog, noted: str) -> None:
     with pytest.raises(InputError, match="'expect' must be NUMBER:HASH"):
         chain.verify(expect=noted)
@@ -274,13 +323,18 @@ def test_a_chain_is_verified_in_parts_each_beginning_after_the_last(
     assert [(part.rows, part.first_problem) for part in parts] == [(2, None), (2, None), (1, None)]
     assert parts[-1].last == parts[-1].head
     execute("UPDATE audit SET principal = 'eve' WHERE number = 4")
-    assert (chain.verify(most_s=0).first_problem, chain.verify(most_s=0).is_complete) == (None, False)
+    assert (chain.verify(most_s=0).first_problem, chain.verify(most_s=0).is_complete) == (
+        None,
+        False,
+    )
     second = chain.verify(after=parts[0].last, most_s=0)
     assert str(second.first_problem).startswith("row 4 is not as it was written")
 
 
 def test_a_part_begins_only_after_a_row_that_still_has_its_hash(chain: AuditLog) -> None:
-    rewritten, missing = (chain.verify(after=f"{number}:{'a' * 64}").first_problem for number in (2, 9))
+    rewritten, missing = (
+        chain.verify(after=f"{number}:{'a' * 64}").first_problem for number in (2, 9)
+    )
     assert rewritten == "row 2 does not have the expected hash: rows up to it were rewritten"
     assert missing == "row 9, which is expected, is missing"
 
@@ -331,10 +385,18 @@ def test_pages_fit_together_and_rows_are_counted_up_to_a_bound(
 def test_what_rows_are_filtered_by_is_indexed(database: Any) -> None:
     with database.read() as connection:
         names = {index["name"] for index in inspect(connection).get_indexes("audit")}
-    assert names >= {"audit_by_principal", "audit_by_target", "audit_by_outcome", "audit_by_moment", "audit_by_call"}
+    assert names >= {
+        "audit_by_principal",
+        "audit_by_target",
+        "audit_by_outcome",
+        "audit_by_moment",
+        "audit_by_call",
+    }
 
 
-def test_nothing_is_written_after_rows_that_are_not_ours(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
+def test_nothing_is_written_after_rows_that_are_not_ours(
+    chain: AuditLog, execute: Callable[..., list[Any]]
+) -> None:
     execute(COPY.format(6, 5))
     with pytest.raises(StorageError, match="rows past its end, which Stackroom did not write"):
         chain.write(ENTRY, durable=True)
@@ -351,11 +413,15 @@ def test_processes_that_write_at_once_make_one_chain(place: Any, log: AuditLog) 
     place.run_together(WRITES_MANY, 3)
     report = log.verify()
     assert (report.rows, report.first_problem) == (300, None)
-    assert sorted(row.call_id for row in audit_rows(log, limit=1000)) == sorted(str(n) for n in [*range(100)] * 3)
+    assert sorted(row.call_id for row in audit_rows(log, limit=1000)) == sorted(
+        str(n) for n in [*range(100)] * 3
+    )
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_a_killed_process_leaves_a_chain_with_every_durable_row(place: Any, log: AuditLog, attempt: int) -> None:
+def test_a_killed_process_leaves_a_chain_with_every_durable_row(
+    place: Any, log: AuditLog, attempt: int
+) -> None:
     process = place.run(WRITES_UNTIL_KILLED)
     with process:
         process.stdout.readline()
@@ -367,7 +433,9 @@ def test_a_killed_process_leaves_a_chain_with_every_durable_row(place: Any, log:
     report = log.verify()
     assert report.first_problem is None
     written = {row.call_id for row in audit_rows(log, limit=10_000)}
-    assert written >= {f"{kind} {number}" for kind in ("passing", "durable") for number in acknowledged}
+    assert written >= {
+        f"{kind} {number}" for kind in ("passing", "durable") for number in acknowledged
+    }
     log.write(ENTRY, durable=True)
     assert log.verify().rows == report.rows + 1
 
@@ -382,14 +450,18 @@ def test_entries_wait_for_a_database_that_is_away_and_durable_ones_are_refused(
             log.write(replace(ENTRY, call_id="durable"), durable=True)
         with pytest.raises(StorageError):
             log.flush()
-    assert "the audit cannot be written" in [record.message.partition(":")[0] for record in caplog.records]
+    assert "the audit cannot be written" in [
+        record.message.partition(":")[0] for record in caplog.records
+    ]
     execute("ALTER TABLE gone RENAME TO audit")
     log.write(replace(ENTRY, call_id="later"), durable=True)
     assert [row.call_id for row in audit_rows(log)] == ["passing", "later"]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_bug_in_the_writer_keeps_nobody_waiting(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_writer_keeps_nobody_waiting(
+    log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(*_arguments: Any) -> Any:
         raise ArithmeticError
 
@@ -429,8 +501,12 @@ def test_what_is_noted_while_the_writer_fails_waits_until_it_has(
     assert [row.call_id for row in audit_rows(log)] == ["late"]
 
 
-def test_nothing_goes_unnoted_when_the_queue_is_full(place: Any, execute: Callable[..., list[Any]]) -> None:
-    log = AuditLog(place.open(), limits=replace(LIMITS, most_queued=10, patience_s=3.0, retry_s=0.01))
+def test_nothing_goes_unnoted_when_the_queue_is_full(
+    place: Any, execute: Callable[..., list[Any]]
+) -> None:
+    log = AuditLog(
+        place.open(), limits=replace(LIMITS, most_queued=10, patience_s=3.0, retry_s=0.01)
+    )
     execute("ALTER TABLE audit RENAME TO gone")
     for _ in range(10):
         log.write(ENTRY, durable=False)
@@ -462,7 +538,9 @@ def test_closing_without_a_database_says_what_is_lost(
     assert not [thread for thread in threading.enumerate() if thread.name == "audit"]
 
 
-def test_closing_tries_once_more_where_the_database_was_away(place: Any, execute: Callable[..., list[Any]]) -> None:
+def test_closing_tries_once_more_where_the_database_was_away(
+    place: Any, execute: Callable[..., list[Any]]
+) -> None:
     log = AuditLog(place.open(), limits=replace(LIMITS, retry_s=1.0))
     execute("ALTER TABLE audit RENAME TO gone")
     log.write(ENTRY, durable=False)
@@ -499,7 +577,12 @@ def test_old_rows_are_pruned_and_what_is_left_can_be_verified(days: AuditLog, pl
     assert (report.rows, report.pruned, report.first_problem) == (4, 4, None)
     *kept, note = audit_rows(days)
     assert [row.call_id for row in kept] == ["call-5", "call-6", "call-7"]
-    assert (note.principal, note.via, note.operation, note.number) == ("local", "job", "audit/prune", 8)
+    assert (note.principal, note.via, note.operation, note.number) == (
+        "local",
+        "job",
+        "audit/prune",
+        8,
+    )
     assert note.parameters == {"before": "2026-01-05T00:00:00+00:00", "rows": 4}
     assert days.verify(expect=noted).first_problem is None
     days.write(replace(ENTRY, call_id="after", at=at_day(8)), durable=True)
@@ -521,7 +604,9 @@ def test_an_audit_can_be_pruned_again_and_down_to_the_note_of_it(days: AuditLog)
 
 
 @pytest.mark.row("N5")
-def test_very_many_rows_are_pruned_a_part_at_a_time(days: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_rows_are_pruned_a_part_at_a_time(
+    days: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(audit_module, "PRUNED_AT_ONCE", 3)
     assert days.prune(at_day(7)) == 6
     report = days.verify()
@@ -529,9 +614,13 @@ def test_very_many_rows_are_pruned_a_part_at_a_time(days: AuditLog, monkeypatch:
 
 
 @pytest.mark.row("N5")
-def test_rows_that_were_changed_are_not_pruned_away(days: AuditLog, execute: Callable[..., list[Any]]) -> None:
+def test_rows_that_were_changed_are_not_pruned_away(
+    days: AuditLog, execute: Callable[..., list[Any]]
+) -> None:
     execute("UPDATE audit SET principal = 'mallory' WHERE number = 2")
-    with pytest.raises(StorageError, match="nothing is pruned, since the audit is not whole: row 2 "):
+    with pytest.raises(
+        StorageError, match="nothing is pruned, since the audit is not whole: row 2 "
+    ):
         days.prune(at_day(6))
     assert len(audit_rows(days)) == 7
 
@@ -542,14 +631,18 @@ def test_rows_that_somebody_takes_from_the_beginning_are_found_though_the_anchor
 ) -> None:
     days.prune(at_day(2))
     assert (
-        days.verify(after=f"0:{'a' * 64}").first_problem == "row 0, which is expected, was pruned with all rows up to 1"
+        days.verify(after=f"0:{'a' * 64}").first_problem
+        == "row 0, which is expected, was pruned with all rows up to 1"
     )
     execute("DELETE FROM audit WHERE number <= 5")
     assert (days.verify().first_problem or "").startswith("row 2 is missing")
     sixth = audit_rows(days)[0]
     execute("DELETE FROM audit WHERE number = 6")
     execute("UPDATE audit_anchor SET number = 6, hash = :hash", hash=sixth.hash)
-    assert days.verify().first_problem == "rows up to 6 are missing, and no row says that they were pruned"
+    assert (
+        days.verify().first_problem
+        == "rows up to 6 are missing, and no row says that they were pruned"
+    )
     execute("DELETE FROM audit_anchor")
     assert (days.verify().first_problem or "").startswith("row 1 is missing")
 
@@ -594,4 +687,6 @@ def test_a_group_of_more_rows_than_a_statement_takes_is_written_whole(log: Audit
         log.write(replace(ENTRY, call_id=f"call-{number}"), durable=False)
     report = log.verify()
     assert (report.rows, report.first_problem) == (ROWS_A_STATEMENT * 2 + 7, None)
-    assert [row.call_id for row in audit_rows(log, limit=1000)] == [f"call-{number}" for number in range(report.rows)]
+    assert [row.call_id for row in audit_rows(log, limit=1000)] == [
+        f"call-{number}" for number in range(report.rows)
+    ]

@@ -1,4 +1,6 @@
-"""Sessions and tokens on SQLite and PostgreSQL: shown once, valid for what they say, gone when they are revoked."""
+"""Sessions and tokens on SQLite and PostgreSQL: shown once, valid for what they say, gone when they
+are revoked.
+"""
 
 import re
 from collections.abc import Callable
@@ -27,19 +29,31 @@ FULL_DISK = {
     "postgresql": [
         """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
            AS $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$""",
-        "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION refuse()",
+        (
+            "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON credentials FOR EACH ROW EXECUTE"
+            " FUNCTION refuse()"
+        ),
     ],
 }
 """What makes every further write of a credential fail."""
 
 
-def test_secrets_have_256_bits_and_are_stored_as_hashes_only(people: Any, execute: Callable[..., list[Any]]) -> None:
+def test_secrets_have_256_bits_and_are_stored_as_hashes_only(
+    people: Any, execute: Callable[..., list[Any]]
+) -> None:
     people.add("ada", password="correct horse")
-    secrets = [people.session("ada"), people.token("ada"), people.accounts.reset_password(LOCAL_USER, "ada")]
+    secrets = [
+        people.session("ada"),
+        people.token("ada"),
+        people.accounts.reset_password(LOCAL_USER, "ada"),
+    ]
     assert re.fullmatch(r"stk_s_[A-Za-z0-9_-]{43}", secrets[0])
     assert re.fullmatch(r"stk_t_[A-Za-z0-9_-]{43}", secrets[1])
     cells = {
-        str(cell) for table in METADATA.sorted_tables for row in execute(f"SELECT * FROM {table.name}") for cell in row
+        str(cell)
+        for table in METADATA.sorted_tables
+        for row in execute(f"SELECT * FROM {table.name}")
+        for cell in row
     }
     for secret in [*secrets, *(secret[6:] for secret in secrets), "correct horse"]:
         assert not any(secret in cell for cell in cells)
@@ -48,7 +62,11 @@ def test_secrets_have_256_bits_and_are_stored_as_hashes_only(people: Any, execut
 def test_a_session_lasts_for_its_time(people: Any) -> None:
     people.add("ada", Action.ACCESS_CATALOG)
     secret, issued = people.credentials.issue_session(people.user("ada"))
-    assert (issued.kind, issued.user, issued.expires_at) == ("session", "ada", people.clock.now() + 12 * HOUR)
+    assert (issued.kind, issued.user, issued.expires_at) == (
+        "session",
+        "ada",
+        people.clock.now() + 12 * HOUR,
+    )
     assert people.credentials.find(secret) == (issued, people.user("ada"))
     people.clock.advance(12 * 3600 - 1)
     assert people.credentials.find(secret) is not None
@@ -85,14 +103,30 @@ def test_a_token_is_narrowed_to_its_scopes_and_catalogues(people: Any) -> None:
     people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
     secret = people.token("ada", scopes=[Action.ACCESS_CATALOG], catalogues=["anime", "papers"])
     credential, user = people.credentials.find(secret)
-    assert (credential.scopes, credential.catalogues) == ({Action.ACCESS_CATALOG}, {"anime", "papers"})
+    assert (credential.scopes, credential.catalogues) == (
+        {Action.ACCESS_CATALOG},
+        {"anime", "papers"},
+    )
     principal = people.new_identity_cache().principal_of(user, credential)
     assert principal.actions == {Action.ACCESS_CATALOG}
-    assert [principal.visibility.sees_catalogue(name) for name in ("anime", "papers", "music")] == [True, True, False]
+    assert [principal.visibility.sees_catalogue(name) for name in ("anime", "papers", "music")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_what_is_no_secret_is_nobodys(people: Any) -> None:
-    odd = ("", "x", "stk_s_", "stk_t_" + "A" * 43, "stk_t_" + "x" * 10_000, "stk_s_\0", "stk_s_\ud800", "Stk_S_")
+    odd = (
+        "",
+        "x",
+        "stk_s_",
+        "stk_t_" + "A" * 43,
+        "stk_t_" + "x" * 10_000,
+        "stk_s_\0",
+        "stk_s_\ud800",
+        "Stk_S_",
+    )
     for secret in odd:
         assert people.credentials.find(secret) is None
         assert people.credentials.revoke_secret(secret) is False
@@ -109,12 +143,17 @@ def test_a_logout_ends_its_session_only(people: Any) -> None:
 
 def test_what_somebody_has_is_listed_with_what_became_of_it(people: Any) -> None:
     people.add("ada")
-    people.credentials.issue_token(LOCAL_USER, "ada", name="laptop", scopes=None, catalogues=None, expires_in=None)
+    people.credentials.issue_token(
+        LOCAL_USER, "ada", name="laptop", scopes=None, catalogues=None, expires_in=None
+    )
     people.clock.advance(1)
     secret, session = people.credentials.issue_session(people.user("ada"))
     people.credentials.revoke_secret(secret)
     listed = people.credentials.list_of("ada")
-    assert [(one.kind, one.name, one.revoked) for one in listed] == [("session", "", True), ("token", "laptop", False)]
+    assert [(one.kind, one.name, one.revoked) for one in listed] == [
+        ("session", "", True),
+        ("token", "laptop", False),
+    ]
     assert listed[0].id == session.id
     with pytest.raises(NotFoundError):
         people.credentials.list_of("nobody")
@@ -146,7 +185,11 @@ def test_somebody_revokes_their_own_and_cannot_see_others(people: Any) -> None:
 @pytest.mark.parametrize(
     ("narrowing", "wider", "says"),
     [
-        ({"scopes": [Action.ACCESS_CATALOG]}, {}, "has permissions that your token does not have (EditCatalog)"),
+        (
+            {"scopes": [Action.ACCESS_CATALOG]},
+            {},
+            "has permissions that your token does not have (EditCatalog)",
+        ),
         ({"scopes": [Action.ACCESS_CATALOG]}, {"scopes": [Action.EDIT_CATALOG]}, "(EditCatalog)"),
         ({"catalogues": ["anime"]}, {}, "for more catalogues than your token (anime)"),
         ({"catalogues": ["anime"]}, {"catalogues": ["anime", "papers"]}, "for more catalogues"),
@@ -179,7 +222,9 @@ def test_a_token_ends_itself_though_it_may_do_nothing_any_more(people: Any) -> N
     secret = people.token("ada", catalogues=["anime"], scopes=[Action.EDIT_CATALOG])
     people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
     identity = people.new_identity_cache().identify(secret)
-    people.credentials.revoke(identity.principal, identity.credential_id, shown=identity.credential_id)
+    people.credentials.revoke(
+        identity.principal, identity.credential_id, shown=identity.credential_id
+    )
     assert people.credentials.find(secret) is None
 
 
@@ -261,18 +306,24 @@ def test_a_narrowed_token_gives_no_more_than_it_has(people: Any) -> None:
     ):
         with pytest.raises(ForbiddenError):
             issue(narrowed, "ada", name="laptop", **wanted)
-    assert issue(narrowed, "ada", name="laptop", scopes=[Action.ACCESS_CATALOG], catalogues=["anime"])
+    assert issue(
+        narrowed, "ada", name="laptop", scopes=[Action.ACCESS_CATALOG], catalogues=["anime"]
+    )
 
 
 @pytest.mark.row("Z3")
-def test_tokens_for_others_need_the_permission_and_are_not_for_more_than_one_has(people: Any) -> None:
+def test_tokens_for_others_need_the_permission_and_are_not_for_more_than_one_has(
+    people: Any,
+) -> None:
     people.add("reader", Action.ACCESS_CATALOG)
     people.add("admin", *Action)
     other = people.add("other", Action.ACCESS_CATALOG)
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     issue = people.credentials.issue_token
     for name in ("reader", "nobody"):
-        with pytest.raises(ForbiddenError, match="for another user needs the permission ManagePermissions"):
+        with pytest.raises(
+            ForbiddenError, match="for another user needs the permission ManagePermissions"
+        ):
             issue(other, name, name="laptop")
     with pytest.raises(ForbiddenError, match="has permissions that you do not have"):
         issue(manager, "admin", name="laptop", scopes=[Action.ACCESS_CATALOG])
@@ -289,7 +340,9 @@ def test_tokens_for_others_need_the_permission_and_are_not_for_more_than_one_has
 def test_a_token_that_a_manager_made_for_somebody_does_not_grow_with_them(people: Any) -> None:
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     people.add("reader", Action.ACCESS_CATALOG)
-    secret, _ = people.credentials.issue_token(manager, "reader", name="laptop", catalogues=["anime"])
+    secret, _ = people.credentials.issue_token(
+        manager, "reader", name="laptop", catalogues=["anime"]
+    )
     people.accounts.set_roles(LOCAL_USER, "reader", ["admin"])
     people.access.restrict(LOCAL_USER, "letters", users=["reader"])
     credential, user = people.credentials.find(secret)

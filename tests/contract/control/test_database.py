@@ -1,4 +1,6 @@
-"""The control database on SQLite and PostgreSQL: made once, brought up to date, and honest about failures."""
+"""The control database on SQLite and PostgreSQL: made once, brought up to date, and honest about
+failures.
+"""
 
 import logging
 import os
@@ -35,7 +37,9 @@ database.close()
 PASSWORD = "hunter2-secret"
 FORMER_PASSWORD = "correct horse battery 77"
 FORMER_TOKEN = "pnk_t_Xc1N_eFzByr2c_VazG7BJo61bpwhpvFfLN8aCZKNlH4"
-"""Both of the user in `version_7.sql`, which is a control database as the last commit with that version made it."""
+"""Both of the user in `version_7.sql`, which is a control database as the last commit with that
+version made it.
+"""
 FORMER_ROWS = {
     "name FROM roles ORDER BY name": [("admin",), ("agent",), ("curator",), ("editor",), ("user",)],
     "catalogue, user_id FROM restriction_users": [("films", 1)],
@@ -82,7 +86,9 @@ def test_processes_that_start_at_once_make_one_database(place: Any) -> None:
         assert connection.execute(text("SELECT count(*) FROM audit_head")).scalar_one() == 1
 
 
-def test_a_creation_that_fails_leaves_nothing_behind(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_creation_that_fails_leaves_nothing_behind(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(connection: Connection) -> None:
         connection.execute(text("CREATE TABLE half_done (id INTEGER)"))
         raise ArithmeticError
@@ -96,13 +102,20 @@ def test_a_creation_that_fails_leaves_nothing_behind(place: Any, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("version", "problem"), [(SCHEMA_VERSION + 1, "is newer than this Stackroom"), (8, "was never released")]
+    ("version", "problem"),
+    [(SCHEMA_VERSION + 1, "is newer than this Stackroom"), (8, "was never released")],
 )
 def test_a_database_of_another_version_is_refused(
-    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]], version: int, problem: str
+    database: ControlDatabase,
+    place: Any,
+    execute: Callable[..., list[Any]],
+    version: int,
+    problem: str,
 ) -> None:
     execute("UPDATE schema_version SET version = :other", other=version)
-    with pytest.raises(StorageError, match=f"version {version}, which {problem}; .* version {SCHEMA_VERSION}: use"):
+    with pytest.raises(
+        StorageError, match=f"version {version}, which {problem}; .* version {SCHEMA_VERSION}: use"
+    ):
         place.open()
 
 
@@ -140,7 +153,10 @@ def test_a_database_of_a_former_version_loses_what_is_gone_and_gets_what_is_new(
     with place.open().read() as connection:
         seen = inspect(connection)
         assert set(seen.get_table_names()) == set(METADATA.tables)
-        columns = {table: {column["name"] for column in seen.get_columns(table)} for table in ("users", "roles")}
+        columns = {
+            table: {column["name"] for column in seen.get_columns(table)}
+            for table in ("users", "roles")
+        }
         assert "external" not in columns["users"]
         assert all("catalogues" in known for known in columns.values())
         assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
@@ -167,7 +183,9 @@ def test_a_block_that_fails_changes_nothing(database: ControlDatabase) -> None:
     assert database.version() == before
 
 
-def test_the_version_grows_with_changes_of_rights_only(database: ControlDatabase, place: Any) -> None:
+def test_the_version_grows_with_changes_of_rights_only(
+    database: ControlDatabase, place: Any
+) -> None:
     before = database.version()
     with database.begin():
         pass
@@ -201,7 +219,9 @@ def test_reads_of_one_block_see_one_moment(database: ControlDatabase, place: Any
     assert database.version() == before + 1
 
 
-def test_a_table_that_is_gone_is_a_storage_error(database: ControlDatabase, execute: Callable[..., list[Any]]) -> None:
+def test_a_table_that_is_gone_is_a_storage_error(
+    database: ControlDatabase, execute: Callable[..., list[Any]]
+) -> None:
     execute("ALTER TABLE control_version RENAME TO gone")
     with pytest.raises(StorageError, match="the control database failed") as failed:
         database.version()
@@ -212,15 +232,23 @@ def test_a_table_that_is_gone_is_a_storage_error(database: ControlDatabase, exec
 
 
 def test_a_statement_that_is_wrong_is_a_bug(database: ControlDatabase) -> None:
-    with pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught, database.begin() as connection:
+    with (
+        pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught,
+        database.begin() as connection,
+    ):
         connection.execute(text("INSERT INTO control_version VALUES (1, 1)"))
     assert not isinstance(caught.value, StorageError)
 
 
 def test_values_are_not_in_messages(database: ControlDatabase) -> None:
     values = {"quota": int("4242" * 2)}
-    with pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught, database.begin() as connection:
-        connection.execute(text("INSERT INTO roles (name, read_quota) VALUES ('user', :quota)"), values)
+    with (
+        pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught,
+        database.begin() as connection,
+    ):
+        connection.execute(
+            text("INSERT INTO roles (name, read_quota) VALUES ('user', :quota)"), values
+        )
     assert "42424242" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -258,7 +286,11 @@ def test_a_sqlite_file_is_its_owners_only(tmp_path: Path) -> None:
         database.close()
     finally:
         os.umask(before)
-    assert modes == {"control.sqlite": 0o600, "control.sqlite-wal": 0o600, "control.sqlite-shm": 0o600}
+    assert modes == {
+        "control.sqlite": 0o600,
+        "control.sqlite-wal": 0o600,
+        "control.sqlite-shm": 0o600,
+    }
 
 
 def test_a_sqlite_file_is_written_through(tmp_path: Path) -> None:
@@ -293,7 +325,9 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         ("sqlite:///:memory:", "names no file"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_without_repeating_it(url: str, message: str) -> None:
+def test_an_address_that_cannot_be_used_is_refused_without_repeating_it(
+    url: str, message: str
+) -> None:
     with pytest.raises(InputError, match=message) as caught:
         ControlDatabase.open(url)
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
@@ -313,10 +347,17 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
         ControlDatabase.open(url)
     assert caught.value.detail.startswith("127.0.0.1:1/name: ")
     assert "127.0.0.1" not in caught.value.message
-    assert PASSWORD not in caught.value.full_message + "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert (
+        PASSWORD
+        not in caught.value.full_message
+        + "".join(traceback.format_exception(caught.value))
+        + caplog.text
+    )
 
 
-def test_a_glance_is_another_after_every_change_and_the_same_after_anything_else(place: Any) -> None:
+def test_a_glance_is_another_after_every_change_and_the_same_after_anything_else(
+    place: Any,
+) -> None:
     here, elsewhere = place.open(), place.open()
     before = here.change_stamp()
     here.version()

@@ -99,7 +99,10 @@ def test_a_user_has_so_many_open_downloads_and_no_more(queue):
 
 
 def test_requests_at_once_do_not_pass_the_limit(queue, other, at_once):
-    works = [lambda one=one, n=n: one.request("ann", request(f"Album {n}")) for n, one in enumerate((queue, other) * 4)]
+    works = [
+        lambda one=one, n=n: one.request("ann", request(f"Album {n}"))
+        for n, one in enumerate((queue, other) * 4)
+    ]
     results = at_once(works)
 
     assert sum(isinstance(result, tuple) for result in results) == 3
@@ -141,7 +144,11 @@ def test_a_download_goes_from_claim_to_done(queue):
     queue.begin_install(running, total_bytes=30)
     done = queue.finish(running)
 
-    assert (done.state, done.folder, done.total_bytes) == (DownloadState.DONE, "Handel/Water Music", 30)
+    assert (done.state, done.folder, done.total_bytes) == (
+        DownloadState.DONE,
+        "Handel/Water Music",
+        30,
+    )
     assert done.received_bytes == 30
     assert queue.take_next() is None
 

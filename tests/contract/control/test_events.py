@@ -11,7 +11,15 @@ from sqlalchemy import func, select
 
 from stackroom.admin.analytics import analytics_tools
 from stackroom.analytics import events as events_module
-from stackroom.analytics.events import LIMITS, Event, EventKind, EventLog, EventReports, EventSpan, ReportPeriod
+from stackroom.analytics.events import (
+    LIMITS,
+    Event,
+    EventKind,
+    EventLog,
+    EventReports,
+    EventSpan,
+    ReportPeriod,
+)
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import events
 from stackroom.errors import StorageError
@@ -23,7 +31,12 @@ from stackroom.tools.toolbox import Toolbox
 pytestmark = pytest.mark.row("Z7")
 
 MONDAY = datetime(2026, 11, 9, 8, 0, tzinfo=UTC)
-SEARCH, PLAY, DOWNLOAD, SERVE = EventKind.SEARCH, EventKind.PLAY, EventKind.DOWNLOAD, EventKind.SERVE
+SEARCH, PLAY, DOWNLOAD, SERVE = (
+    EventKind.SEARCH,
+    EventKind.PLAY,
+    EventKind.DOWNLOAD,
+    EventKind.SERVE,
+)
 
 
 @pytest.fixture
@@ -42,7 +55,9 @@ def event(kind: EventKind, user: str = "ann", *, days: float = 0, **more: Any) -
     return Event(at=MONDAY + timedelta(days=days), kind=kind, user=user, **more)
 
 
-def play(user: str, track: str, seconds: float, *, days: float = 0, catalogue: str = "music") -> Event:
+def play(
+    user: str, track: str, seconds: float, *, days: float = 0, catalogue: str = "music"
+) -> Event:
     return event(PLAY, user, days=days, subject=track, seconds=seconds, catalogue=catalogue)
 
 
@@ -57,8 +72,15 @@ def kept(log: EventLog) -> int:
         return int(connection.execute(select(func.count()).select_from(events)).scalar_one())
 
 
-def test_listening_is_counted_for_each_user_most_first(log: EventLog, reports: EventReports) -> None:
-    for one in (play("ann", "t1", 60), play("ann", "t1", 30), play("ann", "t2", 10), play("bob", "t1", 300)):
+def test_listening_is_counted_for_each_user_most_first(
+    log: EventLog, reports: EventReports
+) -> None:
+    for one in (
+        play("ann", "t1", 60),
+        play("ann", "t1", 30),
+        play("ann", "t2", 10),
+        play("bob", "t1", 300),
+    ):
         log.note(one)
     rows, total = reports.listening(EventSpan())
     assert total == 2
@@ -94,7 +116,9 @@ def test_a_span_has_its_beginning_and_not_its_end(log: EventLog, reports: EventR
     assert [row["id"] for row in reports.popular(span)[0]] == ["t1"]
 
 
-def test_a_report_of_one_user_has_nothing_of_the_others(log: EventLog, reports: EventReports) -> None:
+def test_a_report_of_one_user_has_nothing_of_the_others(
+    log: EventLog, reports: EventReports
+) -> None:
     log.note(play("ann", "t1", 1))
     log.note(play("bob", "t2", 1))
     assert [row["id"] for row in reports.popular(EventSpan(user="bob"))[0]] == ["t2"]
@@ -107,17 +131,28 @@ def test_nobody_has_a_name_that_no_database_takes(reports: EventReports) -> None
     assert answer.error_code == "not_found"
 
 
-def test_bandwidth_tells_what_was_sent_from_what_was_fetched(log: EventLog, reports: EventReports) -> None:
+def test_bandwidth_tells_what_was_sent_from_what_was_fetched(
+    log: EventLog, reports: EventReports
+) -> None:
     log.note(event(SERVE, subject="records://1", bytes=100))
     log.note(event(SEARCH, subject="q", results=1, bytes=20))
     log.note(event(PLAY, subject="t", bytes=3_000_000_000))
     log.note(event(DOWNLOAD, subject="album", bytes=5_000_000_000))
     rows, _ = reports.bandwidth(EventSpan())
-    assert rows == [{"user": "ann", "requests": 3, "served_bytes": 3_000_000_120, "downloaded_bytes": 5_000_000_000}]
+    assert rows == [
+        {
+            "user": "ann",
+            "requests": 3,
+            "served_bytes": 3_000_000_120,
+            "downloaded_bytes": 5_000_000_000,
+        }
+    ]
     assert reports.bandwidth(EventSpan(), by=ReportPeriod.DAY)[0][0]["period"] == "2026-11-09"
 
 
-def test_a_play_for_which_nothing_was_sent_is_no_request(log: EventLog, reports: EventReports) -> None:
+def test_a_play_for_which_nothing_was_sent_is_no_request(
+    log: EventLog, reports: EventReports
+) -> None:
     log.note(event(SERVE, subject="the sound of t", bytes=100))
     log.note(play("ann", "t", 5))
     log.note(play("bob", "t", 5))
@@ -125,7 +160,9 @@ def test_a_play_for_which_nothing_was_sent_is_no_request(log: EventLog, reports:
     assert (row["user"], row["requests"], row["served_bytes"], total) == ("ann", 1, 100, 1)
 
 
-def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(log: EventLog, reports: EventReports) -> None:
+def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(
+    log: EventLog, reports: EventReports
+) -> None:
     for track, seconds in (("b", 5), ("a", 5), ("c", 9), ("d", 1), ("d", 1)):
         log.note(play("ann", track, seconds))
     rows, total = reports.popular(EventSpan())
@@ -134,18 +171,32 @@ def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(log: Event
     assert rows[0] == {"catalogue": "music", "id": "d", "plays": 2, "seconds": 2, "listeners": 1}
 
 
-def test_queries_without_results_are_those_that_found_nothing(log: EventLog, reports: EventReports) -> None:
+def test_queries_without_results_are_those_that_found_nothing(
+    log: EventLog, reports: EventReports
+) -> None:
     log.note(search("atlantis", 0))
     log.note(search("atlantis", 0, user="bob", days=1))
     log.note(search("bach", 3))
     log.note(search("unknown", None))
     (row,), total = reports.searched(EventSpan(), without_results=True)
-    assert row == {"query": "atlantis", "searches": 2, "users": 2, "results": 0, "last": "2026-11-10T08:00:00+00:00"}
+    assert row == {
+        "query": "atlantis",
+        "searches": 2,
+        "users": 2,
+        "results": 0,
+        "last": "2026-11-10T08:00:00+00:00",
+    }
     assert total == 1
-    assert [one["query"] for one in reports.searched(EventSpan())[0]] == ["atlantis", "bach", "unknown"]
+    assert [one["query"] for one in reports.searched(EventSpan())[0]] == [
+        "atlantis",
+        "bach",
+        "unknown",
+    ]
 
 
-def test_what_happened_in_a_hidden_catalogue_is_not_counted(log: EventLog, reports: EventReports) -> None:
+def test_what_happened_in_a_hidden_catalogue_is_not_counted(
+    log: EventLog, reports: EventReports
+) -> None:
     log.note(play("ann", "t1", 1, catalogue="music"))
     log.note(play("ann", "t2", 1, catalogue="secret"))
     log.note(play("ann", "t3", 1, catalogue=""))
@@ -178,7 +229,9 @@ def test_pruning_removes_what_is_older_and_nothing_else(log: EventLog) -> None:
     assert log.prune(MONDAY) == 0
 
 
-def test_the_oldest_go_when_there_are_too_many(database: ControlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_go_when_there_are_too_many(
+    database: ControlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(events_module, "COUNTED_EVERY", 1)
     log = EventLog(database, most_kept=5)
     for number in range(12):
@@ -256,7 +309,9 @@ def test_events_are_dropped_and_counted_rather_than_waited_for(
     assert log.dropped == 30
 
 
-def test_odd_texts_are_kept_in_a_form_that_the_database_takes(log: EventLog, reports: EventReports) -> None:
+def test_odd_texts_are_kept_in_a_form_that_the_database_takes(
+    log: EventLog, reports: EventReports
+) -> None:
     log.note(search("nul \0 and half \ud800 of a pair", 0, user="x" * 500))
     (row,), _ = reports.searched(EventSpan())
     assert "nul" in row["query"]
@@ -292,7 +347,12 @@ def test_a_call_of_a_search_tool_is_an_event_with_its_query_normalised(
     record()
     record(principal="bob", parameters={"query": "space pirates"}, result_count=0)
     (row,), _ = reports.searched(EventSpan())
-    assert (row["query"], row["searches"], row["users"], row["results"]) == ("space pirates", 2, 2, 4)
+    assert (row["query"], row["searches"], row["users"], row["results"]) == (
+        "space pirates",
+        2,
+        2,
+        4,
+    )
     assert reports.bandwidth(EventSpan(user="bob"))[0][0]["served_bytes"] == 70
 
 
@@ -312,7 +372,9 @@ def test_what_is_no_search_and_gave_nothing_is_no_event(
     assert kept(log) == 0
 
 
-def test_whatever_else_was_sent_is_counted_by_its_size(record: Callable[..., None], reports: EventReports) -> None:
+def test_whatever_else_was_sent_is_counted_by_its_size(
+    record: Callable[..., None], reports: EventReports
+) -> None:
     record(operation="resources/read", target="logs://recent", parameters={})
     record(target="debug.sql", parameters={"query": "SELECT 1"})
     assert reports.searched(EventSpan()) == ([], 0)
@@ -328,7 +390,11 @@ def test_a_user_who_was_created_again_does_not_inherit_the_plays_of_the_former(
     people.add("lis", roles=["user"])
     log.note(replace(play("lis", "b", 20), at=people.clock.now() + timedelta(hours=1)))
     rows, total = reports.listening(EventSpan())
-    assert [(row["user"], row["seconds"]) for row in rows] == [("lis", 20), ("lis (deleted)", 10), ("ann", 5)]
+    assert [(row["user"], row["seconds"]) for row in rows] == [
+        ("lis", 20),
+        ("lis (deleted)", 10),
+        ("ann", 5),
+    ]
     assert total == 3
     rows, _ = reports.listening(EventSpan(user="lis"))
     assert [(row["user"], row["seconds"], row["tracks"]) for row in rows] == [("lis", 20, 1)]

@@ -23,9 +23,13 @@ pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
 
 REVOKE = {
     "session": lambda people, secret: people.credentials.revoke_secret(secret),
-    "user disabled": lambda people, secret: people.accounts.set_disabled(LOCAL_USER, "ada", disabled=True),
+    "user disabled": lambda people, secret: people.accounts.set_disabled(
+        LOCAL_USER, "ada", disabled=True
+    ),
     "user deleted": lambda people, secret: people.accounts.delete_user(LOCAL_USER, "ada"),
-    "password": lambda people, secret: people.accounts.set_password(LOCAL_USER, "ada", "correct horse"),
+    "password": lambda people, secret: people.accounts.set_password(
+        LOCAL_USER, "ada", "correct horse"
+    ),
 }
 CHANGE = {
     "grant": lambda people: people.accounts.grant(LOCAL_USER, "ada", Action.EDIT_CATALOG),
@@ -37,7 +41,9 @@ CHANGE = {
 
 def still_hold(directory: Any, identities: list[Any]) -> list[bool]:
     """Tell for each identity whether it is still valid with the same rights."""
-    return [now == before for now, before in zip(directory.current(identities), identities, strict=True)]
+    return [
+        now == before for now, before in zip(directory.current(identities), identities, strict=True)
+    ]
 
 
 def resolve(directory: Any, secret: str) -> Any:
@@ -133,7 +139,9 @@ def test_a_look_that_is_answered_late_does_not_make_memory_believe_what_was(
     assert directory.refresh() is False
 
 
-def test_an_old_token_is_not_that_of_a_new_user_of_the_same_name(people: Any, directory: Any) -> None:
+def test_an_old_token_is_not_that_of_a_new_user_of_the_same_name(
+    people: Any, directory: Any
+) -> None:
     old = people.token("ada")
     identity = directory.identify(old)
     people.accounts.delete_user(LOCAL_USER, "ada")
@@ -164,7 +172,9 @@ def test_those_who_did_not_change_still_hold(people: Any, elsewhere: Any, direct
     assert still_hold(directory, [ada, bob, ada]) == [False, True, False]
 
 
-def test_those_who_hold_are_asked_for_once(people: Any, directory: Any, execute: Callable[..., list[Any]]) -> None:
+def test_those_who_hold_are_asked_for_once(
+    people: Any, directory: Any, execute: Callable[..., list[Any]]
+) -> None:
     identities = [directory.identify(people.session("ada")) for _ in range(3)]
     people.add("bob")
     directory.refresh()
@@ -174,7 +184,9 @@ def test_those_who_hold_are_asked_for_once(people: Any, directory: Any, execute:
     execute("ALTER TABLE gone RENAME TO credentials")
 
 
-def test_nothing_is_believed_for_more_than_a_second_without_a_look(people: Any, elsewhere: Any, directory: Any) -> None:
+def test_nothing_is_believed_for_more_than_a_second_without_a_look(
+    people: Any, elsewhere: Any, directory: Any
+) -> None:
     secret = people.session("ada")
     identity = directory.identify(secret)
     people.clock.advance(1.0)
@@ -208,7 +220,9 @@ def test_without_the_database_everybody_is_forgotten_within_a_second(
     assert still_hold(directory, [identity]) == [True]
 
 
-def test_while_postgresql_is_away_known_callers_are_believed_for_five_minutes_and_nobody_else() -> None:
+def test_while_postgresql_is_away_known_callers_are_believed_for_five_minutes_and_nobody_else() -> (
+    None
+):
     with open_server() as server:
         place = Place(url=server.new_url())
         people = _people(place.open(), place.clock)
@@ -224,7 +238,10 @@ def test_while_postgresql_is_away_known_callers_are_believed_for_five_minutes_an
         server.kill()
         assert directory.refresh() is False
         assert directory.may_do_without
-        assert [directory.identify(ada), directory.identify(brief).principal] == [identity, identity.principal]
+        assert [directory.identify(ada), directory.identify(brief).principal] == [
+            identity,
+            identity.principal,
+        ]
         assert still_hold(directory, [identity, revoked]) == [True, False]
         for secret in (bob, unseen):
             with pytest.raises(StorageError):
@@ -260,7 +277,10 @@ def test_rights_that_change_while_somebody_is_identified_are_not_kept(
     assert directory.identify(secret).principal.actions == {Action.ACCESS_CATALOG}
     assert directory.recall(secret) is None
     monkeypatch.undo()
-    assert directory.identify(secret).principal.actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG}
+    assert directory.identify(secret).principal.actions == {
+        Action.ACCESS_CATALOG,
+        Action.EDIT_CATALOG,
+    }
 
 
 def test_memory_is_bounded_and_keeps_those_who_came_last(
@@ -286,7 +306,9 @@ def test_memory_does_not_hold_secrets(people: Any, directory: Any) -> None:
     assert secret[6:] not in repr(vars(directory))
 
 
-def test_the_use_of_a_token_that_is_recalled_is_noted_once_a_minute(people: Any, directory: Any) -> None:
+def test_the_use_of_a_token_that_is_recalled_is_noted_once_a_minute(
+    people: Any, directory: Any
+) -> None:
     secret = people.token("ada")
     directory.identify(secret)
     start = people.clock.now()
@@ -309,7 +331,11 @@ def test_what_a_principal_sees_and_how_often_they_may_call(people: Any, director
     wanted = {
         "ada": (frozenset({"user:ada"}), {"letters"}, usual),
         "bob": (frozenset({"user:bob", "agent"}), {"letters"}, Quotas(read=120, write=30, sql=0)),
-        "cleo": (frozenset({"user:cleo", "agent", "heavy"}), {"letters"}, Quotas(read=1000, write=30, sql=0)),
+        "cleo": (
+            frozenset({"user:cleo", "agent", "heavy"}),
+            {"letters"},
+            Quotas(read=1000, write=30, sql=0),
+        ),
         "dora": (frozenset({"user:dora", "agent", "editor"}), frozenset(), usual),
         "root": (None, frozenset(), usual),
     }

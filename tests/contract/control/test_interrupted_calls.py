@@ -1,4 +1,6 @@
-"""Calls that change something are noted before they run; where their process ends, the note becomes a row."""
+"""Calls that change something are noted before they run; where their process ends, the note becomes
+a row.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -44,8 +46,15 @@ class DyingLog:
 
 
 def perform(observer: Any, work: Callable[[], object], **changes: Any) -> None:
-    asked: dict[str, Any] = {"via": "rest", "operation": "player/like", "target": "track-1", "parameters": {"n": 1}}
-    context = CallContext(principal=LOCAL_USER, cost=Cost.WRITE, **{"call_id": "begun", **asked, **changes})
+    asked: dict[str, Any] = {
+        "via": "rest",
+        "operation": "player/like",
+        "target": "track-1",
+        "parameters": {"n": 1},
+    }
+    context = CallContext(
+        principal=LOCAL_USER, cost=Cost.WRITE, **{"call_id": "begun", **asked, **changes}
+    )
     Gate(Toolbox([]), observers=[observer]).perform(context, work)
 
 
@@ -64,10 +73,17 @@ def test_a_call_that_changes_something_has_its_row_whenever_its_process_ends(
     with pytest.raises(Died):
         perform(DyingLog(log), nothing)
     assert audit_rows(log) == [], "the control: nothing else would add it"
-    assert log.add_interrupted(before=datetime.now(UTC) - LATER) == 0, "the call may still be running"
+    assert log.add_interrupted(before=datetime.now(UTC) - LATER) == 0, (
+        "the call may still be running"
+    )
     assert [log.add_interrupted(before=datetime.now(UTC) + LATER) for _ in range(2)] == [1, 0]
     (row,) = audit_rows(log)
-    assert (row.call_id, row.principal, row.via, row.operation) == ("begun", "local", "rest", "player/like")
+    assert (row.call_id, row.principal, row.via, row.operation) == (
+        "begun",
+        "local",
+        "rest",
+        "player/like",
+    )
     assert (row.target, row.outcome, row.parameters) == ("track-1", Outcome.INTERRUPTED, {"n": 1})
     assert log.verify().first_problem is None
 
@@ -84,7 +100,9 @@ def test_a_row_is_added_once_by_servers_that_start_at_once(
     assert log.verify().first_problem is None
 
 
-@pytest.mark.parametrize(("error", "outcome"), [(None, Outcome.OK), (StorageError("away"), Outcome.ERROR)])
+@pytest.mark.parametrize(
+    ("error", "outcome"), [(None, Outcome.OK), (StorageError("away"), Outcome.ERROR)]
+)
 def test_a_call_that_ends_leaves_no_note(
     database: ControlDatabase, log: AuditLog, error: Exception | None, outcome: Outcome
 ) -> None:

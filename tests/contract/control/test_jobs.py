@@ -27,9 +27,13 @@ def do_nothing(_context: JobContext) -> None:
 
 JOBS = [
     JobSpec(name="hourly", description="Every hour.", schedule="1h", body=do_nothing),
-    JobSpec(name="nightly", description="At three.", schedule="0 3 * * *", body=do_nothing, resumes=True),
+    JobSpec(
+        name="nightly", description="At three.", schedule="0 3 * * *", body=do_nothing, resumes=True
+    ),
     JobSpec(name="asked", description="When asked.", schedule="manual", body=do_nothing),
-    JobSpec(name="off", description="Not by itself.", schedule="1h", body=do_nothing, enabled=False),
+    JobSpec(
+        name="off", description="Not by itself.", schedule="1h", body=do_nothing, enabled=False
+    ),
 ]
 
 
@@ -55,7 +59,9 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stackroom.jobs.lease.identity_of_this_process", lambda: ELSEWHERE)
 
 
-def test_one_of_several_has_the_lease_and_keeps_it_by_renewing(place: Any, new_lease: Callable[[], Lease]) -> None:
+def test_one_of_several_has_the_lease_and_keeps_it_by_renewing(
+    place: Any, new_lease: Callable[[], Lease]
+) -> None:
     first, second = new_lease(), new_lease()
     assert first.find_holder() is None
     assert first.take()
@@ -117,7 +123,9 @@ def test_clocks_that_differ_take_the_lease_from_nobody_alive(
 ) -> None:
     first = new_lease()
     other = Lease(
-        place.open(), now=lambda: place.clock.now() + timedelta(seconds=ahead_s), monotonic=place.clock.monotonic
+        place.open(),
+        now=lambda: place.clock.now() + timedelta(seconds=ahead_s),
+        monotonic=place.clock.monotonic,
     )
     assert first.take()
     for _ in range(30):
@@ -130,25 +138,43 @@ def test_clocks_that_differ_take_the_lease_from_nobody_alive(
     assert other.take()
 
 
-def test_of_many_who_take_at_once_one_has_it(new_lease: Callable[[], Lease], at_once: Callable[..., list[Any]]) -> None:
+def test_of_many_who_take_at_once_one_has_it(
+    new_lease: Callable[[], Lease], at_once: Callable[..., list[Any]]
+) -> None:
     taken = at_once([lease.take for lease in [new_lease() for _ in range(8)]])
     assert sorted(map(bool, taken)) == [False] * 7 + [True]
 
 
 def test_a_run_goes_from_the_queue_to_its_end(place: Any, runs: Runs) -> None:
     queued = runs.queue("hourly", by="ada")
-    assert (queued.state, queued.cause, queued.requested_by) == (RunState.QUEUED, RunCause.REQUEST, "ada")
+    assert (queued.state, queued.cause, queued.requested_by) == (
+        RunState.QUEUED,
+        RunCause.REQUEST,
+        "ada",
+    )
     assert runs.find_next(["hourly"]) == queued
     assert runs.find_next(["nightly"]) is None
     place.clock.advance(5)
     assert runs.start(queued.id, holder="me")
     assert not runs.start(queued.id, holder="you")
-    assert runs.follow(queued.id, RunReport(done=3, total=10, message="three", output="a\n"), holder="me")
+    assert runs.follow(
+        queued.id, RunReport(done=3, total=10, message="three", output="a\n"), holder="me"
+    )
     running = runs.find(queued.id)
     assert running is not None
-    assert (running.state, running.done, running.total, running.message) == (RunState.RUNNING, 3, 10, "three")
+    assert (running.state, running.done, running.total, running.message) == (
+        RunState.RUNNING,
+        3,
+        10,
+        "three",
+    )
     place.clock.advance(5)
-    assert runs.end(queued.id, RunReport(output="a\nb\n", output_dropped=7), RunEnd(state=RunState.DONE), holder="me")
+    assert runs.end(
+        queued.id,
+        RunReport(output="a\nb\n", output_dropped=7),
+        RunEnd(state=RunState.DONE),
+        holder="me",
+    )
     ended = runs.find(queued.id)
     assert ended is not None
     assert (ended.state, ended.error) == (RunState.DONE, None)
@@ -159,7 +185,9 @@ def test_a_run_goes_from_the_queue_to_its_end(place: Any, runs: Runs) -> None:
     assert runs.output(9999) == ("", 0)
 
 
-def test_a_job_is_queued_once_however_many_ask(place: Any, runs: Runs, at_once: Callable[..., list[Any]]) -> None:
+def test_a_job_is_queued_once_however_many_ask(
+    place: Any, runs: Runs, at_once: Callable[..., list[Any]]
+) -> None:
     others = [Runs(place.open(), now=place.clock.now) for _ in range(6)]
     found = at_once([lambda other=other: other.queue("hourly", by="ada") for other in others])
     refused = [one for one in found if isinstance(one, ConflictError)]
@@ -218,7 +246,9 @@ def test_a_run_that_was_cancelled_before_its_process_ended_is_cancelled_and_not_
     if end == "killed":
         runs.interrupt_others(["nightly"], besides=None)
     else:
-        assert runs.end(run.id, RunReport(), RunEnd(state=RunState.INTERRUPTED, is_resumed=True), holder="me")
+        assert runs.end(
+            run.id, RunReport(), RunEnd(state=RunState.INTERRUPTED, is_resumed=True), holder="me"
+        )
     ended = runs.find(run.id)
     assert ended is not None
     assert (ended.state, ended.error) == (RunState.CANCELLED, "it was cancelled")
@@ -229,7 +259,9 @@ def test_an_orderly_interruption_does_not_count_as_an_attempt(runs: Runs) -> Non
     for _ in range(5):
         run = runs.find_next(["nightly"]) or runs.queue("nightly", by="ada")
         runs.start(run.id, holder="me")
-        runs.end(run.id, RunReport(), RunEnd(state=RunState.INTERRUPTED, is_resumed=True), holder="me")
+        runs.end(
+            run.id, RunReport(), RunEnd(state=RunState.INTERRUPTED, is_resumed=True), holder="me"
+        )
     again = runs.find_next(["nightly"])
     assert again is not None
     assert (again.attempt, again.cause) == (1, RunCause.RESUME)
@@ -248,13 +280,17 @@ def test_a_queued_run_is_cancelled_at_once_and_a_running_one_is_asked_to_end(run
     assert (asked.state, asked.is_cancelling) == (RunState.RUNNING, True)
 
 
-def test_history_is_paged_newest_first_and_bounded(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_is_paged_newest_first_and_bounded(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runs_module, "KEPT_RUNS", 5)
     kept = runs.queue("nightly", by="ada")
     for _ in range(9):
         run = runs.queue("hourly", by="ada")
         runs.start(run.id, holder="me")
-        runs.end(run.id, RunReport(), RunEnd(state=RunState.FAILED, error="x" * 10_000), holder="me")
+        runs.end(
+            run.id, RunReport(), RunEnd(state=RunState.FAILED, error="x" * 10_000), holder="me"
+        )
     page, total = runs.list_runs(job="hourly", limit=3, offset=3)
     assert (len(page), total) == (2, 5)
     newest, total = runs.list_runs(job=None, limit=3, offset=0)
@@ -271,14 +307,18 @@ def test_output_of_any_kind_is_stored_within_bounds(runs: Runs) -> None:
     for number in range(20_000):
         context.write(f"{number} \0 \ud800 ü")
     context.progress(1, 2, "\0" * 1000)
-    assert runs.end(run.id, context.report(), RunEnd(state=RunState.FAILED, error="\0\ud800"), holder="me")
+    assert runs.end(
+        run.id, context.report(), RunEnd(state=RunState.FAILED, error="\0\ud800"), holder="me"
+    )
     text, dropped = runs.output(run.id)
     assert len(text.encode()) <= MOST_OUTPUT_BYTES
     assert text.endswith("19999 \\x00 \\ud800 ü\n")
     assert dropped > 100_000
 
 
-def test_a_job_is_due_when_its_time_comes_and_then_not_before_the_next(place: Any, board: JobBoard) -> None:
+def test_a_job_is_due_when_its_time_comes_and_then_not_before_the_next(
+    place: Any, board: JobBoard
+) -> None:
     timetable = board.timetable
     timetable.queue_due(JOBS)  # first seen: due in an hour, and at three
     timings = timetable.timings(JOBS)
@@ -325,7 +365,10 @@ def test_a_clock_that_was_wrong_does_not_keep_a_job_waiting(place: Any, board: J
 def test_a_schedule_that_is_set_holds_in_every_process(place: Any, board: JobBoard) -> None:
     elsewhere = JobBoard(place.open(), JOBS, now=place.clock.now)
     status = elsewhere.change("hourly", schedule=" 2 H ")
-    assert (status.timing.schedule.text, status.timing.next_at) == ("2h", place.clock.now() + timedelta(hours=2))
+    assert (status.timing.schedule.text, status.timing.next_at) == (
+        "2h",
+        place.clock.now() + timedelta(hours=2),
+    )
     assert board.get_job("hourly") == status
     board.timetable.queue_due(JOBS)
     place.clock.advance(3600)
@@ -376,14 +419,21 @@ def test_output_is_found_by_the_jobs_name_or_the_runs_number(board: JobBoard) ->
     for number in range(2):
         run = board.trigger("asked", by="ada")
         board.runs.start(run.id, holder="me")
-        board.runs.end(run.id, RunReport(output=f"{number}\n"), RunEnd(state=RunState.DONE), holder="me")
+        board.runs.end(
+            run.id, RunReport(output=f"{number}\n"), RunEnd(state=RunState.DONE), holder="me"
+        )
         ids.append(run.id)
-    assert [found.text for found in map(board.find_output, ("asked", str(ids[0]))) if found] == ["1\n", "0\n"]
+    assert [found.text for found in map(board.find_output, ("asked", str(ids[0]))) if found] == [
+        "1\n",
+        "0\n",
+    ]
     for reference in ("hourly", "no", "-1", "1" * 100, "١", "", "0"):
         assert board.find_output(reference) is None
 
 
-def test_the_runner_is_told_only_while_it_is_alive(place: Any, board: JobBoard, new_lease: Callable[[], Lease]) -> None:
+def test_the_runner_is_told_only_while_it_is_alive(
+    place: Any, board: JobBoard, new_lease: Callable[[], Lease]
+) -> None:
     assert board.find_runner() is None
     lease = new_lease()
     lease.take()

@@ -1,4 +1,6 @@
-"""Rate limits over several servers of one PostgreSQL: exact, whoever counts, and kept while it is away."""
+"""Rate limits over several servers of one PostgreSQL: exact, whoever counts, and kept while it is
+away.
+"""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -45,8 +47,12 @@ def test_exactly_as_many_calls_are_accepted_over_all_servers_as_one_would_accept
         assert all(wait is None or 0 < wait <= 60 for wait in of_key)
 
 
-def test_the_shared_window_accepts_what_the_one_in_memory_does(several: list[ControlDatabase]) -> None:
-    """Limits that are raised and lowered, and pauses of whole seconds, which the rows are aged by."""
+def test_the_shared_window_accepts_what_the_one_in_memory_does(
+    several: list[ControlDatabase],
+) -> None:
+    """Limits that are raised and lowered, and pauses of whole seconds, which the rows are aged
+    by.
+    """
     clock, chance = Clock(), random.Random(7)
     plain = MovingWindow(monotonic=clock.monotonic)
     windows = [open_window(database) for database in several]
@@ -60,7 +66,9 @@ def test_the_shared_window_accepts_what_the_one_in_memory_does(several: list[Con
         assert here is None or there is None or abs(here - there) < 5
 
 
-def test_calls_that_wait_together_share_a_round_trip(several: list[ControlDatabase], monkeypatch: Any) -> None:
+def test_calls_that_wait_together_share_a_round_trip(
+    several: list[ControlDatabase], monkeypatch: Any
+) -> None:
     trips = several[0].round_trips
     trips.version()
     served: list[int] = []
@@ -77,7 +85,9 @@ def test_calls_that_wait_together_share_a_round_trip(several: list[ControlDataba
     assert len(served) < 400
 
 
-def test_the_rows_of_a_key_are_bounded_by_its_limit_and_old_ones_go(several: list[ControlDatabase]) -> None:
+def test_the_rows_of_a_key_are_bounded_by_its_limit_and_old_ones_go(
+    several: list[ControlDatabase],
+) -> None:
     window = open_window(several[0])
     for _ in range(9):
         window.take("ada", 3)
@@ -106,15 +116,23 @@ def test_while_the_database_is_away_each_server_counts_for_itself_and_then_toget
         windows = [open_window(database) for database in databases]
         assert [window.take("ada", 1) is None for window in windows] == [True, False]
         server.kill()
-        assert [window.take("ada", 1) is None for window in (*windows, *windows)] == [True, True, False, False]
+        assert [window.take("ada", 1) is None for window in (*windows, *windows)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
         server.start()
         for database in databases:
             wait_until(lambda database=database: _answers(database), timeout_s=60)
-        assert [window.take("ada", 1) is None for window in windows] == [True, False]  # the kill emptied the table
+        # the kill emptied the table
+        assert [window.take("ada", 1) is None for window in windows] == [True, False]
         place.close()
 
 
-def test_a_call_costs_a_bounded_amount_of_work_however_high_its_limit_is(several: list[ControlDatabase]) -> None:
+def test_a_call_costs_a_bounded_amount_of_work_however_high_its_limit_is(
+    several: list[ControlDatabase],
+) -> None:
     window = open_window(several[0])
     for _ in range(300):
         window.take("ada", 100_000)

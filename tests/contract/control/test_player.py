@@ -1,4 +1,6 @@
-"""Likes and playlists on SQLite and PostgreSQL: each only for themselves, bounded, and gone with their user."""
+"""Likes and playlists on SQLite and PostgreSQL: each only for themselves, bounded, and gone with
+their user.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +26,9 @@ def liked(player: Player, user: str) -> list[str]:
     return [one.id for one in player.list_likes(user)[0]]
 
 
-def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: Player, people: Any) -> None:
+def test_likes_are_listed_newest_first_and_each_only_for_its_owner(
+    player: Player, people: Any
+) -> None:
     for name, kind in (("a", "artist"), ("b", "album"), ("c", "track")):
         player.like("ada", name, kind)
         people.clock.advance(1)
@@ -51,7 +55,9 @@ def test_to_like_again_changes_nothing_and_to_unlike_ends_it(player: Player, peo
     assert player.list_likes("ada") == ([], 0)
 
 
-def test_there_is_a_limit_of_likes_and_of_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_limit_of_likes_and_of_playlists(
+    player: Player, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(player_module, "MOST_LIKES", 2)
     monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 1)
     player.like("ada", "a", "track")
@@ -65,7 +71,9 @@ def test_there_is_a_limit_of_likes_and_of_playlists(player: Player, monkeypatch:
     player.create_playlist("bob", "his", [])
 
 
-def test_there_is_a_limit_of_tracks_over_all_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_limit_of_tracks_over_all_playlists(
+    player: Player, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(player_module, "MOST_TRACKS_IN_ALL", 5)
     first = player.create_playlist("ada", "first", ["a", "b", "c"])
     second = player.create_playlist("ada", "second", ["a", "b"])
@@ -105,7 +113,9 @@ def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
             way(made.id)
         with pytest.raises(NotFoundError) as none:
             way("0" * len(made.id))
-        assert hers.value.message.replace(made.id, "") == none.value.message.replace("0" * len(made.id), "")
+        assert hers.value.message.replace(made.id, "") == none.value.message.replace(
+            "0" * len(made.id), ""
+        )
     assert player.list_playlists("bob") == ([], 0)
     assert player.get_playlist("ada", made.id) == made
 
@@ -146,7 +156,10 @@ def test_a_playlist_that_is_changed_and_taken_away_at_once_is_whole_or_gone(
 ) -> None:
     for _ in range(5):
         made = player.create_playlist("ada", "x", ["a"])
-        changes = [lambda at=made.id, n=n: player.put_playlist("ada", at, f"x{n}", ["b"] * (n + 1)) for n in range(3)]
+        changes = [
+            lambda at=made.id, n=n: player.put_playlist("ada", at, f"x{n}", ["b"] * (n + 1))
+            for n in range(3)
+        ]
         done = at_once([*changes, lambda at=made.id: player.delete_playlist("ada", at)])
         assert all(one is None or isinstance(one, NotFoundError) or one.tracks for one in done)
         assert player.list_playlists("ada") == ([], 0)

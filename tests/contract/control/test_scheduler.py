@@ -1,4 +1,6 @@
-"""The scheduler on SQLite and PostgreSQL: bodies are run one at a time, followed, cancelled, interrupted, taken up."""
+"""The scheduler on SQLite and PostgreSQL: bodies are run one at a time, followed, cancelled,
+interrupted, taken up.
+"""
 
 import logging
 import threading
@@ -20,7 +22,9 @@ pytestmark = pytest.mark.row("Z9")
 
 PATIENCE_S = 120.0
 QUICK = SchedulerTimes(
-    look_every_s=0.02, stop_within_s=0.2, lease=LeaseTimes(length_s=2.0, renewed_every_s=0.2, margin_s=0.5)
+    look_every_s=0.02,
+    stop_within_s=0.2,
+    lease=LeaseTimes(length_s=2.0, renewed_every_s=0.2, margin_s=0.5),
 )
 
 
@@ -45,7 +49,13 @@ class Work:
             "breaks": self.breaks,
         }
         return [
-            JobSpec(name=name, description=name, schedule="manual", body=body, resumes=name in {"waits", "deaf"})
+            JobSpec(
+                name=name,
+                description=name,
+                schedule="manual",
+                body=body,
+                resumes=name in {"waits", "deaf"},
+            )
             for name, body in bodies.items()
         ] + [JobSpec(name="hourly", description="hourly", schedule="1h", body=self.quick)]
 
@@ -174,7 +184,10 @@ def test_a_body_that_fails_is_noted_with_the_reason_and_others_go_on(
         assert scheduler.wait(PATIENCE_S)
     runs = {run.job: run for run in board.list_runs()[0]}
     assert (runs["refuses"].state, runs["refuses"].error) == (RunState.FAILED, "the folder is gone")
-    assert (runs["breaks"].state, runs["breaks"].error) == (RunState.FAILED, "a bug: ZeroDivisionError; the log has it")
+    assert (runs["breaks"].state, runs["breaks"].error) == (
+        RunState.FAILED,
+        "a bug: ZeroDivisionError; the log has it",
+    )
     assert runs["quick"].state is RunState.DONE
     assert "ZeroDivisionError" in caplog.text
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
@@ -213,14 +226,20 @@ def test_a_running_job_is_cancelled_from_another_process_at_its_next_checkpoint(
     scheduler.step()
     run = elsewhere.get_job("waits").last_run
     assert run is not None
-    assert (run.state, run.error, run.cause) == (RunState.CANCELLED, "it was cancelled", RunCause.REQUEST)
+    assert (run.state, run.error, run.cause) == (
+        RunState.CANCELLED,
+        "it was cancelled",
+        RunCause.REQUEST,
+    )
     assert work.ran == []
 
 
 def test_one_of_two_runs_jobs_and_the_other_takes_over_when_it_is_dead(
     place: Any, new_scheduler: Callable[..., Scheduler], work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stackroom.jobs.lease.identity_of_this_process", lambda: "another-machine 1 1")
+    monkeypatch.setattr(
+        "stackroom.jobs.lease.identity_of_this_process", lambda: "another-machine 1 1"
+    )
     first, second = new_scheduler(), new_scheduler()
     first.step()
     second.board.trigger("waits", by="ada")
@@ -286,7 +305,10 @@ def test_stopping_lets_a_body_reach_its_checkpoint_and_has_it_begun_anew_later(
     work.goes_on.set()
     wait_until(lambda: last_state(other.board, "waits") is RunState.DONE)
     done, interrupted = other.board.list_runs("waits")[0]
-    assert (interrupted.state, interrupted.error) == (RunState.INTERRUPTED, "it was told to end before it was done")
+    assert (interrupted.state, interrupted.error) == (
+        RunState.INTERRUPTED,
+        "it was told to end before it was done",
+    )
     assert (done.cause, done.attempt) == (RunCause.RESUME, 1)
 
 
@@ -338,7 +360,9 @@ def test_nothing_is_run_here_while_another_process_runs_jobs(
     server = real()
     wait_until(lambda: server._lease.is_held)
     board = JobBoard(place.open(), work.jobs())
-    with pytest.raises(BusyError, match=r"another process \(.*, process \d+\); .* stackroom job trigger quick"):
+    with pytest.raises(
+        BusyError, match=r"another process \(.*, process \d+\); .* stackroom job trigger quick"
+    ):
         Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
     assert board.list_runs()[1] == 0
 
@@ -349,7 +373,9 @@ def test_a_holder_that_may_be_dead_is_waited_for_before_a_job_is_run_here(
     board = JobBoard(place.open(), work.jobs())
     dead = Scheduler(board, times=QUICK)
     dead.step()
-    execute("UPDATE job_lease SET process = 'another-machine 1 1', expires_at = expires_at - 3000000")
+    execute(
+        "UPDATE job_lease SET process = 'another-machine 1 1', expires_at = expires_at - 3000000"
+    )
     ((ends_at,),) = execute("SELECT expires_at FROM job_lease")
     run = Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
     assert run.state is RunState.DONE

@@ -1,4 +1,6 @@
-"""Schedulers in processes of their own: one runs jobs, and when it is killed another takes over what it left."""
+"""Schedulers in processes of their own: one runs jobs, and when it is killed another takes over
+what it left.
+"""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -53,7 +55,10 @@ def nothing(_context: JobContext) -> None:
     pass
 
 
-JOBS = [JobSpec(name=name, description="", schedule="manual", body=nothing) for name in ("lasts", "resumes", "passes")]
+JOBS = [
+    JobSpec(name=name, description="", schedule="manual", body=nothing)
+    for name in ("lasts", "resumes", "passes")
+]
 
 
 @pytest.fixture

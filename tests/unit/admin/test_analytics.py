@@ -41,7 +41,9 @@ def served(log: EventLog, songs: Any, behind_gate: Callable[..., Any]) -> Any:
     return behind_gate([*tools, *generic_tools([songs.opened])], observers=[log])
 
 
-def played(log: EventLog, track: str, user: str = "ann", *, days: int = 0, seconds: int = 60) -> None:
+def played(
+    log: EventLog, track: str, user: str = "ann", *, days: int = 0, seconds: int = 60
+) -> None:
     log.note(
         Event(
             at=NOON - timedelta(days=days),
@@ -60,13 +62,21 @@ def test_what_was_played_has_its_title_and_its_address(served: Any, log: EventLo
         played(log, track)
     answer = served.ask("analytics.query", query_type="popular")
     assert answer["rows"] == [
-        {"id": "songs/Winter Road", "title": "Winter Road", "plays": 2, "seconds": 120, "listeners": 1},
+        {
+            "id": "songs/Winter Road",
+            "title": "Winter Road",
+            "plays": 2,
+            "seconds": 120,
+            "listeners": 1,
+        },
         {"id": "songs/gone", "title": None, "plays": 1, "seconds": 60, "listeners": 1},
     ]
     assert (answer["total"], answer["has_more"]) == (2, False)
 
 
-def test_a_play_without_its_catalogue_is_told_by_the_first_that_has_the_track(served: Any, log: EventLog) -> None:
+def test_a_play_without_its_catalogue_is_told_by_the_first_that_has_the_track(
+    served: Any, log: EventLog
+) -> None:
     log.record_play("ann", "River of Fire", 12.4)
     (row,) = served.ask("analytics.query", query_type="popular")["rows"]
     assert (row["id"], row["title"], row["seconds"]) == ("songs/River of Fire", "River of Fire", 12)
@@ -88,10 +98,17 @@ def test_searches_through_the_gate_are_what_top_queries_are_made_of(served: Any)
 def test_what_was_sent_is_bandwidth(served: Any) -> None:
     answer = served.call("search", query="winter")
     (row,) = served.ask("analytics.query", query_type="bandwidth")["rows"]
-    assert row == {"user": "local", "requests": 1, "served_bytes": len(answer.encoded), "downloaded_bytes": 0}
+    assert row == {
+        "user": "local",
+        "requests": 1,
+        "served_bytes": len(answer.encoded),
+        "downloaded_bytes": 0,
+    }
 
 
-def test_a_report_is_of_one_user_and_of_the_days_asked_for_both_included(served: Any, log: EventLog) -> None:
+def test_a_report_is_of_one_user_and_of_the_days_asked_for_both_included(
+    served: Any, log: EventLog
+) -> None:
     for days in range(4):
         played(log, "t", days=days)
         played(log, "t", "bob", days=days)
@@ -99,7 +116,10 @@ def test_a_report_is_of_one_user_and_of_the_days_asked_for_both_included(served:
     (row,) = served.ask("analytics.query", query_type="listening", user="Bob", **days)["rows"]
     assert row == {"user": "bob", "plays": 2, "seconds": 120, "tracks": 1, "listeners": 1}
     by_day = served.ask("analytics.query", query_type="listening", period="day", **days)["rows"]
-    assert [(row["period"], row["plays"]) for row in by_day] == [("2026-11-14", 2), ("2026-11-13", 2)]
+    assert [(row["period"], row["plays"]) for row in by_day] == [
+        ("2026-11-14", 2),
+        ("2026-11-13", 2),
+    ]
 
 
 @pytest.mark.parametrize("day", ["2026-11-14", "20261114", "2026-W46-6", "2026W466"])
@@ -125,7 +145,10 @@ def test_pages_have_a_total_and_say_whether_there_is_more(served: Any, log: Even
         ({"query_type": "popular", "period": "day"}, "'period' is for"),
         ({"query_type": "popular", "offset": 10**30}, "'offset': must be "),
         ({"query_type": "listening", "from": "yesterday"}, "'from': 'yesterday' is not a day"),
-        ({"query_type": "listening", "from": "2026-11-15", "to": "2026-11-14"}, "'from' is not before 'to'"),
+        (
+            {"query_type": "listening", "from": "2026-11-15", "to": "2026-11-14"},
+            "'from' is not before 'to'",
+        ),
         ({"query_type": "everything"}, "'query_type'"),
         ({"query_type": "listening", "since": "2026-11-15"}, "unknown argument 'since'"),
     ],
@@ -136,12 +159,16 @@ def test_what_is_wrong_is_said(served: Any, arguments: dict[str, Any], says: str
     assert says in text
 
 
-def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(served: Any, log: EventLog) -> None:
+def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(
+    served: Any, log: EventLog
+) -> None:
     played(log, "Winter Road")
     assert served.ask("analytics.query", query_type="popular", principal=ANALYST)["rows"] == []
-    rows = served.ask("analytics.query", query_type="popular", principal=replace(LOCAL_USER, visibility=Visibility()))[
-        "rows"
-    ]
+    rows = served.ask(
+        "analytics.query",
+        query_type="popular",
+        principal=replace(LOCAL_USER, visibility=Visibility()),
+    )["rows"]
     assert len(rows) == 1
 
 
@@ -150,7 +177,9 @@ def test_queries_of_a_catalogue_of_which_a_part_is_hidden_are_not_told(
 ) -> None:
     analyst = replace(ANALYST, visibility=Visibility(frozenset()))
     served.ask("search", query="winter", catalogue="songs")
-    assert len(served.ask("analytics.query", query_type="top_queries", principal=analyst)["rows"]) == 1
+    assert (
+        len(served.ask("analytics.query", query_type="top_queries", principal=analyst)["rows"]) == 1
+    )
     songs.put(replace(new_song("Hidden Lake"), audiences=("staff",)))
     served.ask("search", query="hidden", catalogue="songs")
     assert served.ask("analytics.query", query_type="top_queries", principal=analyst)["rows"] == []

@@ -35,9 +35,28 @@ CALL = AuditEntry(
 )
 CALLS = (
     CALL,
-    replace(CALL, principal="bob", target="catalog.mutate", parameters={"action": "create"}, call_id="made"),
-    replace(CALL, at=NOON - timedelta(minutes=30), outcome=Outcome.REFUSED, error_code="unknown_tool", target="x"),
-    replace(CALL, at=NOON, operation="account/login", principal="anonymous", target="ada", outcome=Outcome.ERROR),
+    replace(
+        CALL,
+        principal="bob",
+        target="catalog.mutate",
+        parameters={"action": "create"},
+        call_id="made",
+    ),
+    replace(
+        CALL,
+        at=NOON - timedelta(minutes=30),
+        outcome=Outcome.REFUSED,
+        error_code="unknown_tool",
+        target="x",
+    ),
+    replace(
+        CALL,
+        at=NOON,
+        operation="account/login",
+        principal="anonymous",
+        target="ada",
+        outcome=Outcome.ERROR,
+    ),
 )
 
 
@@ -54,7 +73,9 @@ def log(tmp_path: Path) -> Iterator[AuditLog]:
 @pytest.fixture
 def served(log: AuditLog, tmp_path: Path, behind_gate: Callable[..., Any]) -> Any:
     settings = Settings(home=tmp_path)
-    tool = ServerTool(settings=settings, started_at=NOON, catalogues=tuple, audit=log, now=lambda: NOON)
+    tool = ServerTool(
+        settings=settings, started_at=NOON, catalogues=tuple, audit=log, now=lambda: NOON
+    )
     return behind_gate(server_tools(tool))
 
 
@@ -93,7 +114,9 @@ def test_the_audit_is_read_newest_first_with_who_what_and_the_outcome(served: An
         ({"since": "2026-11-16"}, []),
     ],
 )
-def test_rows_are_chosen_by_user_tool_outcome_and_time(served: Any, wanted: Any, numbers: list[int]) -> None:
+def test_rows_are_chosen_by_user_tool_outcome_and_time(
+    served: Any, wanted: Any, numbers: list[int]
+) -> None:
     answer = served.ask("server.query", query_type="audit", **wanted)
     assert [row["number"] for row in answer["rows"]] == numbers
     assert answer["total"] == len(numbers)
@@ -111,7 +134,10 @@ def test_an_answer_keeps_to_its_budget(served: Any, log: AuditLog) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"query_type": "audit", "since": "soon"}, "'since': 'soon' is not a day or a moment; write 2026-11-15"),
+        (
+            {"query_type": "audit", "since": "soon"},
+            "'since': 'soon' is not a day or a moment; write 2026-11-15",
+        ),
         ({"query_type": "audit", "since": "1h", "until": "2h"}, "'since' is not before 'until'"),
         ({"query_type": "audit", "outcome": "fine"}, "'outcome': "),
         ({"query_type": "info", "user": "ada"}, "'user' is for query_type 'audit', not for 'info'"),
@@ -119,13 +145,17 @@ def test_an_answer_keeps_to_its_budget(served: Any, log: AuditLog) -> None:
         ({"query_type": "audit_check", "head": "1:a"}, "'head' must be NUMBER:HASH"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(served: Any, arguments: Any, message: str) -> None:
+def test_arguments_that_make_no_sense_are_refused(
+    served: Any, arguments: Any, message: str
+) -> None:
     code, text = served.refusal("server.query", **arguments)
     assert code == "invalid_input"
     assert message in text
 
 
-def test_the_chain_is_verified_and_the_first_broken_row_is_named(served: Any, log: AuditLog, tmp_path: Path) -> None:
+def test_the_chain_is_verified_and_the_first_broken_row_is_named(
+    served: Any, log: AuditLog, tmp_path: Path
+) -> None:
     values = served.ask("server.query", query_type="audit_check")["values"]
     assert (values["whole"], values["verified"], values["complete"]) == (True, 4, True)
     assert values["head"] == values["last"] == f"4:{audit_rows(log, limit=1)[0].hash}"
@@ -141,7 +171,10 @@ def test_a_long_chain_is_verified_in_parts(served: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(audit_module, "CHECKED_S", 0)
     first = served.ask("server.query", query_type="audit_check")
     last = first["values"]["last"]
-    assert (first["values"]["complete"], first["notes"]) == (False, [f"there are more rows: go on with head {last}"])
+    assert (first["values"]["complete"], first["notes"]) == (
+        False,
+        [f"there are more rows: go on with head {last}"],
+    )
     second = served.ask("server.query", query_type="audit_check", head=last)["values"]
     assert (second["whole"], second["verified"], second["complete"]) == (True, 1, True)
 
@@ -150,18 +183,25 @@ def test_only_an_administrator_who_sees_every_catalogue_reads_the_audit(served: 
     confined = replace(LOCAL_USER, visibility=Visibility(hidden=frozenset({"personal"})))
     code, text = served.refusal("server.query", query_type="audit", principal=confined)
     assert (code, "some are kept from you" in text) == ("forbidden", True)
-    assert served.ask("server.query", query_type="audit_check", principal=confined)["values"]["whole"]
+    assert served.ask("server.query", query_type="audit_check", principal=confined)["values"][
+        "whole"
+    ]
     others = Principal(name="ann", actions=frozenset(Action) - {Action.SERVER_ADMIN})
     assert served.gate.list_tools(others) == []
 
 
-def test_a_server_without_accounts_says_that_it_has_no_audit(tmp_path: Path, behind_gate: Callable[..., Any]) -> None:
+def test_a_server_without_accounts_says_that_it_has_no_audit(
+    tmp_path: Path, behind_gate: Callable[..., Any]
+) -> None:
     tool = ServerTool(settings=Settings(home=tmp_path), started_at=NOON, catalogues=tuple)
     code, text = behind_gate(server_tools(tool)).refusal("server.query", query_type="audit")
     assert (code, "this server has no accounts" in text) == ("not_found", True)
 
 
 def test_text_of_callers_is_made_safe(served: Any, log: AuditLog) -> None:
-    log.write(replace(CALL, target="a\u202eb\u009bc", parameters={"query": "\u202e\x1b[2J"}), durable=False)
+    log.write(
+        replace(CALL, target="a\u202eb\u009bc", parameters={"query": "\u202e\x1b[2J"}),
+        durable=False,
+    )
     answer = served.call("server.query", query_type="audit", limit=1)
     assert not {"\u202e", "\x1b", "\u009b"} & set(answer.text + answer.encoded.decode())

@@ -35,14 +35,18 @@ def ring() -> Iterator[LogRing]:
 
 
 @pytest.fixture
-def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any], ring: LogRing) -> Any:
+def served(
+    songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any], ring: LogRing
+) -> Any:
     """`debug.inspect` over two catalogues."""
     other = open_songs("other").opened
     return behind_gate(inspect_tools(Inspector(lambda: [songs.opened, other], ring)))
 
 
 @pytest.fixture
-def on_disk(songs: Any, songs_spec: CatalogueSpec, tmp_path: Path, new_song: Callable[..., Record]) -> Iterator[Any]:
+def on_disk(
+    songs: Any, songs_spec: CatalogueSpec, tmp_path: Path, new_song: Callable[..., Record]
+) -> Iterator[Any]:
     """The catalogue on the embedded shelf."""
     shelf = EmbeddedShelf.create(tmp_path / "songs", songs_spec, model=None)
     shelf.apply([Put(record=new_song(f"Song {number}", "la " * 200)) for number in range(50)])
@@ -52,19 +56,33 @@ def on_disk(songs: Any, songs_spec: CatalogueSpec, tmp_path: Path, new_song: Cal
 
 
 def rows(catalogue: Any, behind_gate: Callable[..., Any], **arguments: Any) -> list[dict[str, Any]]:
-    caller = behind_gate(inspect_tools(Inspector(lambda: [catalogue], **arguments.pop("inspector", {}))))
+    caller = behind_gate(
+        inspect_tools(Inspector(lambda: [catalogue], **arguments.pop("inspector", {})))
+    )
     return list(caller.ask("debug.inspect", **arguments)["rows"])
 
 
 def test_the_state_of_every_index_is_told(served: Any) -> None:
     songs, other = served.ask("debug.inspect", query_type="index")["rows"]
-    assert (songs["catalogue"], songs["records"], songs["awaiting_vectors"], songs["change_no"]) == ("songs", 4, 0, 4)
+    assert (
+        songs["catalogue"],
+        songs["records"],
+        songs["awaiting_vectors"],
+        songs["change_no"],
+    ) == ("songs", 4, 0, 4)
     assert (other["catalogue"], other["records"], other["stale"]) == ("other", 0, None)
 
 
-def test_the_parts_of_an_index_on_disk_are_told(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+def test_the_parts_of_an_index_on_disk_are_told(
+    on_disk: Any, behind_gate: Callable[..., Any]
+) -> None:
     (row,) = rows(on_disk, behind_gate, query_type="index")
-    assert (row["records"], row["base_rows"], row["tail_rows"], row["text_documents"]) == (50, 50, 0, 50)
+    assert (row["records"], row["base_rows"], row["tail_rows"], row["text_documents"]) == (
+        50,
+        50,
+        0,
+        50,
+    )
     assert row["change_no"] == row["text_change_no"] == row["base_change_no"] == 50
     assert row["awaiting_vectors"] == 0
 
@@ -74,10 +92,17 @@ def test_what_changed_since_the_base_was_built_is_in_the_tail(
 ) -> None:
     on_disk.shelf.apply([Put(record=new_song("Song 1", "do re mi"))])
     (row,) = rows(on_disk, behind_gate, query_type="index")
-    assert (row["records"], row["base_rows"], row["tail_rows"], row["replaced_rows"]) == (50, 50, 1, 1)
+    assert (row["records"], row["base_rows"], row["tail_rows"], row["replaced_rows"]) == (
+        50,
+        50,
+        1,
+        1,
+    )
 
 
-def test_a_whole_catalogue_passes_every_check(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+def test_a_whole_catalogue_passes_every_check(
+    on_disk: Any, behind_gate: Callable[..., Any]
+) -> None:
     found = rows(on_disk, behind_gate, query_type="integrity")
     assert [row["check"] for row in found if not row["ok"]] == []
     assert {row["check"] for row in found} == {"records", "index", "grade"}
@@ -95,22 +120,31 @@ def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
         "catalogue": "songs",
         "check": "relations",
         "ok": False,
-        "detail": "'album_id' of track records names records that do not exist: 'gone'; edit those records, or add "
-        "the missing ones",
+        "detail": (
+            "'album_id' of track records names records that do not exist: 'gone'; edit those"
+            " records, or add the missing ones"
+        ),
     }
     assert [row["ok"] for row in found[1:]] == [True, True]
 
 
-def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any) -> None:
+def test_a_check_of_a_file_ends_in_time(
+    on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any
+) -> None:
     monkeypatch.setattr("stackroom.shelf.sqlite_files.STEPS_BETWEEN_CHECKPOINTS", 1)
     times = iter([0.0, *range(10, 10_000)])
     inspector = {"monotonic": lambda: next(times)}
-    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)}
+    found = {
+        row["check"]: row
+        for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)
+    }
     assert "not finished in 3 s" in found["all"]["detail"]
     assert found["all"]["ok"] is None
 
 
-def test_a_damaged_record_fails_its_check_and_not_the_others(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+def test_a_damaged_record_fails_its_check_and_not_the_others(
+    on_disk: Any, behind_gate: Callable[..., Any]
+) -> None:
     with closing(apsw.Connection(str(on_disk.shelf.store.path))) as db:
         db.execute("UPDATE records SET body = x'7b22ff' WHERE id = 'Song 7'")
     found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
@@ -131,10 +165,14 @@ def test_a_file_that_is_gone_is_noticed(on_disk: Any, behind_gate: Callable[...,
 
 def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:
     for number in range(30):
-        ring.handle(logging.LogRecord("stackroom", logging.ERROR, "", 0, f"problem {number}", (), None))
+        ring.handle(
+            logging.LogRecord("stackroom", logging.ERROR, "", 0, f"problem {number}", (), None)
+        )
     ring.handle(logging.LogRecord("stackroom", logging.INFO, "", 0, "all is well", (), None))
     answer = served.ask("debug.inspect", query_type="errors", limit=5)
-    assert [row["message"] for row in answer["rows"]] == [f"problem {number}" for number in range(29, 24, -1)]
+    assert [row["message"] for row in answer["rows"]] == [
+        f"problem {number}" for number in range(29, 24, -1)
+    ]
     assert (answer["total"], answer["has_more"]) == (30, True)
 
 

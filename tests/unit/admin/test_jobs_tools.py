@@ -60,7 +60,9 @@ def structured(answer: Answer) -> dict[str, Any]:
 
 
 def finish(board: JobBoard, name: str, report: RunReport, end: RunEnd) -> int:
-    run = next((run for run in board.list_runs(name)[0] if run.is_live), None) or board.trigger(name, by="ada")
+    run = next((run for run in board.list_runs(name)[0] if run.is_live), None) or board.trigger(
+        name, by="ada"
+    )
     board.runs.start(run.id, holder="me")
     board.runs.end(run.id, report, end, holder="me")
     return run.id
@@ -83,8 +85,13 @@ def test_jobs_are_listed_with_their_times_and_paged(gate: Gate) -> None:
     assert ([job["job_id"] for job in rest["jobs"]], rest["has_more"]) == (["rescan"], False)
 
 
-def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, board: JobBoard) -> None:
-    done, failed = RunEnd(state=RunState.DONE), RunEnd(state=RunState.FAILED, error="the disk is full")
+def test_history_is_of_one_job_or_of_all_newest_first_and_paged(
+    gate: Gate, board: JobBoard
+) -> None:
+    done, failed = (
+        RunEnd(state=RunState.DONE),
+        RunEnd(state=RunState.FAILED, error="the disk is full"),
+    )
     for name, end in (("backup", done), ("rescan", done), ("backup", failed)):
         finish(board, name, RunReport(done=1, total=2, message="half"), end)
     everything = query(gate, "history")
@@ -95,7 +102,10 @@ def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, boar
     ]
     page = query(gate, "history", job_id="backup", limit=1)
     assert (page["total"], page["has_more"]) == (2, True)
-    assert (page["runs"][0]["error"], page["runs"][0]["progress"]) == ("the disk is full", "1 of 2, half")
+    assert (page["runs"][0]["error"], page["runs"][0]["progress"]) == (
+        "the disk is full",
+        "1 of 2, half",
+    )
     assert query(gate, "history", job_id="backup", limit=1, offset=1)["has_more"] is False
 
 
@@ -103,15 +113,35 @@ def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, boar
     ("tool", "arguments", "code", "says"),
     [
         ("jobs.query", {"query_type": "get"}, "invalid_input", "'job_id' is missing"),
-        ("jobs.query", {"query_type": "get", "job_id": "bakcup"}, "not_found", "did you mean 'backup'?"),
-        ("jobs.query", {"query_type": "history", "job_id": "x"}, "not_found", "jobs: backup, rescan"),
+        (
+            "jobs.query",
+            {"query_type": "get", "job_id": "bakcup"},
+            "not_found",
+            "did you mean 'backup'?",
+        ),
+        (
+            "jobs.query",
+            {"query_type": "history", "job_id": "x"},
+            "not_found",
+            "jobs: backup, rescan",
+        ),
         ("jobs.query", {"query_type": "all"}, "invalid_input", "must be one of list, get, history"),
         ("jobs.query", {"query_type": "list", "limit": 0}, "invalid_input", "limit"),
         ("jobs.query", {"query_type": "list", "offset": -1}, "invalid_input", "offset"),
-        ("jobs.action", {"action": "trigger", "job_id": "bakcup"}, "not_found", "did you mean 'backup'?"),
+        (
+            "jobs.action",
+            {"action": "trigger", "job_id": "bakcup"},
+            "not_found",
+            "did you mean 'backup'?",
+        ),
         ("jobs.action", {"action": "trigger", "job_id": "\0"}, "not_found", "jobs: backup, rescan"),
         ("jobs.action", {"action": "trigger"}, "invalid_input", "'job_id' is missing"),
-        ("jobs.action", {"action": "schedule", "job_id": "backup"}, "invalid_input", "'schedule' is missing"),
+        (
+            "jobs.action",
+            {"action": "schedule", "job_id": "backup"},
+            "invalid_input",
+            "'schedule' is missing",
+        ),
         (
             "jobs.action",
             {"action": "schedule", "job_id": "backup", "schedule": "61 * * * *"},
@@ -156,7 +186,8 @@ def test_the_output_of_the_last_run_stands_at_the_jobs_address(gate: Gate, board
 
 @pytest.mark.row("Z11")
 @pytest.mark.parametrize(
-    "rest", ["", "backup", "backup/", "no/output", "/output", "99/output", "../output", "%00/output"]
+    "rest",
+    ["", "backup", "backup/", "no/output", "/output", "99/output", "../output", "%00/output"],
 )
 def test_where_no_output_is_nothing_is_found(gate: Gate, rest: str) -> None:
     with pytest.raises(UnknownResourceError):
@@ -179,7 +210,9 @@ def test_the_answers_read_well_as_text(gate: Gate, board: JobBoard) -> None:
 
 
 @pytest.mark.row("N8")
-def test_the_runs_of_a_budget_are_paged_by_the_offset_that_the_note_names(gate: Gate, board: JobBoard) -> None:
+def test_the_runs_of_a_budget_are_paged_by_the_offset_that_the_note_names(
+    gate: Gate, board: JobBoard
+) -> None:
     for number in range(40):
         finish(board, "backup", RunReport(message=f"copy {number}"), RunEnd(state=RunState.DONE))
     seen: list[int] = []

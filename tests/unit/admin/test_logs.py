@@ -51,12 +51,17 @@ def test_the_last_lines_come_first_with_their_level(
     log.info("first")
     log.warning("second %d", 2)
     lines = read("logs://recent")
-    assert [(line["level"], line["message"]) for line in lines] == [("WARNING", "second 2"), ("INFO", "first")]
+    assert [(line["level"], line["message"]) for line in lines] == [
+        ("WARNING", "second 2"),
+        ("INFO", "first"),
+    ]
     assert lines[0]["logger"] == "stackroom.test"
 
 
 def test_errors_are_kept_apart_and_for_longer(
-    log: logging.Logger, read: Callable[[str], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+    log: logging.Logger,
+    read: Callable[[str], list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log.error("the one problem")
     for number in range(logs.KEPT_LINES + 50):
@@ -73,8 +78,14 @@ def test_no_more_lines_are_kept_than_there_is_room_for(log: logging.Logger, ring
     assert max(len(line["message"]) for _number, line in ring.recent()) <= LONGEST_TEXT + 60
 
 
-def test_secrets_are_taken_out(log: logging.Logger, read: Callable[[str], list[dict[str, Any]]]) -> None:
-    log.error("%s failed", SECRET, extra={"stackroom": {"user": "ann", "token": "open sesame", "note": SECRET}})
+def test_secrets_are_taken_out(
+    log: logging.Logger, read: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    log.error(
+        "%s failed",
+        SECRET,
+        extra={"stackroom": {"user": "ann", "token": "open sesame", "note": SECRET}},
+    )
     (line,) = read("logs://errors")
     assert SECRET not in json.dumps(line)
     assert "open sesame" not in json.dumps(line)
@@ -128,20 +139,31 @@ def test_a_line_of_a_call_says_each_fact_once(ring: LogRing) -> None:
     gate.read(LOCAL_USER, "logs://recent", via="stdio")
     (line,) = json.loads(gate.read(LOCAL_USER, "logs://recent").text)["lines"]
     logging.getLogger("stackroom.calls").removeHandler(ring)
-    assert (line["operation"], line["target"], line["user"]) == ("resources/read", "logs://recent", "local")
+    assert (line["operation"], line["target"], line["user"]) == (
+        "resources/read",
+        "logs://recent",
+        "local",
+    )
     assert "message" not in line
     assert json.dumps(line).count("logs://recent") == 1
 
 
-def test_only_the_servers_admin_reads_the_log(ring: LogRing, behind_gate: Callable[..., Any]) -> None:
+def test_only_the_servers_admin_reads_the_log(
+    ring: LogRing, behind_gate: Callable[..., Any]
+) -> None:
     gate = behind_gate([], log_resources(ring)).gate
-    assert [entry.uri for entry in gate.list_resources(LOCAL_USER).entries] == ["logs://recent", "logs://errors"]
+    assert [entry.uri for entry in gate.list_resources(LOCAL_USER).entries] == [
+        "logs://recent",
+        "logs://errors",
+    ]
     assert gate.list_resources(READER).entries == []
     for principal, uri in ((READER, "logs://recent"), (LOCAL_USER, "logs://../etc/passwd")):
         with pytest.raises(UnknownResourceError):
             gate.read(principal, uri)
 
 
-def test_the_log_says_which_process_it_is_of(ring: LogRing, behind_gate: Callable[..., Any]) -> None:
+def test_the_log_says_which_process_it_is_of(
+    ring: LogRing, behind_gate: Callable[..., Any]
+) -> None:
     gate = behind_gate([], log_resources(ring)).gate
     assert json.loads(gate.read(LOCAL_USER, "logs://recent").text)["process"] == os.getpid()

@@ -29,11 +29,17 @@ def test_a_day_a_moment_and_an_age_are_understood(text: str, moment: datetime) -
 
 
 def test_a_day_as_an_end_means_its_end() -> None:
-    assert parse_moment("to", "2026-11-15", is_end=True, now=NOW) == datetime(2026, 11, 16, tzinfo=UTC)
-    assert parse_moment("to", "9999-12-31", is_end=True, now=NOW) == datetime(9999, 12, 31, tzinfo=UTC)
+    assert parse_moment("to", "2026-11-15", is_end=True, now=NOW) == datetime(
+        2026, 11, 16, tzinfo=UTC
+    )
+    assert parse_moment("to", "9999-12-31", is_end=True, now=NOW) == datetime(
+        9999, 12, 31, tzinfo=UTC
+    )
 
 
-@pytest.mark.parametrize("text", ["", "soon", "1y", "h", "-1h", "999999w", "0001-01-01T00:00:00+23:00", "2026-13-01"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "1y", "h", "-1h", "999999w", "0001-01-01T00:00:00+23:00", "2026-13-01"]
+)
 def test_anything_else_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(InputError, match="is not a day or a moment; write 2026-11-15"):
         parse_moment("since", text, is_end=False, now=NOW)

@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 from stackroom import __version__
-from stackroom.admin.server import REDACTED, ServerTool, config_resources, plain_settings, server_tools
+from stackroom.admin.server import (
+    REDACTED,
+    ServerTool,
+    config_resources,
+    plain_settings,
+    server_tools,
+)
 from stackroom.control.accounts.credentials import Credential
 from stackroom.errors import UnknownResourceError
 from stackroom.model.principal import LOCAL_USER, Action, Identity, Principal
@@ -27,10 +33,17 @@ from stackroom.settings import (
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 
 STARTED = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
-SECRETS = ("key-of-the-embedder", "key-of-the-reranker", "password-of-the-database", "key-of-the-scholar")
+SECRETS = (
+    "key-of-the-embedder",
+    "key-of-the-reranker",
+    "password-of-the-database",
+    "key-of-the-scholar",
+)
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 ANN = Identity(
-    principal=Principal(name="ann", actions=frozenset(Action)), credential_id="c1", expires_at=STARTED + timedelta(1)
+    principal=Principal(name="ann", actions=frozenset(Action)),
+    credential_id="c1",
+    expires_at=STARTED + timedelta(1),
 )
 BOB = Identity(principal=READER, credential_id="c2", expires_at=None)
 
@@ -60,8 +73,12 @@ def settings(tmp_path: Path) -> Settings:
         embedding=EmbeddingSettings(
             kind="openai", api_key=SECRETS[0], url="https://u:password-of-the-database@e.org/v1"
         ),
-        rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
-        control=ControlSettings(url="postgresql+psycopg://stackroom:password-of-the-database@db/stackroom"),
+        rerank=RerankSettings(
+            api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"
+        ),
+        control=ControlSettings(
+            url="postgresql+psycopg://stackroom:password-of-the-database@db/stackroom"
+        ),
         sections={"semantic_scholar_key": SECRETS[3]},
     )
 
@@ -73,7 +90,9 @@ def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_
         started_at=STARTED,
         catalogues=lambda: [replace(songs.opened, folder=tmp_path)],
         identities=lambda: [ANN, BOB, ANN],
-        credentials=lambda used_since: [one for one in LIVE if (one.last_used_at or STARTED) >= used_since],
+        credentials=lambda used_since: [
+            one for one in LIVE if (one.last_used_at or STARTED) >= used_since
+        ],
         problems=lambda: {"embedding": "away"},
         counters=lambda: {"calls_in_flight": 3},
         now=lambda: STARTED + timedelta(minutes=2),
@@ -85,7 +104,11 @@ def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_
 def test_the_version_the_uptime_and_the_catalogues_are_told(served: Any) -> None:
     answer = served.ask("server.query", query_type="info")
     values = answer["values"]
-    assert (values["version"], values["uptime_s"], values["calls_in_flight"]) == (__version__, 120, 3)
+    assert (values["version"], values["uptime_s"], values["calls_in_flight"]) == (
+        __version__,
+        120,
+        3,
+    )
     assert values["problems"] == {"embedding": "away"}
     assert [(row["catalogue"], row["records"]) for row in answer["rows"]] == [("songs", 4)]
     assert (answer["total"], answer["has_more"]) == (1, False)
@@ -108,7 +131,9 @@ def test_the_memory_is_told_with_the_indexes_in_it(
         shelf.publish()
         answer = behind_gate(server_tools(tool)).ask("server.query", query_type="memory")
     assert answer["values"]["resident_bytes"] > 10_000_000
-    size_bytes = sum(path.stat().st_size for path in (tmp_path / "songs" / "index").rglob("*") if path.is_file())
+    size_bytes = sum(
+        path.stat().st_size for path in (tmp_path / "songs" / "index").rglob("*") if path.is_file()
+    )
     assert answer["rows"] == [{"part": "index of songs", "bytes": size_bytes}]
 
 
@@ -159,16 +184,29 @@ def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
 
 @pytest.mark.row("Z11")
 @pytest.mark.parametrize(
-    "address", ["https://{}@h/x", "postgresql://u:pa/{}@h/x", "https://h/x?sig={}&n=5", "https://h/x#access_token={}"]
+    "address",
+    [
+        "https://{}@h/x",
+        "postgresql://u:pa/{}@h/x",
+        "https://h/x?sig={}&n=5",
+        "https://h/x#access_token={}",
+    ],
 )
-def test_no_address_of_a_database_or_a_provider_gives_its_secret_away(tmp_path: Path, address: str) -> None:
+def test_no_address_of_a_database_or_a_provider_gives_its_secret_away(
+    tmp_path: Path, address: str
+) -> None:
     secret = address.format("hunter22")
     provider = secret.replace("postgresql", "http")
     sections = {"downloads": {"providers": {"label": provider}}}
-    shown = plain_settings(Settings(home=tmp_path, control=ControlSettings(url=secret), sections=sections))
+    shown = plain_settings(
+        Settings(home=tmp_path, control=ControlSettings(url=secret), sections=sections)
+    )
     assert "hunter22" not in json.dumps(shown)
     assert "h/x" in shown["control"]["url"]
-    assert shown["control"]["url"].replace("postgresql", "http") == shown["downloads"]["providers"]["label"]
+    assert (
+        shown["control"]["url"].replace("postgresql", "http")
+        == shown["downloads"]["providers"]["label"]
+    )
 
 
 @pytest.mark.row("Z11")
@@ -178,14 +216,18 @@ def test_a_secret_that_is_not_set_is_shown_as_such() -> None:
 
 @pytest.mark.row("Z11")
 def test_every_setting_that_sounds_like_a_secret_is_redacted() -> None:
-    shown = plain_settings(load_settings({"STACKROOM_HOME": "/x", "STACKROOM_EMBED_API_KEY": "k", "PORT": "3001"}))
+    shown = plain_settings(
+        load_settings({"STACKROOM_HOME": "/x", "STACKROOM_EMBED_API_KEY": "k", "PORT": "3001"})
+    )
     assert shown["embedding"]["api_key"] == REDACTED
     assert shown["server"]["port"] == 3001
 
 
 @pytest.mark.row("Z11")
 def test_only_the_servers_admin_reads_the_configuration(served: Any) -> None:
-    assert [entry.uri for entry in served.gate.list_resources(LOCAL_USER).entries] == ["config://server"]
+    assert [entry.uri for entry in served.gate.list_resources(LOCAL_USER).entries] == [
+        "config://server"
+    ]
     assert served.gate.list_resources(READER).entries == []
     with pytest.raises(UnknownResourceError):
         served.gate.read(READER, "config://server")

@@ -22,7 +22,13 @@ ROW: dict[str, Any] = {
     "episodes": 26,
     "status": "FINISHED",
     "animeSeason": {"season": "SPRING", "year": 1998},
-    "synonyms": ["カウボーイビバップ", "Cowboy Bebop", "", "カウボーイビバップ", "Spike&#039;s Bebop"],
+    "synonyms": [
+        "カウボーイビバップ",
+        "Cowboy Bebop",
+        "",
+        "カウボーイビバップ",
+        "Spike&#039;s Bebop",
+    ],
     "relatedAnime": ["https://myanimelist.net/anime/5"],
     "tags": ["Space", "drama"],
     "synopsis": "Bounty hunters drift.",
@@ -51,7 +57,12 @@ def test_a_row_becomes_a_record_of_the_declared_shape() -> None:
 
 
 def test_what_the_file_does_not_know_is_left_out_or_called_unknown() -> None:
-    odd = {"type": "UNKNOWN", "status": "", "episodes": 0, "animeSeason": {"season": "UNDEFINED", "year": 0}}
+    odd = {
+        "type": "UNKNOWN",
+        "status": "",
+        "episodes": 0,
+        "animeSeason": {"season": "UNDEFINED", "year": 0},
+    }
     record = record_of({"title": "A", "sources": ["https://myanimelist.net/anime/2"], **odd})
     assert (record.get("type"), record.get("status")) == ("UNKNOWN", "UNKNOWN")
     for field in ("episodes", "season", "year", "duration", "synopsis", "tags", "popularity"):
@@ -93,8 +104,17 @@ def test_durations_are_minutes_whatever_their_form(duration: Any, minutes: int |
     [
         ({"synopsis": "Text. [Written by MAL Rewrite]"}, "Text."),
         ({"synopsis": "Text. (Source: ANN)"}, "Text."),
-        ({"synopsis": None, "synopses": {"mal": "Short.", "anilist": "Rather longer."}}, "Rather longer."),
-        ({"synopsis": None, "synopses": {"modb_llm": "By a machine, at great length.", "mal": "Ours."}}, "Ours."),
+        (
+            {"synopsis": None, "synopses": {"mal": "Short.", "anilist": "Rather longer."}},
+            "Rather longer.",
+        ),
+        (
+            {
+                "synopsis": None,
+                "synopses": {"modb_llm": "By a machine, at great length.", "mal": "Ours."},
+            },
+            "Ours.",
+        ),
         ({"synopsis": None, "synopses": {"modb_llm": "By a machine."}}, "By a machine."),
         ({"synopsis": None}, None),
     ],
@@ -120,7 +140,9 @@ def test_the_synopsis_is_the_longest_that_a_person_wrote_without_its_credits(
         ({"synopses": ["a", "b"]}, "'synopses' is"),
     ],
 )
-def test_a_row_of_another_shape_is_refused_with_the_field(changes: dict[str, Any], problem: str) -> None:
+def test_a_row_of_another_shape_is_refused_with_the_field(
+    changes: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(InputError, match=problem.replace("[", r"\[")):
         record_of({**ROW, **changes})
 
@@ -139,7 +161,9 @@ def test_records_are_the_same_when_they_share_a_page() -> None:
         ({}, False),
     ],
 )
-def test_the_line_that_describes_the_file_is_told_from_the_anime(row: dict[str, Any], expected: bool) -> None:
+def test_the_line_that_describes_the_file_is_told_from_the_anime(
+    row: dict[str, Any], expected: bool
+) -> None:
     assert is_metadata(row) is expected
 
 
@@ -166,7 +190,11 @@ def test_tags_are_spelt_alike_and_fall_into_categories_and_unknown_ones_are_kept
 
 @pytest.mark.row("A9")
 def test_the_table_of_tags_names_each_once_and_its_aliases_lead_into_it() -> None:
-    text = resources.files("stackroom_catalogues.anime").joinpath("taxonomy.toml").read_text(encoding="utf-8")
+    text = (
+        resources.files("stackroom_catalogues.anime")
+        .joinpath("taxonomy.toml")
+        .read_text(encoding="utf-8")
+    )
     table = tomllib.loads(text)
     aliases, split = table.pop("aliases"), table.pop("split")
     assert set(table) == {"genre", "theme", "demographic", "setting"}

@@ -37,8 +37,18 @@ def test_a_search_answers_in_the_fixed_shape(sample: Any) -> None:
 
 @pytest.mark.row("N8")
 def test_a_result_is_told_by_the_name_that_was_asked_for_an_english_and_a_native_one() -> None:
-    names = ["Kinos Reise", "Le Voyage de Kino", "Kino's Journey", "キノの旅", "Kino: The Traveller"]
-    assert first_names(names, "kino the traveller") == ["Kino: The Traveller", "Kino's Journey", "キノの旅"]
+    names = [
+        "Kinos Reise",
+        "Le Voyage de Kino",
+        "Kino's Journey",
+        "キノの旅",
+        "Kino: The Traveller",
+    ]
+    assert first_names(names, "kino the traveller") == [
+        "Kino: The Traveller",
+        "Kino's Journey",
+        "キノの旅",
+    ]
     assert first_names([*names[:2], "奇诺之旅"], "a talking motorcycle")[0] == "奇诺之旅"
 
 
@@ -52,7 +62,9 @@ def test_a_search_gives_as_many_as_asked_for_and_no_more_than_there_are(sample: 
 
 
 @pytest.mark.row("N8")
-def test_a_call_that_states_the_usual_limit_gets_all_of_it_though_one_that_did_not_was_kept(sample: Any) -> None:
+def test_a_call_that_states_the_usual_limit_gets_all_of_it_though_one_that_did_not_was_kept(
+    sample: Any,
+) -> None:
     usual = sample.structured("search_anime", query="a girl falls in love at high school")
     whole = sample.structured("search_anime", query="a girl falls in love at high school", limit=10)
     assert "to fit max_tokens" in str(usual.get("notes"))
@@ -85,12 +97,17 @@ def test_empty_filters_filter_nothing(sample: Any) -> None:
 
 
 @pytest.mark.row("A1")
-@pytest.mark.parametrize("tag", ["yuri", "sport", "history", "school life", "scifi", "shonen", "magical girl"])
+@pytest.mark.parametrize(
+    "tag", ["yuri", "sport", "history", "school life", "scifi", "shonen", "magical girl"]
+)
 def test_a_tag_is_never_a_silent_zero(sample: Any, tag: str) -> None:
     found = sample.structured("search_anime", query="story", filters={"tags": [tag]})
     assert any(note.startswith(f"'{tag}' taken as '") for note in found["notes"])
     assert found["results"] or any("no record has" in note for note in found["notes"])
-    assert found["notes"][0] in sample.call("search_anime", query="story", filters={"tags": [tag]}).text
+    assert (
+        found["notes"][0]
+        in sample.call("search_anime", query="story", filters={"tags": [tag]}).text
+    )
 
 
 @pytest.mark.row("A1")
@@ -98,23 +115,30 @@ def test_an_unknown_tag_is_refused_and_excluded_tags_do_not_come(sample: Any) ->
     wrong = sample.call("search_anime", query="story", filters={"excludeTags": ["qwertyuiop"]})
     assert wrong.error_code == "invalid_input"
     assert "'filters.excludeTags': no value 'qwertyuiop'" in wrong.text
-    found = sample.structured("search_anime", query="love", limit=50, filters={"excludeTags": ["romantic", "Comedy"]})
+    found = sample.structured(
+        "search_anime", query="love", limit=50, filters={"excludeTags": ["romantic", "Comedy"]}
+    )
     tags = {tag["value"] for hit in found["results"] for tag in hit["tags"]}
     assert tags.isdisjoint({"romance", "comedy"})
 
 
 @pytest.mark.row("A1")
 def test_types_are_understood_in_other_words(sample: Any) -> None:
-    found = sample.structured("search_anime", query="love", filters={"type": ["film", "tv"], "status": ["finished"]})
+    found = sample.structured(
+        "search_anime", query="love", filters={"type": ["film", "tv"], "status": ["finished"]}
+    )
     assert {hit["type"] for hit in found["results"]} <= {"MOVIE", "TV"}
     assert found["notes"][0] == "'film' taken as 'MOVIE'"
 
 
 @pytest.mark.row("A9")
 @pytest.mark.parametrize(
-    ("search", "tag"), [("magical girl", "mahou shoujo"), ("science fiction", "sci-fi"), ("vampyre", "vampire")]
+    ("search", "tag"),
+    [("magical girl", "mahou shoujo"), ("science fiction", "sci-fi"), ("vampyre", "vampire")],
 )
-def test_the_taxonomy_is_searched_by_synonyms_and_misspellings_too(sample: Any, search: str, tag: str) -> None:
+def test_the_taxonomy_is_searched_by_synonyms_and_misspellings_too(
+    sample: Any, search: str, tag: str
+) -> None:
     (shape,) = sample.structured("browse_taxonomy", search=search)["categories"]
     assert [one["value"] for one in shape["tags"]] == [tag]
 
@@ -135,7 +159,11 @@ def test_recommendations_come_in_the_fixed_shape_with_each_signal(sample: Any) -
         assert set(one["signals"]) == {"semantic", "taxonomy", "temporal", "format"}
         assert all(0 <= value <= 1 for value in (*one["signals"].values(), one["similarityScore"]))
         parts = one["signals"]
-        blended = 0.5 * parts["semantic"] + 0.2 * parts["taxonomy"] + 0.15 * (parts["temporal"] + parts["format"])
+        blended = (
+            0.5 * parts["semantic"]
+            + 0.2 * parts["taxonomy"]
+            + 0.15 * (parts["temporal"] + parts["format"])
+        )
         assert one["similarityScore"] == pytest.approx(blended, abs=2e-4)
     assert answer["tasteCentroid"]
 
@@ -190,7 +218,13 @@ def test_details_have_the_full_shape_by_id_and_by_a_misspelt_title(sample: Any) 
 @pytest.mark.parametrize(
     "stated",
     [
-        *("mal-1", "anime/mal-1", "stackroom://anime/mal-1", "https://myanimelist.net/anime/1", "1"),
+        *(
+            "mal-1",
+            "anime/mal-1",
+            "stackroom://anime/mal-1",
+            "https://myanimelist.net/anime/1",
+            "1",
+        ),
         *("http://www.myanimelist.net/anime/1/Cowboy_Bebop/", "Cowboy Bebop (TV, 1998, mal-1)"),
     ],
 )
@@ -200,36 +234,51 @@ def test_an_id_is_accepted_in_every_form_in_which_it_is_shown(sample: Any, state
 
 @pytest.mark.row("A8")
 @pytest.mark.parametrize(
-    "named", [{"id": "mal-0"}, *({"title": name} for name in ("Breaking Bad", "Game of Thrones", "a"))]
+    "named",
+    [{"id": "mal-0"}, *({"title": name} for name in ("Breaking Bad", "Game of Thrones", "a"))],
 )
 def test_details_are_null_when_nothing_matches(sample: Any, named: dict[str, str]) -> None:
     answer = sample.call("get_anime_details", **named)
     assert (answer.structured["anime"], answer.structured["suggestions"]) == (None, [])
-    assert "title" in named or "no record with the id 'mal-0'; an id looks like 'mal-" in answer.text
+    assert (
+        "title" in named or "no record with the id 'mal-0'; an id looks like 'mal-" in answer.text
+    )
 
 
 @pytest.mark.row("A8")
 @pytest.mark.parametrize("named", [{"id": "Cowboy Bebop"}, {"title": "Cowboy Bishop"}])
-def test_a_title_that_is_near_or_given_as_an_id_is_suggested(sample: Any, named: dict[str, str]) -> None:
+def test_a_title_that_is_near_or_given_as_an_id_is_suggested(
+    sample: Any, named: dict[str, str]
+) -> None:
     answer = sample.structured("get_anime_details", **named)
     assert (answer["anime"], answer["suggestions"]) == (None, ["Cowboy Bebop (TV, 1998, mal-1)"])
 
 
 @pytest.mark.row("A6")
 def test_titles_that_were_left_out_are_said_to_be(sample: Any) -> None:
-    answer = sample.structured("recommend_similar", titles=["Mushishi"], excludeTitles=["Cowbow Bebop"])
+    answer = sample.structured(
+        "recommend_similar", titles=["Mushishi"], excludeTitles=["Cowbow Bebop"]
+    )
     (left_out,) = [one for one in answer["understood"] if one.startswith("Cowbow Bebop")]
-    assert left_out.startswith("Cowbow Bebop: left out, the title 'Cowboy Bebop', by another spelling, confidence 0.")
+    assert left_out.startswith(
+        "Cowbow Bebop: left out, the title 'Cowboy Bebop', by another spelling, confidence 0."
+    )
 
 
 @pytest.mark.row("A9")
 def test_the_taxonomy_lists_every_tag_under_its_category_with_its_count(sample: Any) -> None:
     categories = sample.structured("browse_taxonomy")["categories"]
     names = [one["category"] for one in categories]
-    assert names == [name for name in ("genre", "theme", "demographic", "setting", "other") if name in names]
+    assert names == [
+        name for name in ("genre", "theme", "demographic", "setting", "other") if name in names
+    ]
     reader = sample.app.open_catalogue("anime").shelf.reader()
-    counted = {(one["category"], tag["value"]): tag["count"] for one in categories for tag in one["tags"]}
-    assert counted == {(facet.category, facet.value): facet.count for facet in reader.facets("tags", scope=WHOLE)}
+    counted = {
+        (one["category"], tag["value"]): tag["count"] for one in categories for tag in one["tags"]
+    }
+    assert counted == {
+        (facet.category, facet.value): facet.count for facet in reader.facets("tags", scope=WHOLE)
+    }
     for one in categories:
         counts = [tag["count"] for tag in one["tags"]]
         assert counts == sorted(counts, reverse=True)
@@ -239,12 +288,20 @@ def test_the_taxonomy_lists_every_tag_under_its_category_with_its_count(sample: 
 def test_the_taxonomy_can_be_narrowed_to_a_category(sample: Any) -> None:
     (setting,) = sample.structured("browse_taxonomy", category="setting")["categories"]
     assert setting["category"] == "setting"
-    assert sample.structured("browse_taxonomy", category="genre", search="vampire")["categories"] == []
+    assert (
+        sample.structured("browse_taxonomy", category="genre", search="vampire")["categories"] == []
+    )
 
 
 @pytest.mark.row("A9")
-def test_tags_that_the_table_does_not_know_are_listed_under_other(tmp_path: Any, open_library: Any) -> None:
-    row = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "tags": ["drama", "made up"]}
+def test_tags_that_the_table_does_not_know_are_listed_under_other(
+    tmp_path: Any, open_library: Any
+) -> None:
+    row = {
+        "title": "A",
+        "sources": ["https://myanimelist.net/anime/1"],
+        "tags": ["drama", "made up"],
+    }
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
     app = App(Settings(home=tmp_path / "home"))
     add_package(app, "anime", tmp_path / "rows.jsonl")

@@ -1,4 +1,6 @@
-"""Tools and endpoints that are functions: what they declare, and that no read of theirs can leak."""
+"""Tools and endpoints that are functions: what they declare, and that no read of theirs can
+leak.
+"""
 
 import pytest
 
@@ -11,7 +13,9 @@ from support.stories import open_stories
 pytestmark = pytest.mark.row("N11")
 
 GUEST = Principal(
-    name="guest", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(audiences=frozenset())
+    name="guest",
+    actions=frozenset({Action.ACCESS_CATALOG}),
+    visibility=Visibility(audiences=frozenset()),
 )
 
 
@@ -44,7 +48,12 @@ def test_a_function_declares_a_tool_by_its_signature_and_docstring() -> None:
         "Stories by author",
         "List the stories of an author.",
     )
-    assert (spec.action, spec.cost, spec.read_only, spec.cacheable) == (Action.ACCESS_CATALOG, Cost.READ, True, True)
+    assert (spec.action, spec.cost, spec.read_only, spec.cacheable) == (
+        Action.ACCESS_CATALOG,
+        Cost.READ,
+        True,
+        True,
+    )
     assert spec.input_schema["required"] == ["author"]
     assert spec.input_schema["properties"]["limit"]["default"] == 10
     answer = spec.run(LOCAL_USER, validate_arguments(spec, {"author": "Ida"}))
@@ -72,7 +81,14 @@ def test_an_unknown_name_is_an_error_that_says_so() -> None:
 
 def test_an_endpoint_takes_arguments_from_its_path_and_its_query() -> None:
     (declared,) = endpoints_of(stories_of, everything_of)()
-    assert (declared.method, declared.path, declared.tag) == ("GET", "/v1/stories/authors/{author}", "stories")
+    assert (declared.method, declared.path, declared.tag) == (
+        "GET",
+        "/v1/stories/authors/{author}",
+        "stories",
+    )
     assert declared.query is not None
     assert set(declared.query.model_fields) == {"catalogue", "limit"}
-    assert (declared.audited_as, declared.run.__doc__) == ("stories/stories_of", "List the stories of an author.")
+    assert (declared.audited_as, declared.run.__doc__) == (
+        "stories/stories_of",
+        "List the stories of an author.",
+    )

@@ -61,7 +61,9 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Writes a package of one declaration, and returns its entry point."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def written(name: str, *, module: str = MODULE, folder: str | None = None, more: str = "") -> EntryPoint:
+    def written(
+        name: str, *, module: str = MODULE, folder: str | None = None, more: str = ""
+    ) -> EntryPoint:
         package = tmp_path / (folder or f"{tmp_path.name}_{name}".replace("-", "_"))
         package.mkdir()
         (package / "catalogue.toml").write_text(DECLARATION.format(name=name), encoding="utf-8")
@@ -81,7 +83,14 @@ def built(home: Path, packages: PackageRegistry, *names: str) -> App:
     app = App(Settings(home=home), packages=packages)
     for name in names:
         recipe = package_recipe(packages.get(name))
-        add_catalogue(app, JsonRows(rows), recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+        add_catalogue(
+            app,
+            JsonRows(rows),
+            recipe=recipe,
+            name=name,
+            progress=lambda _report: None,
+            embed=False,
+        )
     return app
 
 
@@ -103,49 +112,69 @@ def test_a_package_that_fails_to_load_is_named_and_the_others_go_on(
     assert [package.name for package in packages.iter_packages()] == ["sound"]
     assert "catalogue package 'broken'" in caplog.text
     assert "ZeroDivisionError" in caplog.text
-    with pytest.raises(StorageError, match=r"'broken'.* cannot be loaded: ZeroDivisionError: division by zero"):
+    with pytest.raises(
+        StorageError, match=r"'broken'.* cannot be loaded: ZeroDivisionError: division by zero"
+    ):
         packages.get("broken")
 
 
 @pytest.mark.parametrize(
     ("module", "said"),
-    [("PACKAGE = 5", "a stackroom.api.CataloguePackage is expected, not int"), ("", "has no attribute 'PACKAGE'")],
+    [
+        ("PACKAGE = 5", "a stackroom.api.CataloguePackage is expected, not int"),
+        ("", "has no attribute 'PACKAGE'"),
+    ],
 )
-def test_an_entry_point_that_leads_to_no_package_is_refused(write: Write, module: str, said: str) -> None:
+def test_an_entry_point_that_leads_to_no_package_is_refused(
+    write: Write, module: str, said: str
+) -> None:
     with pytest.raises(StorageError, match=said):
         registry(write("odd", module=module)).get("odd")
 
 
 def test_an_entry_point_must_have_the_name_of_its_declaration(write: Write) -> None:
     entry = write("chess")
-    with pytest.raises(StorageError, match="called 'chess'; the entry point must have the same name"):
+    with pytest.raises(
+        StorageError, match="called 'chess'; the entry point must have the same name"
+    ):
         registry(EntryPoint("draughts", entry.value, GROUP)).get("draughts")
 
 
 def test_two_packages_of_one_name_are_refused_and_both_are_named(write: Write) -> None:
     entries = write("go", folder="go_one"), write("go", folder="go_two"), write("other")
     packages = registry(*entries)
-    with pytest.raises(StorageError, match=r"two packages offer .*'go': .*go_one:PACKAGE.* and .*go_two:PACKAGE"):
+    with pytest.raises(
+        StorageError, match=r"two packages offer .*'go': .*go_one:PACKAGE.* and .*go_two:PACKAGE"
+    ):
         packages.get("go")
     assert [package.name for package in packages.iter_packages()] == ["other"]
 
 
 def test_an_unknown_name_is_refused_with_the_installed_ones(write: Write) -> None:
-    with pytest.raises(NotFoundError, match=r"'chss' \(did you mean 'chess'\?\); installed packages: chess"):
+    with pytest.raises(
+        NotFoundError, match=r"'chss' \(did you mean 'chess'\?\); installed packages: chess"
+    ):
         registry(write("chess")).get("chss")
 
 
-def test_a_catalogue_whose_package_is_gone_says_so_and_the_others_are_served(tmp_path: Path, write: Write) -> None:
+def test_a_catalogue_whose_package_is_gone_says_so_and_the_others_are_served(
+    tmp_path: Path, write: Write
+) -> None:
     kept, removed = write("kept"), write("removed")
     built(tmp_path / "home", registry(kept, removed), "kept", "removed").close()
     app = App(Settings(home=tmp_path / "home"), packages=registry(kept))
     gate = app.build_gate()
     assert gate.call(LOCAL_USER, "search", {"query": "go"}).structured
-    assert "'removed', which is not installed; install it with pip" in app.catalogue_problems()["catalogue removed"]
+    assert (
+        "'removed', which is not installed; install it with pip"
+        in app.catalogue_problems()["catalogue removed"]
+    )
     app.close()
 
 
-def test_a_catalogue_keeps_the_name_of_its_package_as_its_spec(tmp_path: Path, write: Write) -> None:
+def test_a_catalogue_keeps_the_name_of_its_package_as_its_spec(
+    tmp_path: Path, write: Write
+) -> None:
     app = built(tmp_path / "home", registry(write("kept")), "kept")
     folder = app.library.get_installed("kept").folder
     assert orjson.loads((folder / "installed.json").read_bytes())["spec"] == "kept"

@@ -1,4 +1,6 @@
-"""The server over a real library: albums that came are taken in where they belong, and it ends in time."""
+"""The server over a real library: albums that came are taken in where they belong, and it ends in
+time.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -26,7 +28,11 @@ PASSWORD = "correct horse battery"
 @pytest.fixture
 def app(tmp_path: Path, music: Path) -> Iterator[App]:
     """An empty library without a model, and with downloads into that folder."""
-    app = App(Settings(home=tmp_path / "home", offline=True, sections={"downloads": {"folder": str(music)}}))
+    app = App(
+        Settings(
+            home=tmp_path / "home", offline=True, sections={"downloads": {"folder": str(music)}}
+        )
+    )
     yield app
     app.close()
 
@@ -45,7 +51,9 @@ def add_music(app: App, location: Path, name: str) -> None:
     add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
 
 
-def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to(tmp_path: Path, music: Path) -> None:
+def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to(
+    tmp_path: Path, music: Path
+) -> None:
     def names(app: App) -> set[str]:
         with closing(Control.open(app.settings)) as control:
             server = AdminServer(app, control)
@@ -57,7 +65,9 @@ def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to
     downloads = {"downloads.action", "downloads.query"}
     bare, filled = Settings(home=tmp_path / "bare"), App(Settings(home=tmp_path / "filled"))
     assert not downloads & names(App(bare))
-    assert downloads <= names(App(bare.model_copy(update={"sections": {"downloads": {"folder": str(music)}}})))
+    assert downloads <= names(
+        App(bare.model_copy(update={"sections": {"downloads": {"folder": str(music)}}}))
+    )
     add_music(filled, music, "songs")
     assert downloads <= names(filled)
 
@@ -69,7 +79,9 @@ def test_a_house_that_was_told_to_end_before_it_began_does_not_begin(server: Adm
     assert not names & {"scheduler"}
 
 
-def test_the_house_ends_in_time_whatever_is_being_done(app: App, music: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_house_ends_in_time_whatever_is_being_done(
+    app: App, music: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     add_music(app, music, "music")
     lets_go = threading.Event()
     begun = threading.Semaphore(0)
@@ -103,9 +115,16 @@ def test_the_events_that_were_dropped_are_told(server: AdminServer) -> None:
     assert answer.values["events_dropped"] == 7
 
 
-@pytest.mark.parametrize("wrong", [{"allowed_ports": ("99999",)}, {"allowed_networks": ("10.0.0.1/8",)}])
-def test_where_the_settings_of_downloads_are_wrong_the_section_is_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"allowed_ports": ("99999",)}, {"allowed_networks": ("10.0.0.1/8",)}]
+)
+def test_where_the_settings_of_downloads_are_wrong_the_section_is_named(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
     app = App(Settings(home=tmp_path / "home", sections={"downloads": wrong}))
-    with closing(Control.open(app.settings)) as control, pytest.raises(InputError, match="the section 'downloads': "):
+    with (
+        closing(Control.open(app.settings)) as control,
+        pytest.raises(InputError, match="the section 'downloads': "),
+    ):
         AdminServer(app, control)
     app.close()

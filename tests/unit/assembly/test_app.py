@@ -39,7 +39,9 @@ def damage(app: App) -> None:
     (app.library.get_installed("films").folder / "catalogue.toml").write_text(SPEC + "x y")
 
 
-def test_a_damaged_catalogue_is_left_out_and_the_others_are_served(app: App, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_catalogue_is_left_out_and_the_others_are_served(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
     add_sample(app, "handbook", progress=lambda _report: None, embed=False)
     damage(app)
     names = [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)]
@@ -66,7 +68,9 @@ def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) 
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
     before = set(threading.enumerate())
     app.query_embedder.embed_query("robots")
-    (asking,) = (one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD)
+    (asking,) = (
+        one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD
+    )
     app.close()
     asking.join(120)
     assert not asking.is_alive()

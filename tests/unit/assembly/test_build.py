@@ -38,7 +38,9 @@ search = true
 @pytest.fixture
 def app(tmp_path: Path) -> App:
     """A library with a catalogue that can be edited."""
-    (tmp_path / "films.jsonl").write_text('{"id": "1", "title": "Heat"}\n{"id": "2", "title": "Alien"}\n')
+    (tmp_path / "films.jsonl").write_text(
+        '{"id": "1", "title": "Heat"}\n{"id": "2", "title": "Alien"}\n'
+    )
     app = App(Settings(home=tmp_path / "home"))
     add_films(app, tmp_path)
     return app
@@ -49,7 +51,9 @@ def add_films(app: App, folder: Path) -> int:
     return add_rows(app, folder / "films.jsonl", SPEC).written
 
 
-def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(app: App, tmp_path: Path) -> None:
+def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(
+    app: App, tmp_path: Path
+) -> None:
     pack = app.library.get_installed("films").folder / PACK_FOLDER
     assert not pack.exists()
     pack.mkdir()
@@ -61,7 +65,9 @@ def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(app:
     app.close()
 
 
-def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted(app: App, tmp_path: Path) -> None:
+def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted(
+    app: App, tmp_path: Path
+) -> None:
     def refresh_from_source(*rows: str) -> IngestReport:
         (tmp_path / "films.jsonl").write_text("\n".join(rows))
         return add_rows(app, tmp_path / "films.jsonl", SPEC)
@@ -80,7 +86,9 @@ def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     tmp_path: Path, embedding_server: Any
 ) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120)))
-    spec = f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
+    spec = (
+        f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
+    )
 
     def add(*rows: str, embed: bool) -> IngestReport:
         (tmp_path / "films.jsonl").write_text("\n".join(rows))
@@ -89,7 +97,11 @@ def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     def has_vector() -> list[bool]:
         reader = app.open_catalogue("films").shelf.reader()
         keys = reader.find([RecordId(one) for one in "123"], scope=WHOLE)
-        return [bool(np.any(reader.vectors([keys[RecordId(one)]]))) for one in "123" if RecordId(one) in keys]
+        return [
+            bool(np.any(reader.vectors([keys[RecordId(one)]])))
+            for one in "123"
+            if RecordId(one) in keys
+        ]
 
     heat, alien = '{"id": "1", "title": "Heat"}', '{"id": "2", "title": "Alien"}'
     add(heat, alien, embed=True)
@@ -106,7 +118,9 @@ def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     app.close()
 
 
-def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_chosen(tmp_path: Path) -> None:
+def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_chosen(
+    tmp_path: Path,
+) -> None:
     with closing(apsw.Connection(str(tmp_path / "music.sqlite"))) as db:
         db.execute(
             """CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name TEXT);
@@ -117,5 +131,7 @@ def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_
     location = str(tmp_path / "music.sqlite")
     assert open_rows(PACKAGES.get("music"), location).name == location
     for choice in ({"table": "Album"}, {"query": "SELECT * FROM Album"}):
-        with pytest.raises(InputError, match=r"'music' reads it whole, in a way of its own; --(table|query) can be"):
+        with pytest.raises(
+            InputError, match=r"'music' reads it whole, in a way of its own; --(table|query) can be"
+        ):
             open_rows(PACKAGES.get("music"), location, options=ReadOptions(**choice))

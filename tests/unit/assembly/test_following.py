@@ -63,7 +63,9 @@ def find(gate: Gate, catalogue: str, query: str) -> list[str]:
     return [hit["title"] for hit in answer.structured["results"]]
 
 
-def test_a_catalogue_that_is_added_is_served_from_the_next_look_on(app: App, build: Callable[..., None]) -> None:
+def test_a_catalogue_that_is_added_is_served_from_the_next_look_on(
+    app: App, build: Callable[..., None]
+) -> None:
     gate = app.build_gate()
     assert not gate.refresh()
     build("plays", "Hamlet")
@@ -73,7 +75,9 @@ def test_a_catalogue_that_is_added_is_served_from_the_next_look_on(app: App, bui
     assert not gate.refresh()
 
 
-def test_a_catalogue_that_is_removed_is_not_served_any_more(app: App, build: Callable[..., None]) -> None:
+def test_a_catalogue_that_is_removed_is_not_served_any_more(
+    app: App, build: Callable[..., None]
+) -> None:
     build("plays", "Hamlet")
     gate = app.build_gate()
     shutil.rmtree(app.library.folder / "plays")
@@ -122,10 +126,16 @@ def test_a_catalogue_that_is_removed_while_it_is_being_opened_leaves_the_others_
 def test_the_title_that_an_owner_chose_is_followed(app: App) -> None:
     gate = app.build_gate()
     known = app.library.get_installed("films")
-    app.library.describe(replace(known, title="Films we own", summary="Those on the shelf.", editable=True))
+    app.library.describe(
+        replace(known, title="Films we own", summary="Those on the shelf.", editable=True)
+    )
     assert gate.refresh()
     (films,) = gate.toolbox_of(LOCAL_USER).catalogues
-    assert (films.spec.title, films.spec.summary, films.spec.editable) == ("Films we own", "Those on the shelf.", True)
+    assert (films.spec.title, films.spec.summary, films.spec.editable) == (
+        "Films we own",
+        "Those on the shelf.",
+        True,
+    )
 
 
 def test_a_gate_of_named_catalogues_keeps_to_them(app: App, build: Callable[..., None]) -> None:
@@ -143,14 +153,18 @@ def test_an_unfinished_catalogue_is_said_to_be_missing_and_served_once_its_build
     (folder / INSTALLED_FILE).rename(folder / BUILDING_FILE)  # as during its first build
     gate = app.build_gate(["films", "plays"])
     assert "Not to be searched yet: plays." in gate.instructions(LOCAL_USER)
-    assert app.catalogue_problems()["catalogue plays"].startswith("unfinished: its build is running")
+    assert app.catalogue_problems()["catalogue plays"].startswith(
+        "unfinished: its build is running"
+    )
     build("plays", "Hamlet")
     assert gate.refresh()
     assert find(gate, "plays", "hamlet") == ["Hamlet"]
     assert app.catalogue_problems() == {}
 
 
-def test_an_update_by_the_same_spec_changes_no_list_and_is_seen(app: App, build: Callable[..., None]) -> None:
+def test_an_update_by_the_same_spec_changes_no_list_and_is_seen(
+    app: App, build: Callable[..., None]
+) -> None:
     gate = app.build_gate()
     assert find(gate, "films", "ronin") == []
     build("films", "Heat", "Ronin")
@@ -158,7 +172,9 @@ def test_an_update_by_the_same_spec_changes_no_list_and_is_seen(app: App, build:
     assert find(gate, "films", "ronin") == ["Ronin"]
 
 
-def test_a_catalogue_that_follows_another_spec_is_opened_by_it(app: App, build: Callable[..., None]) -> None:
+def test_a_catalogue_that_follows_another_spec_is_opened_by_it(
+    app: App, build: Callable[..., None]
+) -> None:
     gate = app.build_gate()
     assert find(gate, "films", "heat") == ["Heat"]
     build("films", "Heat", declaration=WITH_YEARS)
@@ -204,7 +220,10 @@ def test_a_catalogue_whose_folder_is_gone_leaves_the_lists_and_calls_about_it_sa
     assert gate.refresh()
     assert names_in(gate) == ["films"]
     refused = gate.call(LOCAL_USER, "search", {"query": "hamlet", "catalogue": "plays"})
-    assert (refused.error_code, "the folder of catalogue 'plays' is missing" in refused.text) == ("storage", True)
+    assert (refused.error_code, "the folder of catalogue 'plays' is missing" in refused.text) == (
+        "storage",
+        True,
+    )
     every = gate.call(LOCAL_USER, "search", {"query": "heat"})
     assert every.structured is not None
     assert any(note.startswith("plays: skipped") for note in every.structured["notes"])
@@ -216,7 +235,9 @@ def test_a_catalogue_whose_folder_is_gone_leaves_the_lists_and_calls_about_it_sa
     assert app.catalogue_problems() == {}
 
 
-def test_while_the_whole_library_is_gone_the_lists_stay_and_every_call_is_a_storage_error(app: App) -> None:
+def test_while_the_whole_library_is_gone_the_lists_stay_and_every_call_is_a_storage_error(
+    app: App,
+) -> None:
     gate = app.build_gate()
     tools = [tool.name for tool in gate.list_tools(LOCAL_USER)]
     away = app.library.folder.rename(app.settings.home / "away")
@@ -231,7 +252,9 @@ def test_while_the_whole_library_is_gone_the_lists_stay_and_every_call_is_a_stor
     assert app.can_answer()
 
 
-def test_an_edit_of_records_whose_file_was_taken_away_is_refused(app: App, build: Callable[..., None]) -> None:
+def test_an_edit_of_records_whose_file_was_taken_away_is_refused(
+    app: App, build: Callable[..., None]
+) -> None:
     build("plays", "Hamlet")
     catalogue = app.open_catalogue("plays")
     assert catalogue.shelf.reader().change_no

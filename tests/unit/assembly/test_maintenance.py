@@ -86,7 +86,9 @@ def notes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
-    """A library with a catalogue of films from a table, and one of notes from a folder, without vectors."""
+    """A library with a catalogue of films from a table, and one of notes from a folder, without
+    vectors.
+    """
     app = App(Settings(home=tmp_path / "home", offline=True))
     add_rows(app, films, SPEC)
     rows = open_rows(PACKAGES.get("documents"), str(notes))
@@ -105,7 +107,9 @@ def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
 @pytest.fixture
 def maintained(app: App, control: Control) -> MaintainedLibrary:
     parts = build_server_parts(app, control, EventLog(control.database))
-    return MaintainedLibrary(app=app, control=control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
+    return MaintainedLibrary(
+        app=app, control=control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC)
+    )
 
 
 def run(name: str, maintained: MaintainedLibrary, context: JobContext | None = None) -> str:
@@ -168,7 +172,14 @@ def test_sources_are_told_apart_and_opened_by_their_names(
     loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
     for choice in ({"table": "films"}, {"query": "SELECT title FROM others"}):
         rows = open_rows(None, str(database), options=ReadOptions(**choice))
-        add_catalogue(app, rows, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=False)
+        add_catalogue(
+            app,
+            rows,
+            recipe=own_recipe(loaded),
+            name="films",
+            progress=lambda _report: None,
+            embed=False,
+        )
     sources = {source.location.rpartition("/")[2]: source.is_folder for source in list_sources(app)}
     assert sources == {
         "films.csv": False,
@@ -198,7 +209,9 @@ def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_
         refresh_from_source(app, source, lambda _rows: None)
     folder = app.library.get_installed("notes").folder
     with closing(apsw.Connection(str(folder / LEDGER_FILE))) as ledger:
-        ledger.executemany("INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '', '')", [("a",), ("b",)])
+        ledger.executemany(
+            "INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '', '')", [("a",), ("b",)]
+        )
     with pytest.raises(InputError):
         refresh_from_source(app, source, lambda _rows: None)
     assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
@@ -242,21 +255,30 @@ def test_an_index_that_was_deleted_is_made_again(app: App) -> None:
     assert search(app)("heat") == ["Heat"]
 
 
-def test_an_index_that_differs_from_the_records_is_told(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_differs_from_the_records_is_told(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shelf = app.open_catalogue("films").shelf
     keys = shelf.reader().scan(scope=WHOLE, limit=10)
     view = type(shelf.reader())
-    monkeypatch.setattr(view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else [])
+    monkeypatch.setattr(
+        view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else []
+    )
     advice = "run: stackroom job run rebuild_indexes"
     (problem,) = check_index(app)
     assert (problem.part, str(problem)) == ("index", f"1 records are not indexed; {advice}")
     monkeypatch.undo()
     monkeypatch.setattr(view, "count_with_terms", lambda _self, _query, _keys: 0)
     (problem,) = check_index(app)
-    assert str(problem) == f"2 of its records are not found by their own words, such as 'Heat'; {advice}"
+    assert (
+        str(problem)
+        == f"2 of its records are not found by their own words, such as 'Heat'; {advice}"
+    )
 
 
-def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(app: App, films: Path) -> None:
+def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(
+    app: App, films: Path
+) -> None:
     (source,) = (one for one in list_sources(app) if not one.is_folder)
     checkpoints = 0
 
@@ -270,7 +292,9 @@ def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_
     assert checkpoints > 0
 
 
-def test_the_integrity_check_finds_what_is_damaged(app: App, maintained: MaintainedLibrary, control: Control) -> None:
+def test_the_integrity_check_finds_what_is_damaged(
+    app: App, maintained: MaintainedLibrary, control: Control
+) -> None:
     assert run("integrity_check", maintained).splitlines()[-1].startswith("audit: ")
     folder = app.library.get_installed("films").folder
     install_pack(app, "films")
@@ -286,7 +310,9 @@ def test_the_integrity_check_finds_what_is_damaged(app: App, maintained: Maintai
         run("integrity_check", maintained)
 
 
-@pytest.mark.parametrize("name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"])
+@pytest.mark.parametrize(
+    "name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"]
+)
 def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after(
     app: App, maintained: MaintainedLibrary, name: str
 ) -> None:
@@ -296,7 +322,11 @@ def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after
     store.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
     context = JobContext()
     with pytest.raises(
-        StorageError, match=r"1 of \d failed: (catalogue )?films: films/records.sqlite.* malformed.*; .*from a back-up"
+        StorageError,
+        match=(
+            r"1 of \d failed: (catalogue )?films: films/records.sqlite.* malformed.*; .*from a"
+            r" back-up"
+        ),
     ):
         run(name, maintained, context)
     assert "notes: " in context.report().output
@@ -305,7 +335,9 @@ def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after
 def test_a_back_up_can_be_put_back_as_a_library(
     app: App, maintained: MaintainedLibrary, control: Control, tmp_path: Path
 ) -> None:
-    control.accounts.create_user(LOCAL_USER, "ada", password="correct horse battery", roles=["user"], grants=())
+    control.accounts.create_user(
+        LOCAL_USER, "ada", password="correct horse battery", roles=["user"], grants=()
+    )
     (app.settings.home / "stackroom.toml").write_text("offline = true\n")
     said = run("backup", maintained)
     made = app.settings.home / "backups" / "20261115T030000Z"
@@ -321,7 +353,10 @@ def test_a_back_up_can_be_put_back_as_a_library(
         one.sources for one in app.library.list_installed()
     ]
     for name in ("films", "notes"):
-        was, now = app.open_catalogue(name).shelf.reader(), again.open_catalogue(name).shelf.reader()
+        was, now = (
+            app.open_catalogue(name).shelf.reader(),
+            again.open_catalogue(name).shelf.reader(),
+        )
         assert was.change_no == now.change_no
     again.close()
     with closing(Control.open(Settings(home=restored))) as other:
@@ -331,7 +366,11 @@ def test_a_back_up_can_be_put_back_as_a_library(
 
 
 def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewhere(
-    app: App, maintained: MaintainedLibrary, control: Control, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    app: App,
+    maintained: MaintainedLibrary,
+    control: Control,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = DownloadQueue(control.database, QueueRules())
     download, _ = queue.request("ada", DownloadRequest(provider="archive", album="Water Music"))
@@ -348,13 +387,21 @@ def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewher
     shutil.copytree(made, restored)
     assert not list(restored.glob("control.sqlite-*"))
 
-    with closing(App(Settings(home=restored, offline=True))) as again, closing(Control.open(again.settings)) as other:
-        board = JobBoard(other.database, list_builtin_jobs(MaintainedLibrary(app=again, control=other)))
+    with (
+        closing(App(Settings(home=restored, offline=True))) as again,
+        closing(Control.open(again.settings)) as other,
+    ):
+        board = JobBoard(
+            other.database, list_builtin_jobs(MaintainedLibrary(app=again, control=other))
+        )
         assert board.find_runner() is None
         ran = Scheduler(board).run_now("integrity_check", by="ada", show=lambda _run, _report: None)
         assert (ran.state, ran.error) == (RunState.DONE, None)
         runs, _ = board.list_runs()
-        assert [(run.job, run.state) for run in runs] == [("integrity_check", RunState.DONE), ("backup", RunState.DONE)]
+        assert [(run.job, run.state) for run in runs] == [
+            ("integrity_check", RunState.DONE),
+            ("backup", RunState.DONE),
+        ]
         taken = DownloadQueue(other.database, QueueRules()).take_next()
         assert taken is not None
         assert taken.id == download.id
@@ -385,7 +432,9 @@ def test_the_audit_is_pruned_and_verified(maintained: MaintainedLibrary, control
         outcome=Outcome.OK,
     )
     control.audit.write(entry, durable=True)
-    assert run("prune_audit", maintained).startswith("1 rows from before 2025-11-15 removed; the audit's 1 rows")
+    assert run("prune_audit", maintained).startswith(
+        "1 rows from before 2025-11-15 removed; the audit's 1 rows"
+    )
     assert control.audit.verify().first_problem is None
 
 
@@ -406,7 +455,10 @@ def test_events_and_downloads_are_pruned(maintained: MaintainedLibrary, control:
 
 
 def test_a_catalogue_without_vectors_has_nothing_to_measure(maintained: MaintainedLibrary) -> None:
-    assert run("recompute_calibration", maintained) == "films: it has no vectors\nnotes: it has no vectors\n"
+    assert (
+        run("recompute_calibration", maintained)
+        == "films: it has no vectors\nnotes: it has no vectors\n"
+    )
 
 
 def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(app: App) -> None:
@@ -430,7 +482,9 @@ def test_a_calibration_is_measured_anew(embedded: App) -> None:
         maintained = MaintainedLibrary(app=embedded, control=control)
         path = embedded.library.get_installed("films").folder / CALIBRATION_FILE
         path.unlink()
-        assert run("recompute_calibration", maintained).startswith("films: unrelated queries have a cosine of ")
+        assert run("recompute_calibration", maintained).startswith(
+            "films: unrelated queries have a cosine of "
+        )
         assert path.is_file()
         assert check_index(embedded) == []
 
@@ -438,19 +492,28 @@ def test_a_calibration_is_measured_anew(embedded: App) -> None:
 def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
     other = App(Settings(home=embedded.settings.home, embedding=EmbeddingSettings()))
     (source,) = list_sources(other)
-    for work in (lambda: refresh_from_source(other, source, lambda _rows: None), lambda: recalibrate(other, "films")):
+    for work in (
+        lambda: refresh_from_source(other, source, lambda _rows: None),
+        lambda: recalibrate(other, "films"),
+    ):
         with pytest.raises(ModelError, match="its vectors are by"):
             work()
     other.close()
 
 
-def test_the_integrity_check_finds_records_that_name_what_is_not_there(app: App, tmp_path: Path) -> None:
-    (tmp_path / "music.jsonl").write_text('{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n')
+def test_the_integrity_check_finds_records_that_name_what_is_not_there(
+    app: App, tmp_path: Path
+) -> None:
+    (tmp_path / "music.jsonl").write_text(
+        '{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n'
+    )
     rows, recipe = (
         open_rows(PACKAGES.get("music"), str(tmp_path / "music.jsonl")),
         package_recipe(PACKAGES.get("music")),
     )
-    add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
+    add_catalogue(
+        app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False
+    )
     (problem,) = check_installed(app, "music", never_stop)
     assert problem.message == "'album_id' of track records names records that do not exist: 'gone'"
 
@@ -479,8 +542,14 @@ def test_a_catalogue_whose_database_is_named_by_a_damaged_file_keeps_no_other_fr
 ) -> None:
     (maintained.app.library.get_installed("films").folder / "store.toml").write_text("{")
     plan = plan_backup(maintained.app, maintained.control)
-    assert [note for note in plan.notes if note.startswith("'films' is not in it: ") and "store.toml" in note]
-    assert {item.name.split("/")[1] for item in plan.items if item.name.startswith("catalogues/")} == {"notes"}
+    assert [
+        note
+        for note in plan.notes
+        if note.startswith("'films' is not in it: ") and "store.toml" in note
+    ]
+    assert {
+        item.name.split("/")[1] for item in plan.items if item.name.startswith("catalogues/")
+    } == {"notes"}
 
 
 def test_every_job_has_a_schedule_that_is_understood_and_nothing_outside_is_asked_unless_somebody_enables_it(

@@ -38,13 +38,17 @@ def test_a_build_ends_with_a_map(home: Path) -> None:
     assert len(stored.keys) == ROWS
 
 
-def test_an_update_that_changes_much_makes_the_map_anew_and_one_that_changes_little_does_not(home: Path) -> None:
+def test_an_update_that_changes_much_makes_the_map_anew_and_one_that_changes_little_does_not(
+    home: Path,
+) -> None:
     before, table = map_of(home).read_bytes(), home.parent / "films.csv"
     rows = table.read_text().splitlines()
     table.write_text("\n".join([*rows, "One more,2001,drama,robot river winter"]) + "\n")
     add_films(home, table)
     assert map_of(home).read_bytes() == before
-    table.write_text("\n".join([*rows, *(f"More {one},2001,crime,moon thief ship" for one in range(9))]) + "\n")
+    table.write_text(
+        "\n".join([*rows, *(f"More {one},2001,crime,moon thief ship" for one in range(9))]) + "\n"
+    )
     add_films(home, table)
     stored = find_map(map_of(home))
     assert stored is not None
@@ -61,7 +65,9 @@ def test_a_build_says_that_its_map_cannot_be_kept_and_is_whole_without(
     build_library(tmp_path / "home")
     assert not map_of(tmp_path / "home").exists()
     with closing(open_app(tmp_path / "home")) as app:
-        assert app.open_catalogue(NAME).map.find(app.open_catalogue(NAME).shelf.reader()) is not None
+        assert (
+            app.open_catalogue(NAME).map.find(app.open_catalogue(NAME).shelf.reader()) is not None
+        )
 
 
 @pytest.mark.parametrize(
@@ -83,12 +89,16 @@ def test_a_map_is_never_the_reason_why_something_else_fails(
         shelf = app.open_catalogue(NAME).shelf
         map_of(home).unlink()
         monkeypatch.setattr(map_making, "make_map", refuse)
-        assert map_making.keep_map(map_of(home).parent, shelf) == f"the map could not be kept: {says}"
+        assert (
+            map_making.keep_map(map_of(home).parent, shelf) == f"the map could not be kept: {says}"
+        )
 
 
 @dataclass
 class WatchedShelf:
-    """A shelf that does something when it is read for the third time: when a map is looked at again."""
+    """A shelf that does something when it is read for the third time: when a map is looked at
+    again.
+    """
 
     shelf: Shelf
     act: Callable[[], Any]
@@ -113,7 +123,10 @@ def test_of_two_processes_one_lays_out_a_map_and_the_other_finds_it_made(
         assert map_making.refresh_map(folder, shelf, is_forced=True).is_made, "the control"
         map_of(home).unlink()
         monkeypatch.setattr(map_making, "WAIT_S", 0.01)
-        with CatalogueLock(folder, NAME, file=map_making.LOCK_FILE).held(1), pytest.raises(BusyError, match=NAME):
+        with (
+            CatalogueLock(folder, NAME, file=map_making.LOCK_FILE).held(1),
+            pytest.raises(BusyError, match=NAME),
+        ):
             map_making.refresh_map(folder, shelf)
 
 
@@ -123,7 +136,9 @@ def test_a_map_beside_a_server_is_made_by_a_process_that_is_ended_when_it_is_to_
     def stop() -> None:
         raise KeyboardInterrupt
 
-    (home / "stackroom.py").write_text("raise SystemExit('nothing is imported from the current folder')")
+    (home / "stackroom.py").write_text(
+        "raise SystemExit('nothing is imported from the current folder')"
+    )
     monkeypatch.chdir(home)
     map_of(home).unlink()
     with pytest.raises(KeyboardInterrupt):
@@ -139,7 +154,10 @@ def test_the_command_makes_a_map_leaves_a_good_one_and_replaces_a_damaged_one(
     home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(home))
-    assert run(["map", NAME]).out == f"{NAME}: up to date; 0 of 40 records changed since it was laid out\n"
+    assert (
+        run(["map", NAME]).out
+        == f"{NAME}: up to date; 0 of 40 records changed since it was laid out\n"
+    )
     made = run(["map", "--anew", "--json"]).json[NAME]
     assert (made["records"], made["made"], made["changed"]) == (ROWS, True, 0)
     whole = map_of(home).read_bytes()
@@ -203,6 +221,8 @@ def test_a_catalogue_that_stays_as_it_is_is_opened_by_no_further_look(
         for _ in range(LOOKS_FOR_VECTORS):
             watch.run(TaskContext())
         opened: list[str] = []
-        monkeypatch.setattr(type(catalogue.shelf), "reader", lambda shelf: opened.append(shelf.spec.name))
+        monkeypatch.setattr(
+            type(catalogue.shelf), "reader", lambda shelf: opened.append(shelf.spec.name)
+        )
         watch.run(TaskContext())
     assert opened == []

@@ -1,4 +1,6 @@
-"""Measures that get worse with time: late and failed jobs, tokens that end, a disk that fills, vectors that wait."""
+"""Measures that get worse with time: late and failed jobs, tokens that end, a disk that fills,
+vectors that wait.
+"""
 
 import os
 import time
@@ -48,7 +50,9 @@ def control(tmp_path: Path) -> Iterator[Control]:
         yield opened
 
 
-def run_job(control: Control, name: str, *, error: str | None = None, at: datetime | None = None) -> None:
+def run_job(
+    control: Control, name: str, *, error: str | None = None, at: datetime | None = None
+) -> None:
     """Note a run of a job that ended at a time."""
     runs = Runs(control.database, now=lambda: at or utc_now())
     run = runs.queue(name, by="test")
@@ -75,7 +79,9 @@ def test_a_backup_is_late_once_two_scheduled_runs_were_missed(control: Control) 
 
 
 def test_a_backup_that_never_ran_is_late_by_the_age_of_the_accounts(control: Control) -> None:
-    assert "no success yet" in find_job_problems(control.database, utc_now() + 3 * DAY)["job backup"]
+    assert (
+        "no success yet" in find_job_problems(control.database, utc_now() + 3 * DAY)["job backup"]
+    )
 
 
 def test_a_backup_that_is_off_or_manual_is_not_late(control: Control) -> None:
@@ -84,7 +90,9 @@ def test_a_backup_that_is_off_or_manual_is_not_late(control: Control) -> None:
     assert find_job_problems(control.database, utc_now() + 9 * DAY) == {}
 
 
-def test_a_failure_that_no_run_followed_for_a_month_is_of_a_job_that_is_gone(control: Control) -> None:
+def test_a_failure_that_no_run_followed_for_a_month_is_of_a_job_that_is_gone(
+    control: Control,
+) -> None:
     run_job(control, "backup")
     run_job(control, "refresh:gone", error="no such catalogue", at=utc_now() - 40 * DAY)
     run_job(control, "monthly", error="no room", at=utc_now() - 20 * DAY)
@@ -97,17 +105,26 @@ def test_tokens_that_end_soon_are_listed_and_those_without_an_end_are_not(contro
         control.credentials.issue_token(LOCAL_USER, "admin", name=name, expires_in=lasts)
     ending = list_ending_tokens(control.database, utc_now() + ENDS_SOON)
     assert [token.name for _ends_at, token in ending] == ["next", "soon"]
-    readings = [one for one in iter_job_readings(control.database, utc_now()) if "token" in one.labels]
+    readings = [
+        one for one in iter_job_readings(control.database, utc_now()) if "token" in one.labels
+    ]
     assert sorted(one.labels["token"] for one in readings) == ["later", "next", "soon"]
 
 
-def test_jobs_are_measured_by_their_last_success_their_failures_and_the_age_of_the_backup(control: Control) -> None:
+def test_jobs_are_measured_by_their_last_success_their_failures_and_the_age_of_the_backup(
+    control: Control,
+) -> None:
     run_job(control, "backup")
     run_job(control, "prune_logs", error="no room")
-    values = {(one.name, one.labels.get("job")): one.value for one in iter_job_readings(control.database, utc_now())}
+    values = {
+        (one.name, one.labels.get("job")): one.value
+        for one in iter_job_readings(control.database, utc_now())
+    }
     assert values["job_failures", "prune_logs"] == 1
     assert values["job_failures", "backup"] == 0
-    assert values["job_last_success_timestamp_seconds", "backup"] == pytest.approx(utc_now().timestamp(), abs=300)
+    assert values["job_last_success_timestamp_seconds", "backup"] == pytest.approx(
+        utc_now().timestamp(), abs=300
+    )
     assert 0 <= values["backup_age_seconds", None] < 300
 
 
@@ -115,7 +132,9 @@ def test_a_disk_that_loses_a_gigabyte_an_hour_is_told_when_a_day_of_it_is_left()
     trend = DiskTrend()
     problems = [trend.find_problem((30 - hour) * GIB, hour * HOUR_S) for hour in range(10)]
     assert problems[:6] == [None] * 6
-    assert problems[9] == "it fills within 21 hours at the present rate; make room, or find what grows"
+    assert (
+        problems[9] == "it fills within 21 hours at the present rate; make room, or find what grows"
+    )
 
 
 def test_a_build_that_writes_for_some_minutes_is_no_rate() -> None:
@@ -133,7 +152,9 @@ def waiting_catalogue(folder: Path, waiting: int, written_at: float) -> OpenCata
     return cast(OpenCatalogue, SimpleNamespace(name="films", folder=folder, shelf=shelf))
 
 
-def test_vectors_wait_too_long_when_none_are_written_for_a_quarter_of_an_hour(tmp_path: Path) -> None:
+def test_vectors_wait_too_long_when_none_are_written_for_a_quarter_of_an_hour(
+    tmp_path: Path,
+) -> None:
     now = time.time()
     assert find_stalled_vectors(waiting_catalogue(tmp_path, 7, now)) is None
     problem = find_stalled_vectors(waiting_catalogue(tmp_path, 7, now - 1201))
@@ -142,7 +163,9 @@ def test_vectors_wait_too_long_when_none_are_written_for_a_quarter_of_an_hour(tm
     assert find_stalled_vectors(waiting_catalogue(tmp_path, 0, now - 1201)) is None
 
 
-def test_health_names_a_backup_that_failed_and_its_task_logs_it(control: Control, tmp_path: Path) -> None:
+def test_health_names_a_backup_that_failed_and_its_task_logs_it(
+    control: Control, tmp_path: Path
+) -> None:
     run_job(control, "backup", error="no room")
     with closing(App(Settings(home=tmp_path))) as app:
         health = ServerHealth(app, control, fresh_s=dict.fromkeys(FRESH_S, 0.0))

@@ -54,7 +54,10 @@ class GroupEmbedder(WordEmbedder):
     def embed_query(self, text: str) -> Vector:
         self._require_well()
         words = text.lower().split()
-        row = np.array([*(sum(word in group for word in words) for group in self._groups), 0.2], dtype=np.float32)
+        row = np.array(
+            [*(sum(word in group for word in words) for group in self._groups), 0.2],
+            dtype=np.float32,
+        )
         unit: Vector = row / np.linalg.norm(row)
         return unit
 
@@ -62,9 +65,14 @@ class GroupEmbedder(WordEmbedder):
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, GroupEmbedder]:
     """The local models that are known."""
-    known = {name: GroupEmbedder(name, groups) for name, groups in (("english", ENGLISH), ("german", GERMAN))}
+    known = {
+        name: GroupEmbedder(name, groups)
+        for name, groups in (("english", ENGLISH), ("german", GERMAN))
+    }
     for module in ("stackroom.assembly.workshop", "stackroom.embed.adapters"):
-        monkeypatch.setattr(f"{module}.find_local", lambda _models, name, *_settings: known.get(name))
+        monkeypatch.setattr(
+            f"{module}.find_local", lambda _models, name, *_settings: known.get(name)
+        )
     return known
 
 
@@ -99,7 +107,9 @@ def add(
 ) -> IngestReport:
     source = open_rows(None, str(app.settings.home / "things.csv"))
     name = spec.spec.name
-    return add_catalogue(app, source, recipe=own_recipe(spec), name=name, progress=progress, model=model)
+    return add_catalogue(
+        app, source, recipe=own_recipe(spec), name=name, progress=progress, model=model
+    )
 
 
 def search(app: App, query: str, name: str = "things") -> SearchPage:
@@ -122,7 +132,9 @@ def test_a_catalogue_is_embedded_by_the_model_its_spec_names(new_app: Callable[[
     assert {search(app, "hund").mode, search(app, "terrier", "plain").mode} == {SearchMode.HYBRID}
 
 
-def test_the_model_given_when_adding_stays_the_choice_of_the_catalogue(new_app: Callable[[], App]) -> None:
+def test_the_model_given_when_adding_stays_the_choice_of_the_catalogue(
+    new_app: Callable[[], App],
+) -> None:
     add(new_app(), loaded(), model="german")
     app = new_app()
     (app.settings.home / "things.csv").write_text("id,title\n1,dog\n2,cat\n3,boat\n4,schiff\n")
@@ -130,22 +142,32 @@ def test_the_model_given_when_adding_stays_the_choice_of_the_catalogue(new_app: 
     assert model_of(app) == "german"
 
 
-def test_a_change_of_the_model_is_made_while_readers_go_on_with_the_former_vectors(new_app: Callable[[], App]) -> None:
+def test_a_change_of_the_model_is_made_while_readers_go_on_with_the_former_vectors(
+    new_app: Callable[[], App],
+) -> None:
     add(new_app(), loaded())
     server, seen = new_app(), []
 
     def look(report: IngestReport) -> None:
         if not report.rows:  # while the records are embedded anew
             page = search(server, "terrier")
-            seen.append((model_of(server), page.mode, page.degraded, page.hits[0].record.get("title")))
+            seen.append(
+                (model_of(server), page.mode, page.degraded, page.hits[0].record.get("title"))
+            )
 
     report = add(new_app(), loaded(), model="german", progress=look)
     assert report.embedded == 3
     assert set(seen) == {("english", SearchMode.HYBRID, None, "dog")}
     assert model_of(server) == "german"
     found = search(server, "katze")
-    assert (found.mode, found.degraded, found.hits[0].record.get("title")) == (SearchMode.HYBRID, None, "cat")
-    calibration = server.open_catalogue("things").searcher.calibration_of(ModelId(name="german", dimension=4))
+    assert (found.mode, found.degraded, found.hits[0].record.get("title")) == (
+        SearchMode.HYBRID,
+        None,
+        "cat",
+    )
+    calibration = server.open_catalogue("things").searcher.calibration_of(
+        ModelId(name="german", dimension=4)
+    )
     assert calibration is not None
 
 
@@ -174,7 +196,9 @@ def test_a_spec_that_names_an_unknown_model_is_refused(new_app: Callable[[], App
         add(new_app(), loaded(more='model = "frensh"'))
 
 
-def test_queries_to_a_centred_catalogue_are_centred_as_its_vectors_are(new_app: Callable[[], App], home: Path) -> None:
+def test_queries_to_a_centred_catalogue_are_centred_as_its_vectors_are(
+    new_app: Callable[[], App], home: Path
+) -> None:
     titles = [f"common words of every title number{place}" for place in range(200)]
     rows = ["id,title", *(f"{place},{title}" for place, title in enumerate(titles))]
     (home / "things.csv").write_text("\n".join(rows))

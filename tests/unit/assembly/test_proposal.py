@@ -30,8 +30,14 @@ class MadeRows(RowSource):
             yield SourceRow(place=f"line {number}", values=self._row(number))
 
     def _row(self, number: int) -> Mapping[str, Any]:
-        texts = {f"text {place}": f"word{number % (7 + place)} of {number}" for place in range(self._columns // 3)}
-        numbers = {f"number {place}": str(number * place) for place in range(self._columns - len(texts) - 2)}
+        texts = {
+            f"text {place}": f"word{number % (7 + place)} of {number}"
+            for place in range(self._columns // 3)
+        }
+        numbers = {
+            f"number {place}": str(number * place)
+            for place in range(self._columns - len(texts) - 2)
+        }
         return {"id": str(number), "title": f"Thing {number}", **texts, **numbers}
 
 
@@ -45,7 +51,10 @@ def test_a_table_of_moderate_size_is_read_whole_and_its_statistics_are_exact() -
 
 
 def test_a_table_of_very_many_columns_is_refused_at_its_first_row() -> None:
-    with pytest.raises(InputError, match=r"made\.csv: it has 50,000 columns, and a spec is proposed for at most 5,000"):
+    with pytest.raises(
+        InputError,
+        match=r"made\.csv: it has 50,000 columns, and a spec is proposed for at most 5,000",
+    ):
         profile_table(MadeRows(10**9, 50_000))
 
 

@@ -48,14 +48,16 @@ def adapted(*, renamed: Mapping[str, str] | None = None, gone: Sequence[str] = (
 
 def test_a_renamed_column_is_a_path_of_its_field_and_nothing_else_changes() -> None:
     told = adapted(renamed={"origin": "Country of origin", "points": "score"})
-    assert told == SPEC.replace("search = true\n", 'search = true\npath = "Country of origin"\n').replace(
-        'type = "int"\n', 'type = "int"\npath = "score"\n'
-    )
+    assert told == SPEC.replace(
+        "search = true\n", 'search = true\npath = "Country of origin"\n'
+    ).replace('type = "int"\n', 'type = "int"\npath = "score"\n')
 
 
 def test_a_field_that_goes_takes_the_comment_above_it_and_no_other() -> None:
     before, _, after = SPEC.partition("# tasted by")
-    assert adapted(gone=("taste",)) == before + after[after.index("# how many") :].replace(". {taste}", "")
+    assert adapted(gone=("taste",)) == before + after[after.index("# how many") :].replace(
+        ". {taste}", ""
+    )
 
 
 def test_a_field_that_the_spec_needs_stays() -> None:

@@ -66,14 +66,26 @@ def test_a_row_that_is_also_in_the_sample_stays(home: Path, tmp_path: Path, run:
     assert json.loads(run(["rejects", "papers", "--json"]).out) == []
 
 
-def test_a_second_source_of_ones_own_is_added_to_the_first(home: Path, tmp_path: Path, run: Run) -> None:
+def test_a_second_source_of_ones_own_is_added_to_the_first(
+    home: Path, tmp_path: Path, run: Run
+) -> None:
     run(["add", write(tmp_path, MINE), "--as", "papers", "--no-embed"])
-    told = run(["add", write(tmp_path, {"title": "On Salt"}, name="more.jsonl"), "--as", "papers", "--no-embed"])
+    told = run(
+        [
+            "add",
+            write(tmp_path, {"title": "On Salt"}, name="more.jsonl"),
+            "--as",
+            "papers",
+            "--no-embed",
+        ]
+    )
     assert "sample" not in told.out
     assert titles(home) == {"On Bread", "On Salt"}
 
 
-def test_a_source_that_makes_no_record_leaves_the_sample_as_it_is(home: Path, tmp_path: Path, run: Run) -> None:
+def test_a_source_that_makes_no_record_leaves_the_sample_as_it_is(
+    home: Path, tmp_path: Path, run: Run
+) -> None:
     run(["add", write(tmp_path, {"abstract": "without a title"}), "--as", "papers", "--no-embed"])
     assert len(titles(home)) == 161
     assert sources(home)[0] == str(PACKAGES.get("papers").samples[0].files)
@@ -85,9 +97,13 @@ def test_the_sample_itself_can_be_added_again(home: Path, run: Run) -> None:
     assert len(titles(home)) == 161
 
 
-def test_a_declaration_in_a_folder_of_its_own_does_not_stop_a_source_from_being_recognised(tmp_path: Path) -> None:
+def test_a_declaration_in_a_folder_of_its_own_does_not_stop_a_source_from_being_recognised(
+    tmp_path: Path,
+) -> None:
     files = Sample(name="games", files=tmp_path / "games" / "data" / "sample.jsonl")
-    package = CataloguePackage(declaration=tmp_path / "games" / "declared" / "catalogue.toml", samples=(files,))
+    package = CataloguePackage(
+        declaration=tmp_path / "games" / "declared" / "catalogue.toml", samples=(files,)
+    )
     assert package.is_sample(str(files.files))
     assert not package.is_sample(str(tmp_path / "mine.jsonl"))
 
@@ -107,7 +123,10 @@ def test_a_handbook_of_ones_own_is_without_the_sample_of_that_name(
     assert "note: the sample data was replaced" in told.out
     app = App(Settings(home=tmp_path / "home"))
     reader = app.open_catalogue("handbook").shelf.reader()
-    assert set(reader.ids(reader.scan(scope=WHOLE, limit=500))) == {"people/time-off.md", "people/time-off.md#1"}
+    assert set(reader.ids(reader.scan(scope=WHOLE, limit=500))) == {
+        "people/time-off.md",
+        "people/time-off.md#1",
+    }
     app.close()
 
 
@@ -119,7 +138,12 @@ def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_t
     package = PACKAGES.get("papers")
     recipe = package_recipe(package)
     add_catalogue(
-        app, open_rows(package, location), recipe=recipe, name="papers", progress=lambda _report: None, embed=False
+        app,
+        open_rows(package, location),
+        recipe=recipe,
+        name="papers",
+        progress=lambda _report: None,
+        embed=False,
     )
     app.close()
     assert len(titles(home)) == 162
@@ -128,7 +152,9 @@ def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_t
     assert titles(home) == {"On Bread"}
 
 
-def test_the_sample_of_another_installation_is_recognised_and_a_folder_of_the_same_name_is_not(tmp_path: Path) -> None:
+def test_the_sample_of_another_installation_is_recognised_and_a_folder_of_the_same_name_is_not(
+    tmp_path: Path,
+) -> None:
     package = PACKAGES.get("documents")
     elsewhere = tmp_path / "site-packages" / "documents" / "sample" / "handbook"
     elsewhere.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""Parts of a shared server that a package brings: tools, endpoints, jobs, tasks, tables and prunings."""
+"""Parts of a shared server that a package brings: tools, endpoints, jobs, tasks, tables and
+prunings.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -123,7 +125,9 @@ def server(app: App, control: Control) -> Iterator[AdminServer]:
     server.stop()
 
 
-def test_a_packages_tools_and_jobs_are_among_those_of_the_server(server: AdminServer, control: Control) -> None:
+def test_a_packages_tools_and_jobs_are_among_those_of_the_server(
+    server: AdminServer, control: Control
+) -> None:
     assert "games.lend" in {tool.name for tool in server.tools.tools}
     (trigger,) = (tool for tool in server.tools.tools if tool.name == "jobs.action")
     answer = trigger.run(LOCAL_USER, trigger.params(action="trigger", job_id="count_games"))
@@ -140,7 +144,9 @@ def test_a_packages_tables_are_created_and_its_job_writes_to_them(
         assert connection.execute(select(tables.loans.c.game)).scalars().all() == ["catan"]
 
 
-def test_a_packages_tasks_run_with_the_background_of_the_server(server: AdminServer, app: App) -> None:
+def test_a_packages_tasks_run_with_the_background_of_the_server(
+    server: AdminServer, app: App
+) -> None:
     log = sys.modules["lent_games.server"].log
     server.start()
     assert log == []
@@ -149,16 +155,25 @@ def test_a_packages_tasks_run_with_the_background_of_the_server(server: AdminSer
     assert log == ["reminded"]
 
 
-def test_endpoints_of_the_server_replace_those_that_a_package_declares(server: AdminServer, app: App) -> None:
+def test_endpoints_of_the_server_replace_those_that_a_package_declares(
+    server: AdminServer, app: App
+) -> None:
     declared = {one.path: one.run.__name__ for one in list_endpoints(app.packages, NO_PARTS)}
     served = {one.path: one.run.__name__ for one in list_endpoints(app.packages, server.parts)}
     assert declared == {"/v1/games": "show", "/v1/loans": "show"}
     assert served == {"/v1/games": "show", "/v1/loans": "list_loans"}
 
 
-def test_two_packages_with_an_endpoint_of_one_address_are_refused(app: App, server: AdminServer) -> None:
-    twice = replace(server.parts, endpoints=[*server.parts.endpoints, replace(server.parts.endpoints[0], tag="other")])
-    with pytest.raises(ValueError, match=r"two endpoints answer GET /v1/loans: of lent_games.server and "):
+def test_two_packages_with_an_endpoint_of_one_address_are_refused(
+    app: App, server: AdminServer
+) -> None:
+    twice = replace(
+        server.parts,
+        endpoints=[*server.parts.endpoints, replace(server.parts.endpoints[0], tag="other")],
+    )
+    with pytest.raises(
+        ValueError, match=r"two endpoints answer GET /v1/loans: of lent_games.server and "
+    ):
         list_endpoints(app.packages, twice)
 
 
@@ -183,9 +198,13 @@ def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(
     assert app.open_catalogue("games").shelf.reader().count(WHOLE) == 2
 
 
-def test_a_package_gets_users_with_their_present_rights(app: App, control: Control, server: AdminServer) -> None:
+def test_a_package_gets_users_with_their_present_rights(
+    app: App, control: Control, server: AdminServer
+) -> None:
     context = build_context(app, control, server.events, app.packages.get("games"))
-    control.accounts.create_user(LOCAL_USER, "ann", password="correct horse battery", roles=["user"], grants=())
+    control.accounts.create_user(
+        LOCAL_USER, "ann", password="correct horse battery", roles=["user"], grants=()
+    )
     assert context.get_principal("ann").name == "ann"
     control.accounts.set_disabled(LOCAL_USER, "ann", disabled=True)
     with pytest.raises(ForbiddenError, match="user 'ann' is disabled"):
@@ -199,7 +218,11 @@ def failing(*_arguments: object) -> object:
 
 
 def test_a_package_whose_tools_fail_leaves_its_catalogue_the_generic_tools(
-    app: App, control: Control, server: AdminServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    app: App,
+    control: Control,
+    server: AdminServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     (tmp_path / "games.csv").write_text("title\nGo\n")
     package = app.packages.get("games")
@@ -215,6 +238,8 @@ def test_a_package_whose_tools_fail_leaves_its_catalogue_the_generic_tools(
 def test_a_package_whose_server_parts_fail_is_left_out(
     app: App, control: Control, server: AdminServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app.packages._loaded["games"] = replace(app.packages.get("games"), server=f"{__name__}:no_such_function")
+    app.packages._loaded["games"] = replace(
+        app.packages.get("games"), server=f"{__name__}:no_such_function"
+    )
     assert build_server_parts(app, control, server.events).tools == []
     assert "its parts of the server are left out" in caplog.text

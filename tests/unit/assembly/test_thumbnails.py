@@ -1,4 +1,6 @@
-"""Thumbnails: made by a build of pictures in the source's folder, and of web addresses where the owner wants that."""
+"""Thumbnails: made by a build of pictures in the source's folder, and of web addresses where the
+owner wants that.
+"""
 
 import io
 import os
@@ -53,12 +55,20 @@ class Plants:
 
     def build(self, *pictures: str, more: str = "") -> list[str]:
         table = self.folder / "plants.csv"
-        table.write_text("title,photo\n" + "".join(f"Plant {place},{one}\n" for place, one in enumerate(pictures)))
+        table.write_text(
+            "title,photo\n"
+            + "".join(f"Plant {place},{one}\n" for place, one in enumerate(pictures))
+        )
         text = SPEC.format(more)
         loaded = LoadedSpec(spec=compile_text(text, origin="plants"), declaration=text)
         source = open_rows(None, str(table))
         return add_catalogue(
-            self.app, source, recipe=own_recipe(loaded), name="plants", progress=lambda _report: None, embed=False
+            self.app,
+            source,
+            recipe=own_recipe(loaded),
+            name="plants",
+            progress=lambda _report: None,
+            embed=False,
         ).notes
 
     def find(self, place: int) -> MediaFile | None:
@@ -67,12 +77,16 @@ class Plants:
 
     @property
     def made(self) -> list[Path]:
-        return sorted((self.app.settings.home / "catalogues" / "plants" / THUMBNAILS_FOLDER).glob("*"))
+        return sorted(
+            (self.app.settings.home / "catalogues" / "plants" / THUMBNAILS_FOLDER).glob("*")
+        )
 
 
 @pytest.fixture
 def settings(tmp_path: Path, file_server: FileServer) -> Settings:
-    allowed = SourcesSettings(allowed_networks=("127.0.0.1/32",), allowed_ports=(str(file_server.port),))
+    allowed = SourcesSettings(
+        allowed_networks=("127.0.0.1/32",), allowed_ports=(str(file_server.port),)
+    )
     return Settings(home=tmp_path / "home", sources=allowed)
 
 
@@ -105,8 +119,12 @@ def test_a_file_that_changed_is_made_again_and_one_of_no_record_is_removed(plant
     assert left.read_bytes() != before[left]
 
 
-@pytest.mark.parametrize("name", ["../secret.jpg", "{outside}/secret.jpg", "link.jpg", "notes.txt", "none.jpg"])
-def test_nothing_outside_the_folder_of_the_source_is_shown(plants: Plants, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["../secret.jpg", "{outside}/secret.jpg", "link.jpg", "notes.txt", "none.jpg"]
+)
+def test_nothing_outside_the_folder_of_the_source_is_shown(
+    plants: Plants, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "secret.jpg").write_bytes(picture())
     (plants.folder / "link.jpg").symlink_to(tmp_path / "secret.jpg")
     (plants.folder / "notes.txt").write_text("a note")
@@ -122,14 +140,18 @@ def test_a_file_that_is_no_picture_is_said_and_the_others_are_made(plants: Plant
     assert len(plants.made) == 1
 
 
-def test_a_picture_of_too_many_pixels_is_refused(plants: Plants, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_of_too_many_pixels_is_refused(
+    plants: Plants, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(thumbnails, "MOST_PIXELS", 1_000)
     (plants.folder / "vast.jpg").write_bytes(picture())
     (note,) = plants.build("vast.jpg")
     assert "more than 1,000 pixels" in note
 
 
-def test_a_picture_on_the_web_is_fetched_only_where_the_owner_wants_it(plants: Plants, file_server: FileServer) -> None:
+def test_a_picture_on_the_web_is_fetched_only_where_the_owner_wants_it(
+    plants: Plants, file_server: FileServer
+) -> None:
     file_server.files["/rose.jpg"] = picture()
     address = f"{file_server.url}/rose.jpg"
     assert plants.build(address) == []
@@ -140,7 +162,9 @@ def test_a_picture_on_the_web_is_fetched_only_where_the_owner_wants_it(plants: P
     assert len(file_server.requests) == 1
 
 
-def test_an_address_inside_a_network_is_not_fetched(tmp_path: Path, file_server: FileServer) -> None:
+def test_an_address_inside_a_network_is_not_fetched(
+    tmp_path: Path, file_server: FileServer
+) -> None:
     plants = Plants(tmp_path, Settings(home=tmp_path / "home"))
     with closing(plants.app):
         (note,) = plants.build(f"{file_server.url}/rose.jpg", more="fetch_pictures = true")
@@ -160,7 +184,9 @@ def test_a_server_that_has_nothing_is_given_up_soon(
     assert len(file_server.requests) < 20
 
 
-def test_without_pillow_files_are_shown_as_they_are(plants: Plants, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pillow_files_are_shown_as_they_are(
+    plants: Plants, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(thumbnails, "find_pillow", lambda: None)
     (plants.folder / "rose.jpg").write_bytes(picture())
     (note,) = plants.build("rose.jpg")

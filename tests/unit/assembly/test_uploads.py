@@ -1,4 +1,6 @@
-"""Tables that are uploaded to a server: received in pieces, built beside serving by the command, and undone."""
+"""Tables that are uploaded to a server: received in pieces, built beside serving by the command,
+and undone.
+"""
 
 import os
 import time
@@ -89,7 +91,9 @@ def send(tables: Uploads, content: bytes = PLAYS, file: str = "plays.csv") -> st
 def built(tables: Uploads, table_id: str) -> TableResult:
     """Wait until a table is built, and return its state."""
     until = time.monotonic() + WAIT_S
-    while (state := tables.show_table(ask(table_id))).state is TableState.BUILDING and time.monotonic() < until:
+    while (
+        state := tables.show_table(ask(table_id))
+    ).state is TableState.BUILDING and time.monotonic() < until:
         time.sleep(0.01)
     return state
 
@@ -185,8 +189,14 @@ def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Pat
     table = begin(tables, "../../C:\\x\\my #1 plays*.csv")
     assert table.file == "my #1 plays*.csv"
     path = tmp_path / FOLDER / table.id / "my_1_plays_.csv"
-    assert (path.is_file(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (True, 0o600, 0o700)
-    with pytest.raises(ConflictError, match="'offset': 3 is not where the next piece begins, which is 0"):
+    assert (path.is_file(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (
+        True,
+        0o600,
+        0o700,
+    )
+    with pytest.raises(
+        ConflictError, match="'offset': 3 is not where the next piece begins, which is 0"
+    ):
         tables.send_piece(ask(table.id, piece=b"abc", offset=3))
     with pytest.raises(TooLargeError, match="the file has 10 bytes"):
         tables.send_piece(ask(table.id, piece=b"more than ten"))
@@ -206,7 +216,9 @@ def test_a_server_may_take_no_tables(tmp_path: Path) -> None:
         begin(tables)
 
 
-def test_a_file_for_which_the_disk_has_no_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_for_which_the_disk_has_no_room_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _app, tables = open_uploads(tmp_path)
     monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 2**60)
     with pytest.raises(ExpectedError, match="'size_bytes': there is too little room"):
@@ -224,7 +236,9 @@ def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Pat
     for name in ("left", "used"):
         os.utime(tmp_path / FOLDER / name, (yesterday, yesterday))
     add_films(app)
-    app.library.complete(app.library.get_installed("films"), source=str(tmp_path / FOLDER / "used" / "plays.csv"))
+    app.library.complete(
+        app.library.get_installed("films"), source=str(tmp_path / FOLDER / "used" / "plays.csv")
+    )
     clock.now = DAY_S / 2
     young = begin(tables)
     clock.now = DAY_S

@@ -1,4 +1,6 @@
-"""The tasks of a process: when they run, what happens after a failure, and how they are listed and ended."""
+"""The tasks of a process: when they run, what happens after a failure, and how they are listed and
+ended.
+"""
 
 import threading
 import time
@@ -31,7 +33,9 @@ class Tasks:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.background = Background(monotonic=self.clock, chance=lambda: 0.5, now=lambda: datetime.now(UTC))
+        self.background = Background(
+            monotonic=self.clock, chance=lambda: 0.5, now=lambda: datetime.now(UTC)
+        )
 
     def status(self, name: str) -> TaskStatus:
         """Return the status of a task."""
@@ -72,14 +76,26 @@ def failing(*problems: str) -> Callable[[TaskContext], str | None]:
 
 def test_a_task_runs_after_its_first_pause_and_then_once_a_period(tasks: Tasks) -> None:
     tasks.background.add(
-        Task(name="look", description="Looks.", run=lambda _: "seen", first_s=3.0, period_s=10.0, jitter=0.2)
+        Task(
+            name="look",
+            description="Looks.",
+            run=lambda _: "seen",
+            first_s=3.0,
+            period_s=10.0,
+            jitter=0.2,
+        )
     )
     tasks.background.start()
     assert tasks.background.run_due() == pytest.approx(3.0)
     tasks.step("look", 3.0)
     assert tasks.background.run_due() == pytest.approx(11.0)  # the period, and half of the jitter
     status = tasks.status("look")
-    assert (status.state, status.note, status.runs, status.failures) == (TaskState.WAITING, "seen", 1, 0)
+    assert (status.state, status.note, status.runs, status.failures) == (
+        TaskState.WAITING,
+        "seen",
+        1,
+        0,
+    )
     assert status.last_success_at is not None
     assert status.next_at is not None
 
@@ -87,7 +103,15 @@ def test_a_task_runs_after_its_first_pause_and_then_once_a_period(tasks: Tasks) 
 def test_the_pause_after_failures_doubles_up_to_a_bound_and_a_success_ends_it(tasks: Tasks) -> None:
     work = failing("no disk", "no disk", "no disk")
     tasks.background.add(
-        Task(name="sync", description="", run=work, period_s=60.0, jitter=0.0, retry_s=5.0, longest_retry_s=8.0)
+        Task(
+            name="sync",
+            description="",
+            run=work,
+            period_s=60.0,
+            jitter=0.0,
+            retry_s=5.0,
+            longest_retry_s=8.0,
+        )
     )
     tasks.background.start()
     pauses = [0.0]
@@ -99,21 +123,34 @@ def test_the_pause_after_failures_doubles_up_to_a_bound_and_a_success_ends_it(ta
     assert (status.state, status.failures, status.last_error) == (TaskState.FAILING, 3, "no disk")
     tasks.step("sync", 8.0)
     status = tasks.status("sync")
-    assert (status.state, status.failures, status.last_error, status.note) == (TaskState.WAITING, 0, "", "all done")
+    assert (status.state, status.failures, status.last_error, status.note) == (
+        TaskState.WAITING,
+        0,
+        "",
+        "all done",
+    )
 
 
 def test_the_same_failure_is_logged_once(tasks: Tasks, caplog: pytest.LogCaptureFixture) -> None:
-    tasks.background.add(Task(name="sync", description="", run=failing("no disk", "no disk", "no net"), period_s=1.0))
+    tasks.background.add(
+        Task(name="sync", description="", run=failing("no disk", "no disk", "no net"), period_s=1.0)
+    )
     tasks.background.start()
     for _ in range(4):
         tasks.step("sync", 1000.0)
-    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records if "failed" in record.message] == [
+    assert [
+        record.getMessage().rpartition(": ")[2]
+        for record in caplog.records
+        if "failed" in record.message
+    ] == [
         "no disk",
         "no net",
     ]
 
 
-def test_a_bug_in_a_task_is_a_failure_like_others(tasks: Tasks, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_in_a_task_is_a_failure_like_others(
+    tasks: Tasks, caplog: pytest.LogCaptureFixture
+) -> None:
     tasks.background.add(Task(name="bug", description="", run=lambda _: EMPTY["no"], period_s=5.0))
     tasks.background.start()
     tasks.step("bug")
@@ -147,7 +184,13 @@ def test_a_task_whose_lease_another_process_has_does_not_run(tasks: Tasks) -> No
     lease = FakeLease(is_free=False)
     ran: list[bool] = []
     tasks.background.add(
-        Task(name="once", description="", run=lambda _: ran.append(lease.is_free), period_s=1.0, lease=lease)
+        Task(
+            name="once",
+            description="",
+            run=lambda _: ran.append(lease.is_free),
+            period_s=1.0,
+            lease=lease,
+        )
     )
     tasks.background.start()
     tasks.step("once")
@@ -199,7 +242,9 @@ def test_a_task_that_hangs_holds_up_no_other_and_ends_at_its_next_checkpoint() -
     assert [task.state for task in background.list_tasks()] == [TaskState.STOPPED] * 2
 
 
-def test_a_task_that_reaches_no_checkpoint_is_named_and_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_reaches_no_checkpoint_is_named_and_not_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     background, begun, may_end = Background(), threading.Event(), threading.Event()
 
     def run(_context: TaskContext) -> None:

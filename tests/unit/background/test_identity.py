@@ -30,7 +30,9 @@ def test_this_process_is_not_gone() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says so")
 def test_a_process_is_gone_once_it_is_killed() -> None:
     command = [sys.executable, "-c", WAITS]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         identity = process.stdout.readline().strip()
         assert not is_certainly_gone(identity)
@@ -39,12 +41,16 @@ def test_a_process_is_gone_once_it_is_killed() -> None:
         assert is_certainly_gone(identity)
 
 
-@pytest.mark.parametrize("identity", ["", "x", "another-machine 1 1", "another-machine x 1", "  ", "a b c d"])
+@pytest.mark.parametrize(
+    "identity", ["", "x", "another-machine 1 1", "another-machine x 1", "  ", "a b c d"]
+)
 def test_of_other_machines_nothing_is_certain(identity: str) -> None:
     assert not is_certainly_gone(identity)
 
 
-def test_where_the_platform_does_not_say_nothing_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_platform_does_not_say_nothing_is_certain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     identity = identity_of_this_process()
     monkeypatch.setattr("stackroom.background.processes._machine", lambda: None)
     assert identity_of_this_process() == ""

@@ -35,22 +35,45 @@ NAMES = frozenset(
         "popen",
         "system",
         "startfile",
-        *(f"{kind}{end}" for kind in ("spawn", "exec") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+        *(
+            f"{kind}{end}"
+            for kind in ("spawn", "exec")
+            for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
+        ),
     }
 )
 """Names that start one, as attributes of a module or imported from one."""
 PARENTS = frozenset(
-    {"threading", "os", "asyncio", "anyio", "concurrent.futures", "futures", "loop", "concurrent.futures.thread"}
+    {
+        "threading",
+        "os",
+        "asyncio",
+        "anyio",
+        "concurrent.futures",
+        "futures",
+        "loop",
+        "concurrent.futures.thread",
+    }
 )
 """Where these names are looked for: elsewhere they are other things, such as `platform.system`."""
 EXCEPTIONS = {
-    ("search/searcher.py", "ThreadPoolExecutor"): "the arms of one search, at most three at once, end with it",
+    (
+        "search/searcher.py",
+        "ThreadPoolExecutor",
+    ): "the arms of one search, at most three at once, end with it",
 }
 
 
 def find_starts(tree: ast.AST) -> Iterator[str]:
-    """Yield what a module could start threads or processes with; names that are only annotations do not."""
-    annotations = {id(inner) for node in ast.walk(tree) for note in annotations_of(node) for inner in ast.walk(note)}
+    """Yield what a module could start threads or processes with; names that are only annotations do
+    not.
+    """
+    annotations = {
+        id(inner)
+        for node in ast.walk(tree)
+        for note in annotations_of(node)
+        for inner in ast.walk(note)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.partition(".")[0] in MODULES)
@@ -83,7 +106,9 @@ def list_starts() -> set[tuple[str, str]]:
 
 
 def test_threads_and_processes_are_started_in_the_background_alone() -> None:
-    assert list_starts() - EXCEPTIONS.keys() == set(), "use stackroom.background: a Task, start_thread or ChildProcess"
+    assert list_starts() - EXCEPTIONS.keys() == set(), (
+        "use stackroom.background: a Task, start_thread or ChildProcess"
+    )
 
 
 def test_every_exception_is_still_needed() -> None:

@@ -46,7 +46,10 @@ def test_an_error_of_the_checkpoint_ends_the_child() -> None:
 
 
 def test_a_child_that_ignores_the_request_to_end_is_killed() -> None:
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
+    code = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on',"
+        " flush=True); time.sleep(60)"
+    )
     child = ChildProcess("a deaf child", python(code), writes=True)
     assert child.output.readline() == b"on\n"
     child.end(within_s=0.1)

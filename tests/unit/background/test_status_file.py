@@ -39,7 +39,9 @@ def test_the_tasks_of_a_running_server_are_listed(tmp_path: Path) -> None:
     look, sync = server.tasks
     assert str(look).startswith("waiting; last done ")
     assert str(look).endswith(" UTC: seen")
-    assert re.fullmatch(r"failing, 1 times so far, last [-0-9]{10} [:0-9]{8} UTC: no disk", str(sync))
+    assert re.fullmatch(
+        r"failing, 1 times so far, last [-0-9]{10} [:0-9]{8} UTC: no disk", str(sync)
+    )
     assert (sync.failures, sync.next_at is not None) == (1, True)
 
 

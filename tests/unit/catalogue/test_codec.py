@@ -59,7 +59,9 @@ def test_a_value_that_json_does_not_know_is_refused() -> None:
 
 @pytest.mark.row("N2")
 def test_fields_that_are_only_searched_are_left_out_of_plain_values() -> None:
-    anime = Record(id=RecordId("a"), fields={"title": "A", "synopsis": "One.", "other_synopses": ("Two.",)})
+    anime = Record(
+        id=RecordId("a"), fields={"title": "A", "synopsis": "One.", "other_synopses": ("Two.",)}
+    )
     assert plain_record(anime, PACKAGES.get("anime").spec) == {
         "id": "a",
         "kind": anime.kind,

@@ -12,7 +12,9 @@ from stackroom.catalogue.spec import FieldRole, FilterKind
 from stackroom.errors import SpecError
 from stackroom.packages import PACKAGES
 
-REFUSALS: Final = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))["refusal"]
+REFUSALS: Final = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))[
+    "refusal"
+]
 SMALL = """
 name = "things"
 title = "Things"
@@ -42,11 +44,18 @@ def test_a_declaration_without_sense_is_refused_with_the_place(refused: Mapping[
 
 def test_in_a_catalogue_that_can_be_edited_relations_have_a_filter_and_may_copy_titles() -> None:
     editable = SMALL.replace('summary = "For tests."', 'summary = "For tests."\neditable = true')
-    related = "[fields.of]\ntype = 'text[]'\n{}[fields.names]\ntype = 'text[]'\n[relations.r]\nkind = 'record'\n"
+    related = (
+        "[fields.of]\ntype = 'text[]'\n{}[fields.names]\ntype = 'text[]'\n[relations.r]\nkind ="
+        " 'record'\n"
+    )
     related += "field = 'of'\nto = 'record'\ncopies = 'names'"
-    assert "'relations.r.field': 'of' needs a filter" in refusal(related.format(""), within=editable)
+    assert "'relations.r.field': 'of' needs a filter" in refusal(
+        related.format(""), within=editable
+    )
     compile_text(SMALL + related.format(""), origin="test")
-    (relation,) = compile_text(editable + related.format("filter = true\n"), origin="test").relations
+    (relation,) = compile_text(
+        editable + related.format("filter = true\n"), origin="test"
+    ).relations
     assert (relation.field, relation.copies) == ("of", "names")
 
 
@@ -74,7 +83,9 @@ def test_a_near_miss_of_a_kind_is_named() -> None:
         ("date", FilterKind.RANGE),
     ],
 )
-def test_a_filter_that_is_just_on_is_of_the_kind_that_suits_the_type(type_: str, kind: FilterKind) -> None:
+def test_a_filter_that_is_just_on_is_of_the_kind_that_suits_the_type(
+    type_: str, kind: FilterKind
+) -> None:
     spec = compile_text(SMALL + f"[fields.x]\ntype = '{type_}'\nfilter = true", origin="test")
     assert spec.fields["x"].filter is kind
 
@@ -95,7 +106,8 @@ def test_the_digest_is_the_same_for_the_same_declaration_and_another_for_another
 
 
 @pytest.mark.parametrize(
-    ("role", "kind"), [("people", "text[]"), ("place", "tag[]"), ("picture", "url"), ("link", "text")]
+    ("role", "kind"),
+    [("people", "text[]"), ("place", "tag[]"), ("picture", "url"), ("link", "text")],
 )
 def test_a_role_that_only_answers_follow_leaves_the_index_valid(role: str, kind: str) -> None:
     plain = SMALL + f'[fields.x]\ntype = "{kind}"\nfilter = true\n'
@@ -122,21 +134,31 @@ def test_the_digest_of_declarations_without_later_keys_is_what_earlier_versions_
 def test_what_is_shown_is_not_indexed_but_names_searched_apart_and_what_is_known_are() -> None:
     plain = SMALL + "[fields.plot]\ntype = 'text'\nsearch = {}\n{}"
     as_ever = compile_text(plain.format("{ fuzzy = true }", ""), origin="test").digest
-    assert compile_text(plain.format("{ fuzzy = true }", "shown = false"), origin="test").digest == as_ever
-    assert compile_text(plain.format("{ fuzzy = true, as_name = true }", ""), origin="test").digest != as_ever
+    assert (
+        compile_text(plain.format("{ fuzzy = true }", "shown = false"), origin="test").digest
+        == as_ever
+    )
+    assert (
+        compile_text(plain.format("{ fuzzy = true, as_name = true }", ""), origin="test").digest
+        != as_ever
+    )
     known = "[known]\nplot = { weight = 1, full = 100 }"
     assert compile_text(plain.format("{ fuzzy = true }", known), origin="test").digest != as_ever
 
 
 def test_a_name_that_is_searched_apart_is_no_part_of_the_text() -> None:
-    spec = compile_text(SMALL + "[fields.other]\ntype = 'text'\nsearch = { as_name = true }", origin="test")
+    spec = compile_text(
+        SMALL + "[fields.other]\ntype = 'text'\nsearch = { as_name = true }", origin="test"
+    )
     assert [field.name for field in spec.fields_searched_as_names] == ["other"]
     assert "other" not in [field.name for field in spec.searched_fields]
 
 
 def test_bounds_and_what_names_a_file_are_checked_and_not_indexed() -> None:
     plain = SMALL + "[fields.n]\ntype = 'int'\n{}[fields.file]\ntype = 'text'\n{}"
-    spec = compile_text(plain.format("at_least = -1\nat_most = -1\n", "names_file = true"), origin="test")
+    spec = compile_text(
+        plain.format("at_least = -1\nat_most = -1\n", "names_file = true"), origin="test"
+    )
     field = spec.fields["n"]
     assert (field.at_least, field.at_most, spec.fields["file"].names_file) == (-1, -1, True)
     assert spec.digest == compile_text(plain.format("", ""), origin="test").digest

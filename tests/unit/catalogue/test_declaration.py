@@ -33,11 +33,17 @@ def refusal(text: str) -> str:
         ("[embed]\ntemplate = '{type}'\ntemplat = ''", "embed.templat", "template"),
         ("[kinds.a]\ntitel = ''", "kinds.a.titel", "title"),
         ("[recommend]\nsemantics = 1", "recommend.semantics", "semantic"),
-        ("[recommend.taxonomy]\nweight = 1\nfields = ['type']\nwieght = 1", "recommend.taxonomy.wieght", "weight"),
+        (
+            "[recommend.taxonomy]\nweight = 1\nfields = ['type']\nwieght = 1",
+            "recommend.taxonomy.wieght",
+            "weight",
+        ),
         ("[preferences]\nunit = {}", "preferences.unit", "units"),
     ],
 )
-def test_an_unknown_key_is_refused_with_its_place_and_the_one_that_was_meant(line: str, place: str, meant: str) -> None:
+def test_an_unknown_key_is_refused_with_its_place_and_the_one_that_was_meant(
+    line: str, place: str, meant: str
+) -> None:
     message = refusal(SMALL + line)
     assert f"unknown key '{place}' (did you mean '{meant}'?); known here: " in message
     assert meant in message.split("known here: ")[1]
@@ -48,8 +54,12 @@ def test_an_unknown_key_at_the_top_is_refused() -> None:
 
 
 def test_every_problem_is_told_at_once() -> None:
-    message = refusal(SMALL.replace('title = "Things"', 'title = ""') + "serch = true\nfacet = 'often'")
-    assert all(place in message for place in ("'title'", "'fields.type.serch'", "'fields.type.facet'"))
+    message = refusal(
+        SMALL.replace('title = "Things"', 'title = ""') + "serch = true\nfacet = 'often'"
+    )
+    assert all(
+        place in message for place in ("'title'", "'fields.type.serch'", "'fields.type.facet'")
+    )
 
 
 @pytest.mark.parametrize("name", ["", "Things", "1things", "a b", "x" * 64, "../etc"])
@@ -60,7 +70,10 @@ def test_a_catalogue_name_that_could_not_be_a_folder_is_refused(name: str) -> No
 def test_a_field_type_that_does_not_exist_is_refused_with_those_that_do() -> None:
     message = refusal(SMALL.replace('type = "text"', 'type = "string"'))
     assert "'fields.type.type'" in message
-    assert "must be one of text, text[], int, float, date, enum, tag[], json, url (given: 'string')" in message
+    assert (
+        "must be one of text, text[], int, float, date, enum, tag[], json, url (given: 'string')"
+        in message
+    )
 
 
 def test_text_that_is_not_toml_is_refused_by_line() -> None:

@@ -47,12 +47,18 @@ def goodreads_rows(count: int = 40) -> list[Row]:
             "Binding": ["Paperback", "Hardcover"][number % 2],
             "Number of Pages": str(100 + 7 * number),
             "Year Published": str(1980 + number),
-            "Original Publication Year": "-750" if number == 7 else "" if number % 3 else str(1950 + number),
+            "Original Publication Year": "-750"
+            if number == 7
+            else ""
+            if number % 3
+            else str(1950 + number),
             "Date Read": "" if number % 2 else f"2015/04/{number % 28 + 1:02d}",
             "Date Added": f"2014/01/{number % 28 + 1:02d}",
             "Bookshelves": shelves[number % 5],
             "Exclusive Shelf": ["read", "to-read"][number % 2],
-            "My Review": f"I read it twice, and {'very ' * 30}liked number {number}." if number % 4 == 0 else "",
+            "My Review": f"I read it twice, and {'very ' * 30}liked number {number}."
+            if number % 4 == 0
+            else "",
             "Spoiler": "",
         }
         for number in range(count)
@@ -95,14 +101,27 @@ def test_what_is_embedded_and_compared_follows_from_the_fields() -> None:
         "my_review",
     ]
     assert spec.recommend is not None
-    assert (spec.recommend.taxonomy.fields, spec.recommend.temporal.field) == (("bookshelves",), "year_published")
-    assert spec.recommend.semantic + spec.recommend.taxonomy.weight + spec.recommend.temporal.weight == pytest.approx(1)
+    assert (spec.recommend.taxonomy.fields, spec.recommend.temporal.field) == (
+        ("bookshelves",),
+        "year_published",
+    )
+    assert (
+        spec.recommend.semantic + spec.recommend.taxonomy.weight + spec.recommend.temporal.weight
+        == pytest.approx(1)
+    )
 
 
 def test_a_film_list_has_its_genres_as_tags_whatever_they_are_written_as() -> None:
     texts = ["Drama, Crime", "Crime, Thriller", "Drama", "Thriller, Drama"]
-    for genres in (texts, [text.split(", ") for text in texts], [str(text.split(", ")) for text in texts]):
-        rows = [{"name": f"Film {n}", "genres": genre, "released": 1990 + n} for n, genre in enumerate(genres)]
+    for genres in (
+        texts,
+        [text.split(", ") for text in texts],
+        [str(text.split(", ")) for text in texts],
+    ):
+        rows = [
+            {"name": f"Film {n}", "genres": genre, "released": 1990 + n}
+            for n, genre in enumerate(genres)
+        ]
         spec, _ = infer(rows)
         field = spec.fields["genres"]
         assert (field.type, field.filter, field.facet) == (FieldType.TAGS, FilterKind.ALL_OF, True)
@@ -118,7 +137,10 @@ def product_rows() -> list[Row]:
             "Old price": "call us" if number == 3 else f"${20 + number}.00",
             "In Stock": ["yes", "no"][number % 2],
             "active": ["TRUE", "0", "y"][number % 3],
-            "Description": f"<p>A <b>fine</b> mug, the {number}th of its kind, with room for plenty of tea.</p>",
+            "Description": (
+                f"<p>A <b>fine</b> mug, the {number}th of its kind, with room for plenty of"
+                " tea.</p>"
+            ),
             "product_type": ["Home > Kitchen > Mugs", "Home > Garden"][number % 2],
             "Link": f"https://shop.example/{number}",
             "kind": "thing",
@@ -186,8 +208,12 @@ def test_columns_become_legal_field_names_and_are_still_found() -> None:
         (["1", None, "3"], "33 % of the rows have none"),
     ],
 )
-def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(ids: list[str | None], says: str) -> None:
-    spec, inferred = infer([{"id": one, "title": f"Title {number}"} for number, one in enumerate(ids)])
+def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(
+    ids: list[str | None], says: str
+) -> None:
+    spec, inferred = infer(
+        [{"id": one, "title": f"Title {number}"} for number, one in enumerate(ids)]
+    )
     assert spec.id_path == ""
     assert inferred.notes == (
         f"'id' cannot be the id: {says}",
@@ -203,11 +229,19 @@ def test_the_id_that_the_source_states_comes_first() -> None:
 
 
 def test_ids_of_other_tables_are_filtered_by_and_not_searched() -> None:
-    rows = [{"TrackId": n, "Name": f"Song {n}", "AlbumId": n // 2, "Milliseconds": 1000 * n} for n in range(9)]
+    rows = [
+        {"TrackId": n, "Name": f"Song {n}", "AlbumId": n // 2, "Milliseconds": 1000 * n}
+        for n in range(9)
+    ]
     spec, _ = infer(rows)
     assert spec.id_path == "TrackId"
     album = spec.fields["album_id"]
-    assert (album.type, album.filter, album.searched, album.facet) == (FieldType.TEXT, FilterKind.EQUALS, False, False)
+    assert (album.type, album.filter, album.searched, album.facet) == (
+        FieldType.TEXT,
+        FilterKind.EQUALS,
+        False,
+        False,
+    )
 
 
 def test_people_are_titled_by_both_their_names() -> None:
@@ -223,13 +257,18 @@ def test_people_are_titled_by_both_their_names() -> None:
 
 def test_other_names_are_searched_as_names() -> None:
     spec, _ = infer(
-        [{"title": "Sen", "original_title": "千と千尋の神隠し"}, {"title": "Heidi", "original_title": "ハイジ"}]
+        [
+            {"title": "Sen", "original_title": "千と千尋の神隠し"},
+            {"title": "Heidi", "original_title": "ハイジ"},
+        ]
     )
     assert spec.fields["original_title"].role is FieldRole.ALTERNATIVES
 
 
 def test_without_a_named_title_the_short_text_with_the_most_distinct_values_is_it() -> None:
-    rows = [{"colour": "red", "thing": f"Thing {n}", "remark": "x" * 300 + str(n)} for n in range(5)]
+    rows = [
+        {"colour": "red", "thing": f"Thing {n}", "remark": "x" * 300 + str(n)} for n in range(5)
+    ]
     assert infer(rows)[0].title_field.name == "thing"
 
 
@@ -247,7 +286,9 @@ def test_a_table_of_one_column_of_text_is_a_catalogue() -> None:
         ([{"a": None}, {"a": ""}], "no column with a value"),
     ],
 )
-def test_a_table_without_a_value_is_refused_with_what_is_missing(rows: list[Row], says: str) -> None:
+def test_a_table_without_a_value_is_refused_with_what_is_missing(
+    rows: list[Row], says: str
+) -> None:
     with pytest.raises(InputError, match=says):
         infer(rows)
 
@@ -260,7 +301,9 @@ def test_a_table_without_a_value_is_refused_with_what_is_missing(rows: list[Row]
         ([{"day": "2020-01-01", "rain": 3.5}, {"day": "2020-01-02", "rain": 0.5}], "{day}"),
     ],
 )
-def test_a_table_without_words_can_be_built_and_is_said_to_be_no_catalogue(rows: list[Row], template: str) -> None:
+def test_a_table_without_words_can_be_built_and_is_said_to_be_no_catalogue(
+    rows: list[Row], template: str
+) -> None:
     spec, inferred = infer(rows)
     assert inferred.fields[0].template == template
     assert "numbers and dates alone" in inferred.verdict
@@ -271,7 +314,10 @@ def test_a_table_without_words_can_be_built_and_is_said_to_be_no_catalogue(rows:
 
 def test_of_a_very_wide_table_the_most_useful_columns_become_fields() -> None:
     wide = {f"measure {number}": number for number in range(300)}
-    rows = [{**wide, "name": f"Probe {n}", "tags": "a;b", "about": "Long enough. " * 20} for n in range(4)]
+    rows = [
+        {**wide, "name": f"Probe {n}", "tags": "a;b", "about": "Long enough. " * 20}
+        for n in range(4)
+    ]
     spec, inferred = infer(rows)
     assert len(spec.fields) == 60
     assert {"name", "tags", "about"} <= set(spec.fields)
@@ -280,7 +326,10 @@ def test_of_a_very_wide_table_the_most_useful_columns_become_fields() -> None:
 
 
 def test_when_a_row_was_worked_on_is_not_the_time_of_the_thing() -> None:
-    rows = [{"title": f"T{n}", "lastUpdated": f"2024-01-0{n + 1}", "opened": f"19{n}0-05-01"} for n in range(3)]
+    rows = [
+        {"title": f"T{n}", "lastUpdated": f"2024-01-0{n + 1}", "opened": f"19{n}0-05-01"}
+        for n in range(3)
+    ]
     spec, _ = infer(rows)
     assert (spec.fields["opened"].role, spec.fields["lastUpdated"].role) == (FieldRole.TIME, None)
     assert spec.recommend is not None
@@ -334,13 +383,30 @@ CELLS = st.one_of(
     st.binary(max_size=4),
     st.text(max_size=30),
     st.sampled_from(
-        ["1999", "2015-04-30", "0123", "$5.00", "a;b", "b;a", "a, b", "[1]", "{}", "yes", "https://x.org", "1e999"]
+        [
+            "1999",
+            "2015-04-30",
+            "0123",
+            "$5.00",
+            "a;b",
+            "b;a",
+            "a, b",
+            "[1]",
+            "{}",
+            "yes",
+            "https://x.org",
+            "1e999",
+        ]
     ),
-    st.lists(st.one_of(st.text(max_size=5), st.none(), st.lists(st.text(max_size=2), max_size=2)), max_size=3),
+    st.lists(
+        st.one_of(st.text(max_size=5), st.none(), st.lists(st.text(max_size=2), max_size=2)),
+        max_size=3,
+    ),
     st.dictionaries(st.sampled_from(["name", "x"]), st.text(max_size=3), max_size=2),
 )
 NAMES = st.one_of(
-    st.text(max_size=12), st.sampled_from(["id", "title", "Year", "tags", "FirstName", "LastName", "isbn"])
+    st.text(max_size=12),
+    st.sampled_from(["id", "title", "Year", "tags", "FirstName", "LastName", "isbn"]),
 )
 
 
@@ -369,7 +435,10 @@ def ids_of(spec: CatalogueSpec, rows: Sequence[Row]) -> set[str]:
 
 
 def test_a_column_of_picture_files_is_the_picture_and_never_the_id() -> None:
-    rows = [{"name": f"Plant {one}", "photo": f"pics/{one:03d}.jpg", "height": str(one)} for one in range(40)]
+    rows = [
+        {"name": f"Plant {one}", "photo": f"pics/{one:03d}.jpg", "height": str(one)}
+        for one in range(40)
+    ]
     spec, inferred = infer(rows)
     assert (spec.fields["photo"].role, spec.fields["photo"].searched) == (FieldRole.PICTURE, False)
     assert field_for(inferred, "photo").reason == "files of pictures"

@@ -33,14 +33,21 @@ def test_a_field_is_called_as_people_write_it(name: str, label: str) -> None:
 def test_two_fields_are_never_called_the_same() -> None:
     fields = "".join(f'[fields.{name}]\ntype = "text"\n' for name in ("author", "author_name"))
     spec = compile_text(
-        f'name = "a"\ntitle = "A"\nsummary = "A."\n[fields.title]\ntype = "text"\nrole = "title"\n{fields}', origin="a"
+        'name = "a"\ntitle = "A"\nsummary = "A."\n[fields.title]\ntype = "text"\nrole ='
+        f' "title"\n{fields}',
+        origin="a",
     )
     assert spec.labels == {"title": "Title", "author": "Author", "author_name": "Author name"}
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [("FINISHED", "Finished"), ("NOT_YET_AIRED", "Not yet aired"), ("in_progress", "In progress"), ("Open", "Open")]
+    [
+        ("FINISHED", "Finished"),
+        ("NOT_YET_AIRED", "Not yet aired"),
+        ("in_progress", "In progress"),
+        ("Open", "Open"),
+    ]
     + [(one, one) for one in ("TV", "OVA", "USSR", "PG-13")],
 )
 def test_a_value_of_an_enumeration_is_said_and_not_shouted(value: str, words: str) -> None:

@@ -1,4 +1,6 @@
-"""What the cells of a column are is told from the cells, and the column is the narrowest form that all of them have."""
+"""What the cells of a column are is told from the cells, and the column is the narrowest form that
+all of them have.
+"""
 
 from datetime import date
 from typing import Any
@@ -71,7 +73,9 @@ def test_a_cell_has_the_form_that_it_is_written_in(cell: Any, form: Form) -> Non
         ((None, "", " "), Form.TEXT),
     ],
 )
-def test_a_column_is_the_narrowest_form_that_all_its_cells_have(cells: tuple[Any, ...], form: Form) -> None:
+def test_a_column_is_the_narrowest_form_that_all_its_cells_have(
+    cells: tuple[Any, ...], form: Form
+) -> None:
     assert profiled(*cells).form is form
 
 
@@ -111,7 +115,11 @@ def test_lists_in_text_are_told_by_parts_that_come_again_in_other_places(
     cells: tuple[str, ...], separator: str, items: int
 ) -> None:
     column = profiled(*cells)
-    assert (column.separator, column.is_list, column.distinct_items) == (separator, bool(separator), items)
+    assert (column.separator, column.is_list, column.distinct_items) == (
+        separator,
+        bool(separator),
+        items,
+    )
 
 
 def test_the_name_of_a_column_tells_lists_whose_parts_do_not_come_again() -> None:
@@ -129,7 +137,9 @@ def test_a_few_values_in_many_rows_are_few_and_as_many_as_rows_are_not() -> None
 
 
 def test_two_columns_with_the_same_cells_in_the_same_rows_have_the_same_fingerprint() -> None:
-    one, other, shifted = profile_columns([{"a": "x", "b": "x", "c": None}, {"a": None, "b": None, "c": "x"}])
+    one, other, shifted = profile_columns(
+        [{"a": "x", "b": "x", "c": None}, {"a": None, "b": None, "c": "x"}]
+    )
     assert one.fingerprint == other.fingerprint != shifted.fingerprint
 
 
@@ -144,7 +154,9 @@ def test_two_columns_with_the_same_cells_in_the_same_rows_have_the_same_fingerpr
         ("", ()),
     ],
 )
-def test_the_words_of_a_name_are_the_same_however_they_are_joined(name: str, words: tuple[str, ...]) -> None:
+def test_the_words_of_a_name_are_the_same_however_they_are_joined(
+    name: str, words: tuple[str, ...]
+) -> None:
     assert name_words(name) == words
 
 

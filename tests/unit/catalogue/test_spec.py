@@ -26,13 +26,22 @@ def record(**fields: Any) -> Record:
         ({}, ""),
     ],
 )
-def test_parts_of_a_template_without_a_value_fall_out_with_their_joint(fields: dict[str, Any], text: str) -> None:
+def test_parts_of_a_template_without_a_value_fall_out_with_their_joint(
+    fields: dict[str, Any], text: str
+) -> None:
     assert embedding_text(TEMPLATE, record(**fields)) == text
 
 
 @pytest.mark.parametrize(
     ("value", "texts"),
-    [(None, []), ("a", ["a"]), (("a", "b"), ["a", "b"]), ((Tag("x", "a"),), ["a"]), (7, ["7"]), (["a"], ["a"])],
+    [
+        (None, []),
+        ("a", ["a"]),
+        (("a", "b"), ["a", "b"]),
+        ((Tag("x", "a"),), ["a"]),
+        (7, ["7"]),
+        (["a"], ["a"]),
+    ],
 )
 def test_any_value_has_its_texts(value: Any, texts: list[str]) -> None:
     assert texts_of(value) == texts
@@ -48,4 +57,13 @@ def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its
 
 def test_columns_are_kept_for_filters_facets_time_and_popularity() -> None:
     columns = {field.name for field in PACKAGES.get("anime").spec.column_fields}
-    assert columns == {"type", "episodes", "status", "season", "year", "duration", "tags", "popularity"}
+    assert columns == {
+        "type",
+        "episodes",
+        "status",
+        "season",
+        "year",
+        "duration",
+        "tags",
+        "popularity",
+    }

@@ -79,8 +79,13 @@ DRINKS = {
 
 
 def spec_of(fields: Mapping[str, str], *, head: str = "") -> CatalogueSpec:
-    tables = [f"[fields.{name}]\n{keys}" for name, keys in {"title": 'type = "text"\nrole = "title"', **fields}.items()]
-    return compile_text("\n\n".join(['name = "own"\ntitle = "Own"\nsummary = "Own."', head, *tables]), origin="own")
+    tables = [
+        f"[fields.{name}]\n{keys}"
+        for name, keys in {"title": 'type = "text"\nrole = "title"', **fields}.items()
+    ]
+    return compile_text(
+        "\n\n".join(['name = "own"\ntitle = "Own"\nsummary = "Own."', head, *tables]), origin="own"
+    )
 
 
 def names(spec: CatalogueSpec) -> list[str]:
@@ -93,7 +98,17 @@ def names(spec: CatalogueSpec) -> list[str]:
     [
         (BOOKS, ["authors", "original_publication_year", "average_rating", "ratings_count"]),
         (WINES, ["winery", "variety", "country", "province", "points", "price"]),
-        (GAMES, ["year_published", "mechanics", "domains", "rating_average", "min_players", "users_rated"]),
+        (
+            GAMES,
+            [
+                "year_published",
+                "mechanics",
+                "domains",
+                "rating_average",
+                "min_players",
+                "users_rated",
+            ],
+        ),
         (ARTISTS, ["yearOfBirth", "gender", "placeOfBirth", "placeOfDeath"]),
         (MONSTERS, ["clean_name", "type", "size", "cr", "ac", "hp"]),
         (DRINKS, ["category", "alcoholic", "glass", "date_modified"]),
@@ -114,11 +129,16 @@ def test_there_are_never_more_than_six_and_the_same_spec_gives_the_same_ones() -
 
 
 def test_a_spec_may_name_its_telling_fields_itself() -> None:
-    assert names(spec_of(WINES, head='telling = ["price", "designation"]')) == ["price", "designation"]
+    assert names(spec_of(WINES, head='telling = ["price", "designation"]')) == [
+        "price",
+        "designation",
+    ]
 
 
 def test_a_telling_field_that_the_spec_does_not_have_is_refused_with_its_name() -> None:
-    with pytest.raises(SpecError, match="'telling': no field 'prize' \\(did you mean 'price'\\?\\)"):
+    with pytest.raises(
+        SpecError, match="'telling': no field 'prize' \\(did you mean 'price'\\?\\)"
+    ):
         spec_of(WINES, head='telling = ["prize"]')
 
 
@@ -128,6 +148,10 @@ def test_after_the_telling_fields_come_those_that_tell_less_and_no_ids_and_pictu
 
 
 def test_records_of_a_kind_are_told_by_the_fields_of_that_kind() -> None:
-    fields = {"year": f'{COUNT}\nkinds = ["film"]', "born": f'{COUNT}\nkinds = ["person"]', "country": FACET}
+    fields = {
+        "year": f'{COUNT}\nkinds = ["film"]',
+        "born": f'{COUNT}\nkinds = ["person"]',
+        "country": FACET,
+    }
     spec = spec_of(fields, head="[kinds.film]\n\n[kinds.person]")
     assert [field.name for field in telling_fields(spec, kind="person")] == ["born", "country"]

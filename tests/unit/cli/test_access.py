@@ -43,8 +43,14 @@ def test_a_restricted_catalogue_is_hidden_from_everybody_else(shared: Path, run:
     run(["user", "role", "bob", "editor"])
     run(["user", "add", "eve"])
     ran = run(["access", "restrict", "personal", "--user", "Ada", "--role", "editor"])
-    assert ran.out == "'personal' is for user 'ada', role 'editor', and for those with ServerAdmin\n"
-    assert [hidden_from(shared, name) for name in ("ada", "bob", "eve")] == [set(), set(), {"personal"}]
+    assert (
+        ran.out == "'personal' is for user 'ada', role 'editor', and for those with ServerAdmin\n"
+    )
+    assert [hidden_from(shared, name) for name in ("ada", "bob", "eve")] == [
+        set(),
+        set(),
+        {"personal"},
+    ]
     anime, personal = run(["access", "list", "--json"]).json["catalogues"]
     assert anime["restricted"] is False
     assert personal == {
@@ -57,12 +63,16 @@ def test_a_restricted_catalogue_is_hidden_from_everybody_else(shared: Path, run:
     assert "ada" in run(["access", "list"]).out
 
 
-def test_the_restriction_of_a_catalogue_that_is_gone_is_shown_and_can_be_lifted(shared: Path, run: Run) -> None:
+def test_the_restriction_of_a_catalogue_that_is_gone_is_shown_and_can_be_lifted(
+    shared: Path, run: Run
+) -> None:
     run(["access", "restrict", "personal", "--user", "ada"])
     shutil.rmtree(shared / "catalogues" / "personal")
     assert run(["access", "list"]).out.splitlines()[2].split()[-1] == "no"
     assert run(["access", "open", "personal"]).code == 0
-    assert [row["catalogue"] for row in run(["access", "list", "--json"]).json["catalogues"]] == ["anime"]
+    assert [row["catalogue"] for row in run(["access", "list", "--json"]).json["catalogues"]] == [
+        "anime"
+    ]
 
 
 def test_a_misspelt_catalogue_does_not_make_a_control_database(home: Path, run: Run) -> None:
@@ -71,6 +81,8 @@ def test_a_misspelt_catalogue_does_not_make_a_control_database(home: Path, run: 
     assert not (home / "control.sqlite").exists()
 
 
-def test_an_empty_library_says_how_to_fill_it(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_library_says_how_to_fill_it(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "new"))
     assert "stackroom init" in run(["access", "list"]).out

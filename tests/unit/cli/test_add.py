@@ -1,4 +1,6 @@
-"""`stackroom add` on tables of any kind: what is understood is shown, asked about, built, and kept up to date."""
+"""`stackroom add` on tables of any kind: what is understood is shown, asked about, built, and kept
+up to date.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,11 @@ pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
 
 BOOKS = (
-    "Book Id,Title,Author,ISBN,My Rating,Year Published,Date Read,Bookshelves,My Review\n"
-    '1,The Hunger Games,Suzanne Collins,"=""0439023483""",5,2008,2015/04/30,"dystopia, favorites",A fight to the end\n'
-    '2,Circe,Madeline Miller,"=""0316556343""",4,2018,,"myths, favorites",A witch finds her island\n'
-    '3,The Odyssey,Homer,"=""""",,1614,2012/01/02,myths,The long way home\n'
+    "Book Id,Title,Author,ISBN,My Rating,Year Published,Date Read,Bookshelves,My Review\n1,The"
+    ' Hunger Games,Suzanne Collins,"=""0439023483""",5,2008,2015/04/30,"dystopia, favorites",A'
+    ' fight to the end\n2,Circe,Madeline Miller,"=""0316556343""",4,2018,,"myths, favorites",A'
+    ' witch finds her island\n3,The Odyssey,Homer,"=""""",,1614,2012/01/02,myths,The long way'
+    " home\n"
 )
 
 
@@ -27,23 +30,58 @@ def books(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_table_of_ones_own_is_understood_built_and_searched(books: Path, run: Run, find_records: Run) -> None:
+def test_a_table_of_ones_own_is_understood_built_and_searched(
+    books: Path, run: Run, find_records: Run
+) -> None:
     ran = run(["add", str(books), "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
-    for said in ("bookshelves", "tag[]", "first records", "The Hunger Games", "3 rows: 3 written", "0 rejected"):
+    for said in (
+        "bookshelves",
+        "tag[]",
+        "first records",
+        "The Hunger Games",
+        "3 rows: 3 written",
+        "0 rejected",
+    ):
         assert said in ran.out
     assert "stackroom serve my-books" in ran.out
     (book,) = find_records("my-books", "witch")
-    assert (book["id"], book["title"], book["isbn"], book["year_published"]) == ("2", "Circe", "0316556343", 2018)
-    found = run(["search", "my-books", "the", "--bookshelves", "myths", "--year_published", "..1900", "--json"]).json
+    assert (book["id"], book["title"], book["isbn"], book["year_published"]) == (
+        "2",
+        "Circe",
+        "0316556343",
+        2018,
+    )
+    found = run(
+        [
+            "search",
+            "my-books",
+            "the",
+            "--bookshelves",
+            "myths",
+            "--year_published",
+            "..1900",
+            "--json",
+        ]
+    ).json
     assert [hit["id"] for hit in found["results"]] == ["my-books/3"]
     shelves = run(["browse", "my-books", "--field", "bookshelves", "--json"]).json
-    assert {one["value"]: one["count"] for one in shelves} == {"dystopia": 1, "favorites": 2, "myths": 2}
+    assert {one["value"]: one["count"] for one in shelves} == {
+        "dystopia": 1,
+        "favorites": 2,
+        "myths": 2,
+    }
 
 
-def test_adding_again_writes_what_changed_removes_what_is_gone_and_does_not_ask(books: Path, run: Run) -> None:
+def test_adding_again_writes_what_changed_removes_what_is_gone_and_does_not_ask(
+    books: Path, run: Run
+) -> None:
     run(["add", str(books), "--yes", "--no-embed"])
-    books.write_text(BOOKS.replace("A witch finds her island", "Sorcery on an island").rsplit("3,The Odyssey", 1)[0])
+    books.write_text(
+        BOOKS.replace("A witch finds her island", "Sorcery on an island").rsplit(
+            "3,The Odyssey", 1
+        )[0]
+    )
     ran = run(["add", str(books), "--no-embed"])
     assert ran.code == 0, ran.err
     assert "2 rows: 1 written, 1 unchanged" in ran.out
@@ -51,11 +89,16 @@ def test_adding_again_writes_what_changed_removes_what_is_gone_and_does_not_ask(
     assert "because" not in ran.out
 
 
-def test_a_column_that_was_renamed_is_told_when_its_field_comes_out_empty(books: Path, run: Run) -> None:
+def test_a_column_that_was_renamed_is_told_when_its_field_comes_out_empty(
+    books: Path, run: Run
+) -> None:
     first = run(["add", str(books), "--yes", "--no-embed"])
     assert "note:" not in first.out
     books.write_text(BOOKS.replace("My Rating", "Score"))
-    note = "no row has a column for these fields: 'my_rating' (from 'My Rating'); no field takes these columns: 'Score'"
+    note = (
+        "no row has a column for these fields: 'my_rating' (from 'My Rating'); no field takes these"
+        " columns: 'Score'"
+    )
     assert f"note: {note}\n" in run(["add", str(books), "--no-embed"]).out
     assert run(["add", str(books), "--no-embed", "--json"]).json["notes"] == [note]
 
@@ -83,8 +126,13 @@ def test_a_program_gets_json_and_is_not_asked(books: Path, run: Run) -> None:
     assert run(add).json["unchanged"] == 3  # it is known by now
 
 
-def test_a_program_has_to_say_that_a_new_catalogue_is_wanted(books: Path, run_typing: Run, run: Run) -> None:
-    for ran in (run(["add", str(books), "--no-embed", "--json"]), run_typing(["add", str(books), "--json"], "y\n")):
+def test_a_program_has_to_say_that_a_new_catalogue_is_wanted(
+    books: Path, run_typing: Run, run: Run
+) -> None:
+    for ran in (
+        run(["add", str(books), "--no-embed", "--json"]),
+        run_typing(["add", str(books), "--json"], "y\n"),
+    ):
         assert (ran.code, ran.out) == (InputError.exit_code, "")
         assert "--yes" in ran.err
 
@@ -92,7 +140,10 @@ def test_a_program_has_to_say_that_a_new_catalogue_is_wanted(books: Path, run_ty
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (f"{BOOKS}4,a,b,c,1,2000,,x,y,z,more\n".encode(), "1 of 4 rows cannot be read, as line 5: 11 cells"),
+        (
+            f"{BOOKS}4,a,b,c,1,2000,,x,y,z,more\n".encode(),
+            "1 of 4 rows cannot be read, as line 5: 11 cells",
+        ),
         (
             BOOKS.replace("Circe", "Un été à Gr?ce: Circé").encode().replace(b"?", b"\xff"),
             "letters of 1 line cannot be decoded",
@@ -105,7 +156,10 @@ def test_a_table_of_which_much_would_be_lost_is_not_built_without_consent(
     books.write_bytes(content)
     refused = run(["add", str(books), "--yes", "--no-embed"])
     assert (refused.code, said in refused.err, "--accept-losses" in refused.err) == (2, True, True)
-    assert "Build it without them? [y/N]" in run_typing(["add", str(books), "--no-embed"], "y\nn\n").out
+    assert (
+        "Build it without them? [y/N]"
+        in run_typing(["add", str(books), "--no-embed"], "y\nn\n").out
+    )
     assert run(["search", "my-books", "circe"]).code == 3
     assert "3 written" in run(["add", str(books), "--yes", "--no-embed", "--accept-losses"]).out
 
@@ -114,7 +168,12 @@ def test_cells_that_are_read_as_missing_are_counted_in_the_proposal_after_the_bu
     books: Path, run: Run
 ) -> None:
     books.write_text(f"{BOOKS.replace(',2008,', ',NA,').replace(',1614,', ',-,')}9,Last\n")
-    assert run(["add", str(books), "--yes", "--no-embed"]).out.count("as missing: Year Published 2 ('NA', line 2)") == 2
+    assert (
+        run(["add", str(books), "--yes", "--no-embed"]).out.count(
+            "as missing: Year Published 2 ('NA', line 2)"
+        )
+        == 2
+    )
     listed = [(one["column"], one["cells"]) for one in run(["rejects", "my-books", "--json"]).json]
     assert listed == [
         ("", "1 row without the last cells completed with empty ones (first: line 5)"),
@@ -122,10 +181,16 @@ def test_cells_that_are_read_as_missing_are_counted_in_the_proposal_after_the_bu
     ]
 
 
-def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(books: Path, run: Run, tmp_path: Path) -> None:
+def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(
+    books: Path, run: Run, tmp_path: Path
+) -> None:
     spec = tmp_path / "books.toml"
     run(["spec", "infer", str(books), "--name", "books", "--output", str(spec)])
-    spec.write_text(spec.read_text().replace("[fields.author]", "[fields.writer]").replace("{author}", "{writer}"))
+    spec.write_text(
+        spec.read_text()
+        .replace("[fields.author]", "[fields.writer]")
+        .replace("{author}", "{writer}")
+    )
     assert run(["add", str(books), "--spec", str(spec), "--no-embed"]).code == 0
     again = run(["add", str(books), "--name", "books", "--no-embed", "--json"]).json
     assert (again["written"], again["unchanged"]) == (0, 3)
@@ -149,13 +214,22 @@ def test_the_name_of_a_built_in_catalogue_is_not_taken_by_a_table(books: Path, r
 def test_a_name_that_begins_with_a_digit_is_taken(books: Path, run: Run) -> None:
     ran = run(["add", str(books), "--name", "2024-books", "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
-    assert run(["search", "2024-books", "witch", "--json"]).json["results"][0]["id"] == "2024-books/2"
-    assert run(["add", str(books), "--name", "2024-books", "--no-embed", "--json"]).json["unchanged"] == 3
+    assert (
+        run(["search", "2024-books", "witch", "--json"]).json["results"][0]["id"] == "2024-books/2"
+    )
+    assert (
+        run(["add", str(books), "--name", "2024-books", "--no-embed", "--json"]).json["unchanged"]
+        == 3
+    )
 
 
-def test_of_records_that_answer_alike_the_one_that_most_people_know_comes_first(tmp_path: Path, run: Run) -> None:
+def test_of_records_that_answer_alike_the_one_that_most_people_know_comes_first(
+    tmp_path: Path, run: Run
+) -> None:
     known = "Merry Otter and the River Stone (Merry Otter, #1)"
-    others = [f"{number},Winter tale number {number},{1_000 + 370 * number}" for number in range(3, 40)]
+    others = [
+        f"{number},Winter tale number {number},{1_000 + 370 * number}" for number in range(3, 40)
+    ]
     rows = ['1,"Merry Otter Collection (Merry Otter, #1-6)",24618', f'2,"{known}",4602479', *others]
     table = tmp_path / "shelf.csv"
     table.write_text("\n".join(["book_id,title,ratings_count", *rows]) + "\n")

@@ -1,4 +1,6 @@
-"""`stackroom add` on files as people have them: what was decided is said, and remembered when they are added again."""
+"""`stackroom add` on files as people have them: what was decided is said, and remembered when they
+are added again.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +38,11 @@ def test_a_spreadsheet_is_built_and_searched_and_the_other_sheets_are_named(
     tmp_path: Path, run: Run, find_records: Run
 ) -> None:
     rows = [["Our wines, 2024"], [], *WINES, [], ["Prices without tax"]]
-    path = write_xlsx(tmp_path / "wines.xlsx", {"Stock": rows, "Read me": [["about"]]}, merged={"Stock": ["A1:D1"]})
+    path = write_xlsx(
+        tmp_path / "wines.xlsx",
+        {"Stock": rows, "Read me": [["about"]]},
+        merged={"Stock": ["A1:D1"]},
+    )
     ran = run(["add", str(path), "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
     for said in (
@@ -74,7 +80,9 @@ def test_a_table_read_with_other_options_takes_the_place_of_the_former_reading(
     written(path, [["name", "country", "price", "notes"], *WINES])
     ran = run(["add", str(path), "--skip", "1", "--no-embed"])
     assert ran.code == 0, ran.err
-    assert "the table is read with other options; removed records of the former reading: 1" in ran.out
+    assert (
+        "the table is read with other options; removed records of the former reading: 1" in ran.out
+    )
     assert {wine["name"] for wine in find_records("wines", "and")} == {"Barolo", "Rioja", "Cava"}
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#?skip=1",)
 
@@ -105,28 +113,45 @@ def test_files_that_belong_together_are_one_catalogue_whose_numbers_are_those_of
     files = list(map(str, write_shop_files(tmp_path / "shop")))
     orders = str(tmp_path / "shop" / "Orders.csv")
     joined = [part for file in files if file != orders for part in ("--join", file)]
-    locations = {"files": files, "folder": [str(tmp_path / "shop")], "join": [orders, *joined]}[given]
+    locations = {"files": files, "folder": [str(tmp_path / "shop")], "join": [orders, *joined]}[
+        given
+    ]
     ran = run(["add", *locations, "--yes", "--no-embed", "--name", "shop"])
     assert ran.code == 0, ran.err
     assert "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details" in ran.out
     details = tmp_path / "shop" / "Order Details.csv"
-    details.write_text(details.read_text(encoding="utf-8").replace("501,2,5.0,4,0", "501,1,10,5,0.1"), encoding="utf-8")
-    assert "24 rows: 1 written, 23 unchanged" in run(["add", orders, "--name", "shop", "--no-embed"]).out
-    groups = run(["browse", "shop", "--by", "ship_country", "--of", "revenue", "--json"]).json["groups"]
+    details.write_text(
+        details.read_text(encoding="utf-8").replace("501,2,5.0,4,0", "501,1,10,5,0.1"),
+        encoding="utf-8",
+    )
+    assert (
+        "24 rows: 1 written, 23 unchanged"
+        in run(["add", orders, "--name", "shop", "--no-embed"]).out
+    )
+    groups = run(["browse", "shop", "--by", "ship_country", "--of", "revenue", "--json"]).json[
+        "groups"
+    ]
     assert {group["values"]["ship_country"]: group["sum"] for group in groups}["France"] == 648.56
 
 
-def test_a_table_of_a_database_server_is_refused_with_what_to_do_and_without_its_password(run: Run) -> None:
+def test_a_table_of_a_database_server_is_refused_with_what_to_do_and_without_its_password(
+    run: Run,
+) -> None:
     refused = run(["add", "postgresql://me:h1dden@db.example/shop#film", "--yes"])
     assert refused.code == 2
     assert "write the table to a file, as by psql's \\copy TABLE" in refused.err
     assert "h1dden" not in refused.err
 
 
-def test_several_locations_that_do_not_belong_together_are_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
+def test_several_locations_that_do_not_belong_together_are_refused_with_what_to_do(
+    tmp_path: Path, run: Run
+) -> None:
     path, other = (str(written(tmp_path / name, WINES)) for name in ("wines.csv", "other.csv"))
     for locations, says in (
-        ([path, str(tmp_path)], "one location is added at a time, or several files with tables that belong together"),
+        (
+            [path, str(tmp_path)],
+            "one location is added at a time, or several files with tables that belong together",
+        ),
         ([str(tmp_path / "wi*.csv")], "wi*.csv: no file of a table"),
         ([path, other], "files with the same columns can be joined to one file first"),
     ):
@@ -137,16 +162,24 @@ def test_several_locations_that_do_not_belong_together_are_refused_with_what_to_
 WRONG_INPUTS = {
     "empty.csv": (b"", "the file is empty; expected column names and rows"),
     "nul.csv": (bytes(3_000), "NUL byte: this is not a text file; save it as UTF-8 text"),
-    "header.csv": (b"name,price\n", "a header and no rows; for a file without a header: --header-rows 0"),
+    "header.csv": (
+        b"name,price\n",
+        "a header and no rows; for a file without a header: --header-rows 0",
+    ),
     "wines.csv.zip": (b"PK", "archives are not read; unpack it"),
-    "broken.json": (b'{"a": [1, 2', "not valid JSON at line 1, column 12: unexpected end of data; mend it there"),
+    "broken.json": (
+        b'{"a": [1, 2',
+        "not valid JSON at line 1, column 12: unexpected end of data; mend it there",
+    ),
     "folder": (None, "no supported file in it; supported: .md"),
     "wins.csv": (None, "no such file (did you mean 'wines.csv'?); check the path"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG_INPUTS)
-def test_a_wrong_input_is_refused_in_a_line_that_says_what_would_be_right(name: str, tmp_path: Path, run: Run) -> None:
+def test_a_wrong_input_is_refused_in_a_line_that_says_what_would_be_right(
+    name: str, tmp_path: Path, run: Run
+) -> None:
     content, says = WRONG_INPUTS[name]
     written(tmp_path / "wines.csv", WINES)
     (tmp_path / "folder").mkdir()
@@ -160,7 +193,10 @@ def test_a_wrong_input_is_refused_in_a_line_that_says_what_would_be_right(name: 
 def test_a_renamed_column_is_recognised_by_its_values_and_a_field_whose_column_is_gone_goes(
     tmp_path: Path, run: Run, find_records: Run
 ) -> None:
-    rows = [[f"Wine {number}", ("Italy", "Spain")[number % 2], f"plum {number % 3}"] for number in range(12)]
+    rows = [
+        [f"Wine {number}", ("Italy", "Spain")[number % 2], f"plum {number % 3}"]
+        for number in range(12)
+    ]
     path = written(tmp_path / "wines.csv", [["name", "origin", "taste"], *rows])
     run(["add", str(path), "--yes", "--no-embed"])
     written(path, [["name", "country", "taste"], *rows])

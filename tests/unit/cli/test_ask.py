@@ -1,4 +1,6 @@
-"""What a search prints: titles, telling fields with their names, and labels; on a terminal and in a pipe."""
+"""What a search prints: titles, telling fields with their names, and labels; on a terminal and in a
+pipe.
+"""
 
 import contextlib
 import re
@@ -46,10 +48,15 @@ def own(library: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
 
 
 @pytest.mark.row("N1")
-def test_a_hit_has_its_title_its_telling_fields_with_their_names_and_its_label(own: Path, run: Run) -> None:
+def test_a_hit_has_its_title_its_telling_fields_with_their_names_and_its_label(
+    own: Path, run: Run
+) -> None:
     first, fields, *_rest = run(["search", "books", "The Casual Vacancy"]).out.splitlines()
     assert first == "1. The Casual Vacancy [1]  identical"
-    assert fields == "   authors: J.K. Rowling · year: 2012 · average_rating: 3.28 · ratings_count: 231835"
+    assert (
+        fields
+        == "   authors: J.K. Rowling · year: 2012 · average_rating: 3.28 · ratings_count: 231835"
+    )
 
 
 @pytest.mark.row("N1")
@@ -71,9 +78,14 @@ def test_a_hit_has_the_fields_that_were_filtered_by(own: Path, run: Run) -> None
 def test_a_pipe_has_whole_lines_without_colours(own: Path, run: Run) -> None:
     printed = run(["search", "films", "dreams"]).out
     assert "\x1b" not in printed
-    assert "   A thief enters the dreams of others and is asked to plant an idea in one.\n" in printed
+    assert (
+        "   A thief enters the dreams of others and is asked to plant an idea in one.\n" in printed
+    )
     record = run(["get", "films", "f2"]).out
-    assert "plot     A machine that shows dreams is stolen and dreams leak into the streets of the city.\n" in record
+    assert (
+        "plot     A machine that shows dreams is stolen and dreams leak into the streets of the"
+        " city.\n" in record
+    )
 
 
 @pytest.fixture
@@ -107,7 +119,10 @@ def test_a_terminal_has_lines_within_its_width_and_one_of_the_body(
     on_screen: Callable[[list[str]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    lines = [ESCAPE.sub("", line) for line in on_screen(["search", "books", "The Casual Vacancy"]).splitlines()]
+    lines = [
+        ESCAPE.sub("", line)
+        for line in on_screen(["search", "books", "The Casual Vacancy"]).splitlines()
+    ]
     assert lines[1:3] == [
         "   authors: J.K. Rowling · year: 2012 · average_rating: 3.28",
         "   · ratings_count: 231835",
@@ -133,7 +148,18 @@ def test_records_are_exported_to_a_file_by_its_ending(own: Path, run: Run, tmp_p
 
 def test_counts_by_group_are_exported_with_filters(own: Path, run: Run, tmp_path: Path) -> None:
     target = tmp_path / "years.csv"
-    asked = ["export", "films", "--year", "..2009", "--by", "year", "--sort", "value", "--to", str(target)]
+    asked = [
+        "export",
+        "films",
+        "--year",
+        "..2009",
+        "--by",
+        "year",
+        "--sort",
+        "value",
+        "--to",
+        str(target),
+    ]
     assert run(asked).code == 0
     lines = target.read_text().splitlines()
     assert lines[0] == "year,count"

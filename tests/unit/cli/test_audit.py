@@ -49,10 +49,15 @@ def test_the_last_rows_are_shown_the_newest_first(busy: Path, run: Run) -> None:
     assert table[3].split()[-2] == "not_found"
 
 
-def test_a_row_says_who_did_what_with_which_parameters_and_what_became_of_it(busy: Path, run: Run) -> None:
+def test_a_row_says_who_did_what_with_which_parameters_and_what_became_of_it(
+    busy: Path, run: Run
+) -> None:
     row = run(["audit", "tail", "--json"]).json["rows"][2]
     assert (row["user"], row["via"], row["target"]) == ("local", "cli", "ada")
-    assert (row["operation"], row["parameters"]) == ("account/revoke", {"permission": ["ViewAnalytics"]})
+    assert (row["operation"], row["parameters"]) == (
+        "account/revoke",
+        {"permission": ["ViewAnalytics"]},
+    )
     assert (row["outcome"], row["error"]) == ("error", "not_found")
     assert row["ms"] > 0
     assert row["at"].endswith("+00:00")
@@ -93,7 +98,9 @@ def test_what_a_caller_wrote_does_not_act_on_the_terminal(home: Path, run: Run) 
     assert not {"\x1b", "\x07", "\u202e"} & set(ran.out)
 
 
-def test_a_whole_audit_is_found_whole_and_its_head_can_be_written_down(busy: Path, run: Run) -> None:
+def test_a_whole_audit_is_found_whole_and_its_head_can_be_written_down(
+    busy: Path, run: Run
+) -> None:
     ran = run(["audit", "verify"])
     assert ran.code == 0
     assert "6 rows, all as they were written" in ran.out
@@ -112,7 +119,9 @@ def test_a_whole_audit_is_found_whole_and_its_head_can_be_written_down(busy: Pat
         (["DELETE FROM audit"], 1),
     ],
 )
-def test_a_row_that_was_changed_by_hand_is_found(busy: Path, run: Run, statements: list[str], row: int) -> None:
+def test_a_row_that_was_changed_by_hand_is_found(
+    busy: Path, run: Run, statements: list[str], row: int
+) -> None:
     change(busy, *statements)
     ran = run(["audit", "verify"])
     assert ran.code == 1

@@ -1,4 +1,6 @@
-"""`stackroom backup` and `restore`: a library under writes, copied, checked, and brought back whole or in part."""
+"""`stackroom backup` and `restore`: a library under writes, copied, checked, and brought back whole
+or in part.
+"""
 
 import shutil
 import threading
@@ -23,7 +25,9 @@ from support.s3 import running_s3
 pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N24")]
 
 Run = Callable[..., Any]
-PLAYS = "code,play,note\n" + "".join(f"p{number},Play {number},note {number}\n" for number in range(300))
+PLAYS = "code,play,note\n" + "".join(
+    f"p{number},Play {number},note {number}\n" for number in range(300)
+)
 
 
 @pytest.fixture
@@ -97,17 +101,24 @@ def test_old_backups_beyond_those_to_keep_are_removed_and_models_are_in_it_if_as
     assert (made / "models" / "tiny" / "model.onnx").read_bytes() == b"weights"
 
 
-def test_one_catalogue_is_restored_beside_the_others_and_never_over_one(library: Path, run: Run) -> None:
+def test_one_catalogue_is_restored_beside_the_others_and_never_over_one(
+    library: Path, run: Run
+) -> None:
     run(["backup"])
     refused = run(["restore", "--catalogue", "plays"])
-    assert (refused.code != 0, "is there already, and nothing was restored" in refused.err) == (True, True)
+    assert (refused.code != 0, "is there already, and nothing was restored" in refused.err) == (
+        True,
+        True,
+    )
     run(["remove", "plays"])
     assert run(["restore", "--catalogue", "plays"]).code == 0
     assert find(run, "Play 7")
     assert "did you mean 'plays'?" in run(["restore", "--catalogue", "plas"]).err
 
 
-def test_accounts_alone_are_restored_and_those_before_are_kept_beside_them(library: Path, run: Run) -> None:
+def test_accounts_alone_are_restored_and_those_before_are_kept_beside_them(
+    library: Path, run: Run
+) -> None:
     run(["backup"])
     run(["user", "add", "bob", "--one-time"])
     assert run(["restore", "--accounts"]).code == 0
@@ -118,7 +129,9 @@ def test_accounts_alone_are_restored_and_those_before_are_kept_beside_them(libra
         assert control.accounts.get_user("bob").name == "bob"
 
 
-def test_nothing_is_restored_over_a_library_a_running_server_or_from_a_damaged_backup(library: Path, run: Run) -> None:
+def test_nothing_is_restored_over_a_library_a_running_server_or_from_a_damaged_backup(
+    library: Path, run: Run
+) -> None:
     made = Path(run(["backup", "--json"]).json["folder"])
     assert "catalogues, control.sqlite, stackroom.toml already" in run(["restore"]).err
     background = Background()

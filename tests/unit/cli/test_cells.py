@@ -43,7 +43,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def add(run: Run, folder: Path) -> Any:
-    added = run(["add", str(folder / "albums.csv"), "--spec", str(folder / "albums.toml"), "--no-embed"])
+    added = run(
+        ["add", str(folder / "albums.csv"), "--spec", str(folder / "albums.toml"), "--no-embed"]
+    )
     assert added.code == 0, added.err
     return added
 
@@ -51,8 +53,14 @@ def add(run: Run, folder: Path) -> Any:
 def test_unreadable_cells_are_told_and_listed_and_cost_no_record(run: Run, folder: Path) -> None:
     added = add(run, folder)
     assert "5 written" in added.out
-    assert "note: length: 2 cells are left out; line 4: 'length' is 'n.n.', not a number in min" in added.out
-    assert "note: released: 1 cell is left out; line 6: 'released' is 'n.n.', not a date such as" in added.out
+    assert (
+        "note: length: 2 cells are left out; line 4: 'length' is 'n.n.', not a number in min"
+        in added.out
+    )
+    assert (
+        "note: released: 1 cell is left out; line 6: 'released' is 'n.n.', not a date such as"
+        in added.out
+    )
     listed = json.loads(run(["rejects", "albums", "--json"]).out)
     cells = [(one["place"], one["field"]) for one in listed if "field" in one]
     assert cells == [("line 4", "length"), ("line 5", "length"), ("line 6", "released")]
@@ -63,7 +71,9 @@ def test_what_was_mended_in_the_file_is_listed_no_more(run: Run, folder: Path) -
     add(run, folder)
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("n.n.", "").replace("1 Season", "44 min"))
     assert "left out" not in add(run, folder).out
-    assert not [one for one in json.loads(run(["rejects", "albums", "--json"]).out) if "field" in one]
+    assert not [
+        one for one in json.loads(run(["rejects", "albums", "--json"]).out) if "field" in one
+    ]
 
 
 @pytest.mark.row("N19")
@@ -79,7 +89,9 @@ def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
     reading = "released: 3 read as a date ('16 June 1997', line 2)"
     assert (browsed["changed"], f"cells of {reading}" in told) == ([reading], True)
     assert shown == [{"released": "16 June 1997"}, {"released": "July 1963"}, None]
-    assert json.loads(run(["get", "albums", "a", "--json"]).out)["written"] == {"released": "16 June 1997"}
+    assert json.loads(run(["get", "albums", "a", "--json"]).out)["written"] == {
+        "released": "16 June 1997"
+    }
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("16 June 1997", "1997-06-16"))
     assert "released 2 ('26-Oct-12', line 5)" in add(run, folder).out
     with opened(Settings(home=home), "albums") as library:

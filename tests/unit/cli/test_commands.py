@@ -1,4 +1,6 @@
-"""Commands on the sample library: tables for people, JSON for programs, exit codes that mean something."""
+"""Commands on the sample library: tables for people, JSON for programs, exit codes that mean
+something.
+"""
 
 import json
 import re
@@ -43,7 +45,9 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
 
 
 @pytest.mark.row("N2")
-def test_search_says_first_thhome_answers_and_shows_the_nearest_few(at_sample: Path, run: Run) -> None:
+def test_search_says_first_thhome_answers_and_shows_the_nearest_few(
+    at_sample: Path, run: Run
+) -> None:
     arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
     table = run(arguments)
     assert table.out.startswith(NOT_ALL_WORDS)
@@ -56,9 +60,14 @@ def test_search_says_first_thhome_answers_and_shows_the_nearest_few(at_sample: P
 
 @pytest.mark.row("A1")
 def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
-    found = run(["search", "anime", "space", "--year", "..1999", "--type=MOVIE", "--limit", "50", "--json"]).json
+    found = run(
+        ["search", "anime", "space", "--year", "..1999", "--type=MOVIE", "--limit", "50", "--json"]
+    ).json
     assert found["results"]
-    assert all(hit["fields"]["year"] <= 1999 and hit["fields"]["type"] == "MOVIE" for hit in found["results"])
+    assert all(
+        hit["fields"]["year"] <= 1999 and hit["fields"]["type"] == "MOVIE"
+        for hit in found["results"]
+    )
 
 
 def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: Run) -> None:
@@ -72,16 +81,44 @@ def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: 
         (["search", "anime", "x", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
         (["search", "anime", "x", "--limit", "51"], 2, "51"),
         (["search"], 2, "Missing argument"),
-        (["search", "anime"], InputError.exit_code, 'search it for: stackroom search anime "WORDS"'),
-        (["search", "giant", "robots"], NotFoundError.exit_code, 'in quotes: stackroom search "giant robots"'),
-        (["search", "giant", "robots", "fight"], InputError.exit_code, 'stackroom search "giant robots fight"'),
-        (["search", "anime", "giant", "robots"], InputError.exit_code, 'stackroom search anime "giant robots"'),
-        (["search", "giant robots", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
+        (
+            ["search", "anime"],
+            InputError.exit_code,
+            'search it for: stackroom search anime "WORDS"',
+        ),
+        (
+            ["search", "giant", "robots"],
+            NotFoundError.exit_code,
+            'in quotes: stackroom search "giant robots"',
+        ),
+        (
+            ["search", "giant", "robots", "fight"],
+            InputError.exit_code,
+            'stackroom search "giant robots fight"',
+        ),
+        (
+            ["search", "anime", "giant", "robots"],
+            InputError.exit_code,
+            'stackroom search anime "giant robots"',
+        ),
+        (
+            ["search", "giant robots", "--yaer", "2000"],
+            InputError.exit_code,
+            "did you mean 'year'?",
+        ),
         (["search", " "], InputError.exit_code, "the query is empty"),
         (["serach", "anime", "x"], 2, "did you mean 'search'?"),
-        (["get", "anime", "qqqqqq zzzzzz"], NotFoundError.exit_code, "nothing in 'anime' has the id or title"),
+        (
+            ["get", "anime", "qqqqqq zzzzzz"],
+            NotFoundError.exit_code,
+            "nothing in 'anime' has the id or title",
+        ),
         (["browse", "anime", "--field", "tagz"], InputError.exit_code, "did you mean 'tags'?"),
-        (["add", "nothing.jsonl", "--as", "anime", "--no-embed"], InputError.exit_code, "no such file"),
+        (
+            ["add", "nothing.jsonl", "--as", "anime", "--no-embed"],
+            InputError.exit_code,
+            "no such file",
+        ),
         (["serve", "anmie"], NotFoundError.exit_code, "did you mean 'anime'?"),
         (["install", "emacs"], 2, "emacs"),
         (["recommend", "anime"], InputError.exit_code, "'likes' and 'wishes' are empty"),
@@ -107,7 +144,9 @@ def test_get_shows_a_record_by_id_or_by_a_misspelt_title(at_sample: Path, run: R
 def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
     tags = run(["browse", "anime", "--json"]).json
     assert [tag["count"] for tag in tags] == sorted((tag["count"] for tag in tags), reverse=True)
-    assert {tag["value"] for tag in run(["browse", "anime", "--search", "vampir", "--json"]).json} == {"vampire"}
+    assert {
+        tag["value"] for tag in run(["browse", "anime", "--search", "vampir", "--json"]).json
+    } == {"vampire"}
     assert run(["browse", "anime", "--limit", "3", "--json"]).json == tags[:3]
     types = {one["value"] for one in run(["browse", "anime", "--field", "type", "--json"]).json}
     assert {"TV", "MOVIE"} <= types
@@ -115,24 +154,43 @@ def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
 
 @pytest.mark.model
 @pytest.mark.row("A6")
-def test_recommend_prints_what_it_understood(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_recommend_prints_what_it_understood(
+    sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
-    ask = ["recommend", "anime", "Cowbow Bebop", "--wishes", "post-2000, not horror", "--exclude", "Planetes"]
+    ask = [
+        "recommend",
+        "anime",
+        "Cowbow Bebop",
+        "--wishes",
+        "post-2000, not horror",
+        "--exclude",
+        "Planetes",
+    ]
     answer = run([*ask, "--type", "TV", "--limit", "5", "--json"]).json
     scores = [one["score"] for one in answer["results"]]
     assert (len(scores), scores) == (5, sorted(scores, reverse=True))
-    assert all(one["fields"]["year"] > 2000 and one["fields"]["type"] == "TV" for one in answer["results"])
+    assert all(
+        one["fields"]["year"] > 2000 and one["fields"]["type"] == "TV" for one in answer["results"]
+    )
     assert "Planetes" not in {one["title"] for one in answer["results"]}
-    assert "'Cowbow Bebop' was taken for 'Cowboy Bebop' by another spelling, confidence 0." in answer["notes"][0]
+    assert (
+        "'Cowbow Bebop' was taken for 'Cowboy Bebop' by another spelling, confidence 0."
+        in answer["notes"][0]
+    )
     assert "'post-2000': year ≥ 2001" in run(ask).out
     near = run(["similar", "Cowboy Bebop", "--limit", "2", "--json"]).json["results"]
     assert [one["catalogue"] for one in near] == ["anime", "anime"]
 
 
 @pytest.mark.row("A6")
-def test_without_vectors_records_are_recommended_by_their_tags_and_it_is_said(at_sample: Path, run: Run) -> None:
+def test_without_vectors_records_are_recommended_by_their_tags_and_it_is_said(
+    at_sample: Path, run: Run
+) -> None:
     ran = run(["recommend", "anime", "Cowboy Bebop", "--json"]).json
-    assert {"space", "sci-fi", "action"} & {tag for one in ran["results"][:3] for tag in one["fields"]["tags"]}
+    assert {"space", "sci-fi", "action"} & {
+        tag for one in ran["results"][:3] for tag in one["fields"]["tags"]
+    }
     assert ran["notes"] == ["there are no vectors, so records are compared by tags"]
 
 
@@ -146,9 +204,14 @@ def test_records_of_any_table_are_recommended_with_wishes_on_its_fields(
     rows = [f"Monster {n},{kinds[n % 3]},{n},It is in the {words[n % 3]}" for n in range(1, 25)]
     (home / "monsters.csv").write_text("\n".join(["name,type,level,story", *rows]))
     assert run(["add", str(home / "monsters.csv"), "--yes"]).code == 0
-    answer = run(["recommend", "monsters", "Monster 3", "--wishes", "level under 10, not undead", "--json"]).json
+    answer = run(
+        ["recommend", "monsters", "Monster 3", "--wishes", "level under 10, not undead", "--json"]
+    ).json
     assert answer["results"]
-    assert all(one["fields"]["level"] < 10 and one["fields"]["type"] != "undead" for one in answer["results"])
+    assert all(
+        one["fields"]["level"] < 10 and one["fields"]["type"] != "undead"
+        for one in answer["results"]
+    )
 
 
 @pytest.mark.row("A10")
@@ -166,7 +229,9 @@ def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(home: Path, 
     assert "line 2" in run(["rejects", "mine"]).out
     again = run([*built, "--json"]).json
     assert (again["written"], again["unchanged"]) == (0, 1)
-    assert [hit["title"] for hit in run(["search", "mine", "tea", "--json"]).json["results"]] == ["A"]
+    assert [hit["title"] for hit in run(["search", "mine", "tea", "--json"]).json["results"]] == [
+        "A"
+    ]
 
 
 def test_a_catalogue_of_a_kind_that_is_not_built_in_is_refused(home: Path, run: Run) -> None:
@@ -182,11 +247,16 @@ def test_init_without_the_model_installs_the_sample_once(home: Path, run: Run) -
     again = run(["init", "--no-model"])
     assert again.code == 0
     assert "written" not in again.out
-    assert run(["search", "anime", "mushishi", "--limit", "1", "--json"]).json["results"][0]["title"] == "Mushishi"
+    assert (
+        run(["search", "anime", "mushishi", "--limit", "1", "--json"]).json["results"][0]["title"]
+        == "Mushishi"
+    )
 
 
 @pytest.mark.model
-def test_the_doctor_finds_a_whole_library_well(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_the_doctor_finds_a_whole_library_well(
+    sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
     ran = run(["doctor"])
     assert ran.code == 0, ran.out
@@ -200,13 +270,17 @@ def test_the_doctor_lists_the_tasks_of_a_running_server(home: Path, run: Run) ->
     assert background.wait_for("sync", runs=1, timeout_s=10.0)
     status_task(background, home).run(TaskContext())
     background.stop()
-    (task,) = [finding for finding in run(["doctor", "--json"]).json if finding["what"] == "task sync"]
+    (task,) = [
+        finding for finding in run(["doctor", "--json"]).json if finding["what"] == "task sync"
+    ]
     assert task["ok"]
     assert re.fullmatch(r"waiting; last done .* UTC: 3 synced \(.*, process \d+\)", task["found"])
 
 
 @pytest.mark.model
-def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_the_models_are_listed_and_checked(
+    sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
     local, other = run(["model", "list", "--json"]).json
     assert other["model"] == "granite-embedding-30m-english"
@@ -235,7 +309,11 @@ def test_an_endpoint_that_does_not_answer_is_listed_as_not_ready(
 
 @pytest.mark.row("N16")
 def test_what_waits_for_vectors_is_embedded_by_a_command_and_counted(
-    home: Path, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path
+    home: Path,
+    embedding_server: EmbeddingServer,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Run,
+    tmp_path: Path,
 ) -> None:
     for name, value in embedding_server.environment().items():
         monkeypatch.setenv(name, value)
@@ -245,7 +323,10 @@ def test_what_waits_for_vectors_is_embedded_by_a_command_and_counted(
     assert run(["embed", "films", "--status", "--json"]).json == {"waiting": 2}
     assert run(["embed", "films", "--json"]).json == {"embedded": 2, "waiting": 0}
     again = run(["embed", "films"])
-    assert (again.code, again.out.splitlines()) == (0, ["films: 0 texts embedded here", "0 texts wait for a vector"])
+    assert (again.code, again.out.splitlines()) == (
+        0,
+        ["films: 0 texts embedded here", "0 texts wait for a vector"],
+    )
     assert "no catalogue 'filmz'" in run(["embed", "filmz"]).err
 
 

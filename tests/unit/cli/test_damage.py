@@ -1,4 +1,6 @@
-"""A library of which something is damaged, lost or unfinished: the rest works, and doctor says what to do."""
+"""A library of which something is damaged, lost or unfinished: the rest works, and doctor says what
+to do.
+"""
 
 import os
 import shutil
@@ -48,17 +50,32 @@ def bad_lines(run: Run) -> list[str]:
     """Return what doctor says is wrong, but for the model, which is not here."""
     ran = run(["doctor"])
     assert ran.code == 1
-    return [line for line in ran.out.splitlines() if line.startswith("BAD") and "embedder" not in line]
+    return [
+        line for line in ran.out.splitlines() if line.startswith("BAD") and "embedder" not in line
+    ]
 
 
 def test_nothing_is_wrong_with_a_library_that_is_whole(run: Run) -> None:
     assert bad_lines(run) == []
 
 
-def test_a_catalogue_that_was_edited_by_hand_is_healthy(catalogues: Path, tmp_path: Path, run: Run) -> None:
+def test_a_catalogue_that_was_edited_by_hand_is_healthy(
+    catalogues: Path, tmp_path: Path, run: Run
+) -> None:
     (tmp_path / "games.toml").write_text(GAMES)
     (tmp_path / "games.csv").write_text("id,title\n1,Chess\n")
-    assert run(["add", str(tmp_path / "games.csv"), "--spec", str(tmp_path / "games.toml"), "--no-embed"]).code == 0
+    assert (
+        run(
+            [
+                "add",
+                str(tmp_path / "games.csv"),
+                "--spec",
+                str(tmp_path / "games.toml"),
+                "--no-embed",
+            ]
+        ).code
+        == 0
+    )
     with closing(App(load_settings())) as app:
         install_pack(app, "games")
         edit = {"action": "update", "id": "1", "fields": {"title": "Go"}}
@@ -102,8 +119,11 @@ def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run:
     assert said in run(["job", "run", "integrity_check"]).err
 
 
-def test_a_catalogue_that_fails_while_it_is_served_is_named(catalogues: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stackroom.assembly.serving.PROBED_S", 0.0)  # the look before the damage counts no longer
+def test_a_catalogue_that_fails_while_it_is_served_is_named(
+    catalogues: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the look before the damage counts no longer
+    monkeypatch.setattr("stackroom.assembly.serving.PROBED_S", 0.0)
     with closing(App(load_settings())) as app:
         app.build_gate()
         assert app.catalogue_problems() == {}
@@ -135,7 +155,9 @@ def test_a_catalogue_without_a_good_marker_does_not_stop_the_others(
     app.close()
 
 
-def test_a_damaged_sample_does_not_stop_the_others_from_being_set_up(catalogues: Path, run: Run) -> None:
+def test_a_damaged_sample_does_not_stop_the_others_from_being_set_up(
+    catalogues: Path, run: Run
+) -> None:
     (catalogues / "anime").mkdir()
     (catalogues / "anime" / "installed.json").write_text("{")
     ran = run(["init", "--no-model"])
@@ -146,7 +168,11 @@ def test_a_damaged_sample_does_not_stop_the_others_from_being_set_up(catalogues:
 
 def test_an_unfinished_build_is_named_with_what_to_do(catalogues: Path, run: Run) -> None:
     (catalogues / "books" / "installed.json").rename(catalogues / "books" / "building.json")
-    for ran in (run(["search", "books", "heat"]), run(["get", "books", "1"]), run(["serve", "books"])):
+    for ran in (
+        run(["search", "books", "heat"]),
+        run(["get", "books", "1"]),
+        run(["serve", "books"]),
+    ):
         assert ran.code == NotFoundError.exit_code
         assert "catalogue 'books' is unfinished" in ran.err
     assert "'books' is unfinished" in (listed := run(["list"]).err)
@@ -155,8 +181,13 @@ def test_an_unfinished_build_is_named_with_what_to_do(catalogues: Path, run: Run
     assert all("run the same stackroom add again" in one for one in (listed, line))
 
 
-def test_a_ledger_that_is_damaged_or_lost_is_told_with_what_to_do(catalogues: Path, run: Run) -> None:
-    ledger, source = catalogues / "books" / "ledger.sqlite", str(catalogues.parents[1] / "books.csv")
+def test_a_ledger_that_is_damaged_or_lost_is_told_with_what_to_do(
+    catalogues: Path, run: Run
+) -> None:
+    ledger, source = (
+        catalogues / "books" / "ledger.sqlite",
+        str(catalogues.parents[1] / "books.csv"),
+    )
     whole = ledger.read_bytes()
     for damaged in (whole[:4096] + b"\xff" * (len(whole) - 4096), b"no database" * 1000):
         ledger.write_bytes(damaged)
@@ -190,7 +221,10 @@ def test_a_lost_declaration_is_told_and_can_be_given_again(catalogues: Path, run
     ("content", "says"),
     [
         (None, "from a back-up, or move the catalogue's folder away and add it again"),
-        (b"no database" * 1000, "from a back-up, or move the catalogue's folder away and add it again"),
+        (
+            b"no database" * 1000,
+            "from a back-up, or move the catalogue's folder away and add it again",
+        ),
         (b"", "the file is empty; build the catalogue again (stackroom add)"),
     ],
 )
@@ -204,7 +238,9 @@ def test_records_that_are_damaged_or_lost_are_told_with_what_to_do(
         assert says in told
 
 
-@pytest.mark.parametrize("arguments", [["init", "--no-model"], ["add", "books.csv", "--yes", "--no-embed"]])
+@pytest.mark.parametrize(
+    "arguments", [["init", "--no-model"], ["add", "books.csv", "--yes", "--no-embed"]]
+)
 def test_a_home_that_cannot_be_written_is_said_to_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: list[str]
 ) -> None:
@@ -215,7 +251,9 @@ def test_a_home_that_cannot_be_written_is_said_to_be(
     assert "cannot be written" in ran.err
 
 
-def test_a_model_that_cannot_be_kept_is_said_to_be(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_model_that_cannot_be_kept_is_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", "/proc/nope")
     ran = run(["model", "pull"])
     assert ran.code == StorageError.exit_code
@@ -223,12 +261,16 @@ def test_a_model_that_cannot_be_kept_is_said_to_be(monkeypatch: pytest.MonkeyPat
 
 
 def test_as_a_module_it_ends_with_the_same_code(tmp_path: Path) -> None:
-    ran = launching.run("doctor", environment={**os.environ, "STACKROOM_HOME": str(tmp_path / "nothing")})
+    ran = launching.run(
+        "doctor", environment={**os.environ, "STACKROOM_HOME": str(tmp_path / "nothing")}
+    )
     assert "BAD" in ran.stdout
     assert ran.returncode == 1
 
 
-def test_a_library_whose_catalogues_cannot_be_opened_is_not_called_empty(catalogues: Path, run: Run) -> None:
+def test_a_library_whose_catalogues_cannot_be_opened_is_not_called_empty(
+    catalogues: Path, run: Run
+) -> None:
     for name in ("books", "films"):
         (catalogues / name / "catalogue.toml").unlink()
     listed = run(["list"])

@@ -18,16 +18,22 @@ def home(tmp_path: Path, plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path / "home"
 
 
-def test_a_catalogue_is_graded_by_kinds_of_question_and_the_grade_is_kept(home: Path, run: Callable[..., Any]) -> None:
+def test_a_catalogue_is_graded_by_kinds_of_question_and_the_grade_is_kept(
+    home: Path, run: Callable[..., Any]
+) -> None:
     shown = run(["eval", "anime", "--questions", "40"])
-    assert (shown.code, "descriptions" in shown.out, "nDCG@10" in shown.out) == (0, True, True), shown.err
+    assert (shown.code, "descriptions" in shown.out, "nDCG@10" in shown.out) == (0, True, True), (
+        shown.err
+    )
     folder = home / "catalogues" / "anime"
     assert (folder / "golden.jsonl").read_text(encoding="utf-8").count("\n") == 40
     first = run(["eval", "anime", "--questions", "40", "--json"])
     assert first.json["kinds"]["all"]["questions"] == 40
     again = run(["eval", "anime", "--questions", "40", "--json"])
     assert again.json["kinds"] == first.json["kinds"]
-    assert "nDCG@10" in next(line for line in run(["doctor"]).out.splitlines() if line.startswith("ok  anime: grade"))
+    assert "nDCG@10" in next(
+        line for line in run(["doctor"]).out.splitlines() if line.startswith("ok  anime: grade")
+    )
 
 
 @pytest.mark.usefixtures("home")
@@ -47,14 +53,34 @@ questions = [{query = "Cowboy Bebop", kind = "names", first = ["mal-1"], filters
 
 
 @pytest.mark.row("N2")
-def test_questions_in_plain_words_are_asked_of_every_surface_and_judged(home: Path, run: Callable[..., Any]) -> None:
+def test_questions_in_plain_words_are_asked_of_every_surface_and_judged(
+    home: Path, run: Callable[..., Any]
+) -> None:
     (home / "anime.toml").write_text(QUESTIONS, encoding="utf-8")
     judged = run(["eval", str(home), "--json"]).json
-    assert {answer["surface"] for answer in judged["answers"]} == {"search", "search_anime", "terminal"}
-    assert judged["totals"]["names"] == {"asked": 3, "right": 3, "not understood": 0, "wrong": 0, "contradicted": 0}
-    assert judged["totals"]["all"] == {"asked": 9, "right": 6, "not understood": 0, "wrong": 3, "contradicted": 3}
+    assert {answer["surface"] for answer in judged["answers"]} == {
+        "search",
+        "search_anime",
+        "terminal",
+    }
+    assert judged["totals"]["names"] == {
+        "asked": 3,
+        "right": 3,
+        "not understood": 0,
+        "wrong": 0,
+        "contradicted": 0,
+    }
+    assert judged["totals"]["all"] == {
+        "asked": 9,
+        "right": 6,
+        "not understood": 0,
+        "wrong": 3,
+        "contradicted": 3,
+    }
     assert "wrong: anime, search_anime: Cowboy Bebop" in run(["eval", str(home)]).out
-    (home / "anime.toml").write_text(QUESTIONS.replace("none = true", "nothing = 1"), encoding="utf-8")
+    (home / "anime.toml").write_text(
+        QUESTIONS.replace("none = true", "nothing = 1"), encoding="utf-8"
+    )
     assert "question 3: 'nothing' is not a known key" in run(["eval", str(home)]).err
 
 
@@ -63,7 +89,10 @@ def test_questions_in_plain_words_are_asked_of_every_surface_and_judged(home: Pa
     ("arguments", "problem"),
     [
         (["anmie"], "no catalogue 'anmie' (did you mean 'anime'?)"),
-        (["anime", "--split", "dev"], "'anime' is a catalogue, and --split is for a folder of judged questions"),
+        (
+            ["anime", "--split", "dev"],
+            "'anime' is a catalogue, and --split is for a folder of judged questions",
+        ),
         ([".", "--tune"], ". is a folder, and --tune is for a catalogue"),
         (["anime", "--golden", "none.toml"], "none.toml: cannot be read"),
     ],

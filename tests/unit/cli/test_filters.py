@@ -23,7 +23,10 @@ from stackroom.errors import InputError
     ],
 )
 def test_options_become_the_filters_of_a_call(
-    anime_spec: CatalogueSpec, arguments: list[str], filters: dict[str, Any], excluded: dict[str, Any]
+    anime_spec: CatalogueSpec,
+    arguments: list[str],
+    filters: dict[str, Any],
+    excluded: dict[str, Any],
 ) -> None:
     assert read_filters(arguments, [anime_spec]) == (filters, excluded)
 
@@ -48,5 +51,7 @@ def test_an_option_that_does_not_fit_is_refused_with_what_would(
 
 
 def test_messages_about_filters_name_the_options() -> None:
-    assert with_options("'filters.year': 'soon' is not a number") == "'--year': 'soon' is not a number"
+    assert (
+        with_options("'filters.year': 'soon' is not a number") == "'--year': 'soon' is not a number"
+    )
     assert with_options("'exclude.tags' has no value 'x'") == "'--not-tags' has no value 'x'"

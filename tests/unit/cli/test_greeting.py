@@ -25,11 +25,17 @@ def test_without_a_library_and_a_terminal_the_three_next_commands_are_said_and_n
     ran = run([])
     assert ran.code == 0
     assert f"There is no library yet; it will be in {home}" in ran.out
-    assert lines_of_next(ran.out) == ["stackroom init", "stackroom add FILE", "stackroom install CLIENT"]
+    assert lines_of_next(ran.out) == [
+        "stackroom init",
+        "stackroom add FILE",
+        "stackroom install CLIENT",
+    ]
     assert not (home / "catalogues").exists()
 
 
-def test_at_a_terminal_a_library_is_offered_and_may_be_declined(home: Path, run_typing: Run) -> None:
+def test_at_a_terminal_a_library_is_offered_and_may_be_declined(
+    home: Path, run_typing: Run
+) -> None:
     ran = run_typing([], "n\n")
     assert "Make it now" in ran.out + ran.err
     assert lines_of_next(ran.out)[0] == "stackroom init"
@@ -42,14 +48,21 @@ def test_a_library_is_described_with_the_next_commands(home: Path, run: Run) -> 
     app.close()
     ran = run([])
     assert f"The library in {home} has 1 catalogue: personal (94 records)." in ran.out
-    assert lines_of_next(ran.out) == ["stackroom search 'WORDS'", "stackroom add FILE", "stackroom install CLIENT"]
+    assert lines_of_next(ran.out) == [
+        "stackroom search 'WORDS'",
+        "stackroom add FILE",
+        "stackroom install CLIENT",
+    ]
     assert len(ran.out.splitlines()) <= 10
 
 
 def test_a_library_with_nothing_but_unfinished_or_damaged_catalogues_is_not_said_to_be_missing(
     home: Path, run: Run
 ) -> None:
-    for name, marker, text in (("films", "building.json", '{"spec": "films"}'), ("games", "installed.json", "{")):
+    for name, marker, text in (
+        ("films", "building.json", '{"spec": "films"}'),
+        ("games", "installed.json", "{"),
+    ):
         (home / "catalogues" / name).mkdir(parents=True)
         (home / "catalogues" / name / marker).write_text(text)
     ran = run([])

@@ -1,4 +1,6 @@
-"""The help of `stackroom` names the documentation: that of the server, and the address that the wheel states."""
+"""The help of `stackroom` names the documentation: that of the server, and the address that the
+wheel states.
+"""
 
 from collections.abc import Callable
 from email.message import Message

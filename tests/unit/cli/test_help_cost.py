@@ -18,7 +18,9 @@ print([name for name in ("numpy", "pydantic", "apsw", "tantivy") if name in sys.
 
 
 def test_help_lists_the_commands_of_packages_and_loads_neither_them_nor_the_engine() -> None:
-    done = subprocess.run([sys.executable, "-c", LOADED_BY_HELP], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_BY_HELP], check=True, capture_output=True, text=True
+    )
     assert "stackroom_catalogues.papers" in done.stdout
     assert done.stdout.splitlines()[-1] == "[] True"
 
@@ -35,7 +37,11 @@ print(len(own), *(name for name in own if name.startswith({unwanted})))
     ("module", "most", "unwanted"),
     [
         ("stackroom.cli.add", 150, ("stackroom.tools", "stackroom.recommend")),
-        ("stackroom_catalogues.documents.tools", 130, ("stackroom.ingest.pipeline", "stackroom.sources.folder")),
+        (
+            "stackroom_catalogues.documents.tools",
+            130,
+            ("stackroom.ingest.pipeline", "stackroom.sources.folder"),
+        ),
     ],
 )
 def test_adding_a_table_loads_no_tools_and_serving_documents_nothing_that_reads_files(

@@ -1,4 +1,6 @@
-"""Every command on catalogues with hostile text: no character that controls a terminal is printed."""
+"""Every command on catalogues with hostile text: no character that controls a terminal is
+printed.
+"""
 
 import json
 import re
@@ -11,16 +13,46 @@ import pytest
 from stackroom.cli.main import COMMANDS
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
-from support.hostile import DOCUMENTS, FILMS, INSTRUCTION, SECRECY, TITLES, write_documents, write_films
+from support.hostile import (
+    DOCUMENTS,
+    FILMS,
+    INSTRUCTION,
+    SECRECY,
+    TITLES,
+    write_documents,
+    write_films,
+)
 from support.libraries import opened
 from support.loopback import EmbeddingServer
 
 Run = Callable[..., Any]
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]")
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]"
+)
 
-OF_CATALOGUES = {"packages", "backup", "restore", "remove", "rename", "describe", "undo", "move", "embed"}
-WITHOUT_RECORDS = {"init", "new", "serve", "install", "model", "publish", "map", "export", *OF_CATALOGUES}
+OF_CATALOGUES = {
+    "packages",
+    "backup",
+    "restore",
+    "remove",
+    "rename",
+    "describe",
+    "undo",
+    "move",
+    "embed",
+}
+WITHOUT_RECORDS = {
+    "init",
+    "new",
+    "serve",
+    "install",
+    "model",
+    "publish",
+    "map",
+    "export",
+    *OF_CATALOGUES,
+}
 """Commands that print nothing of records, or only through the commands that are run here."""
 
 RUNS = [
@@ -77,8 +109,12 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def at_home(hostile_home: Path, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
-    """The library of this process is the hostile one; it is built with vectors, and searched by words alone."""
+def at_home(
+    hostile_home: Path, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> Path:
+    """The library of this process is the hostile one; it is built with vectors, and searched by
+    words alone.
+    """
     monkeypatch.setenv("STACKROOM_HOME", str(hostile_home / "home"))
     if not (hostile_home / "home").exists():
         films, documents = write_films(hostile_home), write_documents(hostile_home)

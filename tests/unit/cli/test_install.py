@@ -19,17 +19,31 @@ Run = Callable[..., Any]
 URL, TOKEN = "https://stackroom.example.org", "stk_t_secret"
 BY_FILE = [name for name in CLIENTS if CLIENTS[name].takes_addresses]
 BEFORE = {
-    ".json": '// mine\n{{\n  "a": 1, /* kept */\n  "{section}": {{\n    "other": {{"command": "x"}},\n  }},\n}}\n',
+    ".json": (
+        '// mine\n{{\n  "a": 1, /* kept */\n  "{section}": {{\n    "other": {{"command": "x"}},\n '
+        " }},\n}}\n"
+    ),
     ".toml": '# mine\nmodel = "x"\n\n[{section}.other]\ncommand = "x" # kept',
     ".yaml": "# mine\nGOOSE_MODEL: x\n{section}:\n  other:\n    cmd: x # kept\n\nlast: 1\n",
 }
-READ: dict[str, Callable[[str], Any]] = {".json": JSONC.parse, ".toml": tomllib.loads, ".yaml": YAML.parse}
+READ: dict[str, Callable[[str], Any]] = {
+    ".json": JSONC.parse,
+    ".toml": tomllib.loads,
+    ".yaml": YAML.parse,
+}
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder without any client, with an empty library."""
-    for name in ("APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GOOSE_PATH_ROOT"):
+    for name in (
+        "APPDATA",
+        "LOCALAPPDATA",
+        "XDG_CONFIG_HOME",
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "GOOSE_PATH_ROOT",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -81,7 +95,9 @@ def test_a_file_that_was_made_for_the_entry_goes_with_it(client: str, run: Run) 
 
 
 @pytest.mark.parametrize("client", BY_FILE)
-def test_a_shared_server_is_given_by_its_address_and_the_token_kept_private(client: str, run: Run) -> None:
+def test_a_shared_server_is_given_by_its_address_and_the_token_kept_private(
+    client: str, run: Run
+) -> None:
     path, text = begin(client)
     assert run(["install", client, "--url", URL, "--token", "-"], typed=f"{TOKEN}\n").code == 0
     entry = entry_in(path, client)
@@ -91,17 +107,30 @@ def test_a_shared_server_is_given_by_its_address_and_the_token_kept_private(clie
     assert next(entry[key] for key in ("headers", "http_headers") if key in entry) == {
         "Authorization": f"Bearer {TOKEN}"
     }
-    assert {stat.S_IMODE(one.stat().st_mode) for one in path.parent.glob(f"{path.name}*")} == {0o600}
+    assert {stat.S_IMODE(one.stat().st_mode) for one in path.parent.glob(f"{path.name}*")} == {
+        0o600
+    }
     assert run(["install", client, "--remove"]).code == 0
     assert path.read_text() == text
     assert not [one for one in path.parent.glob(f"{path.name}*") if TOKEN in one.read_text()]
 
 
-def test_vscode_is_told_the_type_and_windsurf_and_gemini_get_their_own_names_of_the_address(run: Run) -> None:
-    assert json.loads(run(["install", "vscode", "--print"]).out)["servers"]["stackroom"]["type"] == "stdio"
+def test_vscode_is_told_the_type_and_windsurf_and_gemini_get_their_own_names_of_the_address(
+    run: Run,
+) -> None:
+    assert (
+        json.loads(run(["install", "vscode", "--print"]).out)["servers"]["stackroom"]["type"]
+        == "stdio"
+    )
     shown = {client: run(["install", client, "--url", URL, "--print"]).out for client in BY_FILE}
-    assert json.loads(shown["vscode"])["servers"]["stackroom"] == {"type": "http", "url": f"{URL}/mcp"}
-    assert json.loads(shown["claude-code"])["mcpServers"]["stackroom"] == {"type": "http", "url": f"{URL}/mcp"}
+    assert json.loads(shown["vscode"])["servers"]["stackroom"] == {
+        "type": "http",
+        "url": f"{URL}/mcp",
+    }
+    assert json.loads(shown["claude-code"])["mcpServers"]["stackroom"] == {
+        "type": "http",
+        "url": f"{URL}/mcp",
+    }
     assert '"serverUrl"' in shown["windsurf"]
     assert '"httpUrl"' in shown["gemini-cli"]
     assert YAML.parse(shown["goose"])["extensions"]["stackroom"]["type"] == "streamable_http"
@@ -109,7 +138,9 @@ def test_vscode_is_told_the_type_and_windsurf_and_gemini_get_their_own_names_of_
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_configuration_can_be_shown_without_being_written(client: str, home: Path, run: Run) -> None:
+def test_the_configuration_can_be_shown_without_being_written(
+    client: str, home: Path, run: Run
+) -> None:
     shown = run(["install", client, "--print"])
     path = CLIENTS[client].path()
     assert READ[path.suffix](shown.out)[CLIENTS[client].section]["stackroom"]
@@ -117,8 +148,12 @@ def test_the_configuration_can_be_shown_without_being_written(client: str, home:
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize(("client", "text"), [("vscode", "{ // open"), ("codex", "model = "), ("goose", "a: [")])
-def test_a_broken_file_is_left_alone_and_what_to_paste_is_shown(client: str, text: str, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("client", "text"), [("vscode", "{ // open"), ("codex", "model = "), ("goose", "a: [")]
+)
+def test_a_broken_file_is_left_alone_and_what_to_paste_is_shown(
+    client: str, text: str, run: Run
+) -> None:
     path, _ = begin(client)
     path.write_text(text)
     tried = run(["install", client])
@@ -145,13 +180,17 @@ def test_an_entry_of_ours_is_overwritten_only_when_agreed(home: Path, run: Run) 
     assert path.read_text() == first
 
 
-def test_claude_code_is_connected_for_every_project_and_no_file_is_put_into_this_one(home: Path, run: Run) -> None:
+def test_claude_code_is_connected_for_every_project_and_no_file_is_put_into_this_one(
+    home: Path, run: Run
+) -> None:
     assert run(["install", "claude-code"]).code == 0
     assert [one.name for one in home.iterdir()] == [".claude.json"]
 
 
 def test_a_token_in_a_file_of_a_project_is_warned_of(run: Run) -> None:
-    tried = run(["install", "cursor", "--config", ".cursor/mcp.json", "--url", URL, "--token", TOKEN])
+    tried = run(
+        ["install", "cursor", "--config", ".cursor/mcp.json", "--url", URL, "--token", TOKEN]
+    )
     assert "keep it out of version control" in tried.err
 
 
@@ -161,7 +200,9 @@ def test_a_client_that_is_not_on_this_machine_is_said_not_to_be(home: Path, run:
     assert "restart Gemini CLI to use it" in run(["install", "gemini-cli"]).out
 
 
-def test_clients_are_listed_with_those_that_are_here_and_those_that_use_stackroom(home: Path, run: Run) -> None:
+def test_clients_are_listed_with_those_that_are_here_and_those_that_use_stackroom(
+    home: Path, run: Run
+) -> None:
     (home / "bin").mkdir()
     (home / "bin/codex").write_text("")
     (home / "bin/codex").chmod(0o755)
@@ -176,7 +217,9 @@ def test_clients_are_listed_with_those_that_are_here_and_those_that_use_stackroo
 
 
 @pytest.mark.parametrize("client", ["chatgpt", "claude-desktop"])
-def test_clients_that_take_an_address_in_their_settings_are_told_where(client: str, home: Path, run: Run) -> None:
+def test_clients_that_take_an_address_in_their_settings_are_told_where(
+    client: str, home: Path, run: Run
+) -> None:
     ran = run(["install", client, "--url", URL])
     assert (ran.code, ran.out) == (2, "")
     assert f"{client} has no file for an address; in it: Settings → " in ran.err

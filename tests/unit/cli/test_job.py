@@ -41,7 +41,9 @@ def board_of(home: Path) -> Iterator[JobBoard]:
 
 def audit_rows(home: Path) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(home / "control.sqlite")) as database:
-        return database.execute("SELECT operation, target, outcome FROM audit ORDER BY number").fetchall()
+        return database.execute(
+            "SELECT operation, target, outcome FROM audit ORDER BY number"
+        ).fetchall()
 
 
 def test_looking_shows_every_job_and_makes_nothing(home: Path, run: Run) -> None:
@@ -53,13 +55,18 @@ def test_looking_shows_every_job_and_makes_nothing(home: Path, run: Run) -> None
     assert (shown["schedule"], shown["enabled"], shown["last_run"]) == ("0 3 * * *", True, None)
     assert run(["job", "history"]).out == "nothing has run yet\n"
     assert run(["job", "history", "--json"]).json["runs"] == []
-    for command, code in ((["output", "backup"], NotFoundError), (["cancel", "backup"], ConflictError)):
+    for command, code in (
+        (["output", "backup"], NotFoundError),
+        (["cancel", "backup"], ConflictError),
+    ):
         ran = run(["job", *command])
         assert (ran.code, ran.out) == (code.exit_code, "")
     assert list(home.iterdir()) == []
 
 
-def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(home: Path, run: Run) -> None:
+def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(
+    home: Path, run: Run
+) -> None:
     ran = run(["job", "run", "backup"])
     assert ran.code == 0, ran.err
     assert str(home / "backups") in ran.out
@@ -83,7 +90,9 @@ def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(h
 
 
 def test_what_is_pruned_by_a_server_is_pruned_here_too(home: Path, run: Run) -> None:
-    assert [line.partition(":")[0] for line in run(["job", "run", "prune_logs"]).out.splitlines()] == [
+    assert [
+        line.partition(":")[0] for line in run(["job", "run", "prune_logs"]).out.splitlines()
+    ] == [
         "downloads",
         "events",
     ]
@@ -107,18 +116,26 @@ def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path
         assert ran.code == BusyError.exit_code
         assert "have it run there: stackroom job trigger backup" in ran.err
         assert run(["job", "trigger", "backup"]).out.startswith("done: queued as run 1\n")
-        assert run(["job", "cancel", "backup"]).out.startswith("done: run 1 is taken from the queue\n")
+        assert run(["job", "cancel", "backup"]).out.startswith(
+            "done: run 1 is taken from the queue\n"
+        )
 
 
 def test_a_job_that_is_not_there_is_not_run(home: Path, run: Run) -> None:
     ran = run(["job", "run", "bakcup"])
-    assert (ran.code, ran.out, "did you mean 'backup'?" in ran.err) == (NotFoundError.exit_code, "", True)
+    assert (ran.code, ran.out, "did you mean 'backup'?" in ran.err) == (
+        NotFoundError.exit_code,
+        "",
+        True,
+    )
 
 
 def test_what_a_job_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
     run(["job", "run", "verify_indexes"])
     with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
-        database.execute("UPDATE job_runs SET output = char(27) || '[2Jcleared', message = char(27) || '[2J'")
+        database.execute(
+            "UPDATE job_runs SET output = char(27) || '[2Jcleared', message = char(27) || '[2J'"
+        )
     for command in (["output", "verify_indexes"], ["show", "verify_indexes"], ["history"]):
         assert "\x1b" not in run(["job", *command]).out
 
@@ -158,5 +175,7 @@ def test_checking_the_audit_says_how_much_of_it_was_pruned(home: Path, run: Run)
     run(["job", "run", "verify_indexes"])
     with closing(Control.open(Settings(home=home))) as control:
         assert control.audit.prune(datetime(2100, 1, 1, tzinfo=UTC)) == 1
-    assert run(["audit", "verify"]).out.startswith("1 rows, all as they were written; 1 older ones were pruned\n")
+    assert run(["audit", "verify"]).out.startswith(
+        "1 rows, all as they were written; 1 older ones were pruned\n"
+    )
     assert run(["audit", "verify", "--json"]).json["pruned"] == 1

@@ -89,7 +89,9 @@ def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]])
 @pytest.fixture
 def one_file(tmp_path: Path) -> list[str]:
     """The arguments that add one file with a column for the kind."""
-    (tmp_path / "games.toml").write_text(DECLARATION.format(kind='kind = "what"', game_sources="", designer_sources=""))
+    (tmp_path / "games.toml").write_text(
+        DECLARATION.format(kind='kind = "what"', game_sources="", designer_sources="")
+    )
     rows = [(*game, "game", "") for game in GAMES]
     rows += [(one, name, "", "", "", "Designer", country) for one, name, country in DESIGNERS]
     table = write_csv(tmp_path / "all.csv", (*GAME_COLUMNS, "what", "country"), rows)
@@ -100,7 +102,9 @@ def one_file(tmp_path: Path) -> list[str]:
 def two_files(tmp_path: Path) -> dict[str, list[str]]:
     """The arguments that add each of two files, whose names say the kind of their rows."""
     game_sources, designer_sources = 'sources = ["games.csv"]', 'sources = ["designers*.csv"]'
-    declaration = DECLARATION.format(kind="", game_sources=game_sources, designer_sources=designer_sources)
+    declaration = DECLARATION.format(
+        kind="", game_sources=game_sources, designer_sources=designer_sources
+    )
     (tmp_path / "games.toml").write_text(declaration)
     tables = {
         "games": write_csv(tmp_path / "games.csv", GAME_COLUMNS, GAMES),
@@ -128,7 +132,9 @@ def found_kinds(gate: Gate, kind: str) -> list[str]:
 
 
 def require_working(gate: Gate) -> None:
-    """Check that the records of both kinds are found, shown, edited and protected by their relation."""
+    """Check that the records of both kinds are found, shown, edited and protected by their
+    relation.
+    """
     assert found_kinds(gate, "designer") == ["d1", "d2", "d3", "d4"]
     assert found_kinds(gate, "game") == ["g1", "g2", "g3", "g7"]
     shown = call(gate, "fetch", id="boardgames/d1")
@@ -140,7 +146,11 @@ def require_working(gate: Gate) -> None:
         **ids,
         "designers": ["Klaus Teuber", "Inka Brand"],
     }
-    wrong = gate.call(LOCAL_USER, "catalog.mutate", {"action": "update", "id": "g7", "fields": {"designerIds": ["g1"]}})
+    wrong = gate.call(
+        LOCAL_USER,
+        "catalog.mutate",
+        {"action": "update", "id": "g7", "fields": {"designerIds": ["g1"]}},
+    )
     assert "there is no designer 'g1'" in wrong.text
     refused = gate.call(LOCAL_USER, "catalog.mutate", {"action": "delete", "id": "d1"})
     assert isinstance(refused.error, ExpectedError)
@@ -148,7 +158,9 @@ def require_working(gate: Gate) -> None:
     assert found_kinds(gate, "designer") == ["d1", "d2", "d3", "d4"]
 
 
-def test_kinds_and_relations_work_from_one_file_by_declaration_alone(one_file: list[str], run: Run) -> None:
+def test_kinds_and_relations_work_from_one_file_by_declaration_alone(
+    one_file: list[str], run: Run
+) -> None:
     added = run(one_file).json
     assert (added["written"], added["rejected"], added["dangling"], added["notes"]) == (8, 0, 0, [])
     with served() as gate:
@@ -172,7 +184,9 @@ def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
 ) -> None:
     added = run(two_files["games"]).json
     assert added["dangling"] == 4
-    assert added["notes"] == ["'designerIds' of game records names records that do not exist: 'd1', 'd2', 'd3'"]
+    assert added["notes"] == [
+        "'designerIds' of game records names records that do not exist: 'd1', 'd2', 'd3'"
+    ]
     listed = run(["rejects", "boardgames", "--json"]).json
     assert listed[0] == {
         "source": str(tmp_path / "games.csv"),
@@ -185,19 +199,26 @@ def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
     assert run(["rejects", "boardgames"]).out == "no row was left out\n"
 
 
-def test_an_id_of_another_kind_is_dangling(two_files: dict[str, list[str]], tmp_path: Path, run: Run) -> None:
+def test_an_id_of_another_kind_is_dangling(
+    two_files: dict[str, list[str]], tmp_path: Path, run: Run
+) -> None:
     write_csv(tmp_path / "games.csv", GAME_COLUMNS, [*GAMES, ("g8", "Odd", "2020", "g1", "")])
     run(two_files["designers"])
     assert run(two_files["games"]).json["dangling"] == 1
     (listed,) = run(["rejects", "boardgames", "--json"]).json
-    assert listed["reason"] == "'g8' is kept; 'designerIds' names the designer 'g1', which does not exist"
+    assert (
+        listed["reason"]
+        == "'g8' is kept; 'designerIds' names the designer 'g1', which does not exist"
+    )
 
 
 def test_ids_that_collide_between_kinds_are_rejected_within_a_file_and_between_files(
     one_file: list[str], two_files: dict[str, list[str]], tmp_path: Path, run: Run
 ) -> None:
     del one_file
-    write_csv(tmp_path / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("g1", "Not Catan", "USA")])
+    write_csv(
+        tmp_path / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("g1", "Not Catan", "USA")]
+    )
     run(two_files["games"])
     added = run(two_files["designers"]).json
     assert (added["written"], added["rejected"]) == (4, 1)
@@ -225,14 +246,26 @@ def test_a_source_that_is_refreshed_keeps_the_kind_of_its_rows(
 ) -> None:
     for arguments in two_files.values():
         run(arguments)
-    write_csv(tmp_path / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("d5", "Markus Brand", "Germany")])
+    write_csv(
+        tmp_path / "designers.csv",
+        DESIGNER_COLUMNS,
+        [*DESIGNERS, ("d5", "Markus Brand", "Germany")],
+    )
     with closing(App(load_settings())) as app:
         for source in list_sources(app):
             refresh_from_source(app, source, lambda _rows: None)
         assert found_kinds(app.build_gate(), "designer") == ["d1", "d2", "d3", "d4", "d5"]
 
 
-def test_the_declaration_of_a_built_in_catalogue_is_checked_without_a_path_to_its_kinds(run: Run) -> None:
+def test_the_declaration_of_a_built_in_catalogue_is_checked_without_a_path_to_its_kinds(
+    run: Run,
+) -> None:
     repository = Path(__file__).parents[3]
-    ran = run(["spec", "check", str(repository / "src" / "stackroom_catalogues" / "documents" / "catalogue.toml")])
+    ran = run(
+        [
+            "spec",
+            "check",
+            str(repository / "src" / "stackroom_catalogues" / "documents" / "catalogue.toml"),
+        ]
+    )
     assert ran.out.startswith("ok: 'documents'")

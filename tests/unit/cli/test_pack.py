@@ -1,4 +1,6 @@
-"""`stackroom pack`: a catalogue goes out as files and comes in again, and each report says what is so."""
+"""`stackroom pack`: a catalogue goes out as files and comes in again, and each report says what is
+so.
+"""
 
 import os
 from collections.abc import Callable
@@ -13,7 +15,10 @@ Run = Callable[..., Any]
 
 pytestmark = [pytest.mark.row("N4"), pytest.mark.row("A10")]
 
-FILMS = "id,title,plot\n1,Heat,Two men and a robbery.\n2,Alien,Something aboard.\n3,Solaris,A planet that thinks.\n"
+FILMS = (
+    "id,title,plot\n1,Heat,Two men and a robbery.\n2,Alien,Something aboard.\n3,Solaris,A planet"
+    " that thinks.\n"
+)
 
 
 @pytest.fixture
@@ -26,9 +31,13 @@ def films(tmp_path: Path, run: Run) -> Path:
 
 def test_a_pack_is_built_and_verified(films: Path, run: Run) -> None:
     pack = str(films / "pack")
-    built = run(["pack", "build", "films", pack, "--version", "2026.46", "--licence", "CC0-1.0", "--json"]).json
+    built = run(
+        ["pack", "build", "films", pack, "--version", "2026.46", "--licence", "CC0-1.0", "--json"]
+    ).json
     assert (built["records"], built["version"], built["licence"]) == (3, "2026.46", "CC0-1.0")
-    assert run(["pack", "verify", pack]).out.startswith("whole: films 2026.46: 3 records, no vectors")
+    assert run(["pack", "verify", pack]).out.startswith(
+        "whole: films 2026.46: 3 records, no vectors"
+    )
 
 
 def test_a_damaged_pack_is_told_with_exit_code_1(films: Path, run: Run) -> None:
@@ -46,7 +55,9 @@ def test_a_signed_pack_is_verified_against_its_key_and_no_other(films: Path, run
     run(["pack", "build", "films", str(pack)])
     (pack / "manifest.json.minisig").write_bytes(key.sign((pack / "manifest.json").read_bytes()))
     (films / "films.pub").write_bytes(key.public_file)
-    assert ", signed by " in run(["pack", "verify", str(pack), "--key", str(films / "films.pub")]).out
+    assert (
+        ", signed by " in run(["pack", "verify", str(pack), "--key", str(films / "films.pub")]).out
+    )
     assert run(["pack", "verify", str(pack), "--key", str(key.public)]).code == 0
     wrong = run(["pack", "verify", str(pack), "--key", str(other.public)])
     assert (wrong.code, "signed by another key" in wrong.out) == (1, True)
@@ -79,7 +90,9 @@ def test_places_and_names_that_cannot_be_are_refused(films: Path, run: Run) -> N
     assert run(["pack", "verify", str(films / "pack"), "--key", "no key"]).code == 2
 
 
-def test_a_pack_is_written_into_the_working_folder(films: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pack_is_written_into_the_working_folder(
+    films: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (films / "pack").mkdir()
     monkeypatch.chdir(films / "pack")
     assert run(["pack", "build", "films", ".", "--version", "1"]).code == 0

@@ -1,4 +1,6 @@
-"""`stackroom add --plan` and `--replace`: what a new file would change, and a file that takes another's place."""
+"""`stackroom add --plan` and `--replace`: what a new file would change, and a file that takes
+another's place.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +11,14 @@ import pytest
 pytestmark = pytest.mark.row("N1")
 
 Run = Callable[..., Any]
-PLAYS = "code,play,year,note\np1,Hamlet,1603,a prince\np2,Macbeth,1606,a thane\np3,The Tempest,1611,an island\n"
-NEWER = "code,play,year,note\np1,Hamlet,1603,a prince\np2,Macbeth,1607,a thane\np4,Volpone,1606,a fox\np4,Twice,1,x\n"
+PLAYS = (
+    "code,play,year,note\np1,Hamlet,1603,a prince\np2,Macbeth,1606,a thane\np3,The Tempest,1611,an"
+    " island\n"
+)
+NEWER = (
+    "code,play,year,note\np1,Hamlet,1603,a prince\np2,Macbeth,1607,a thane\np4,Volpone,1606,a"
+    " fox\np4,Twice,1,x\n"
+)
 QUIETLY = ("--name", "plays", "--yes", "--no-embed")
 
 
@@ -22,7 +30,9 @@ def newer(tmp_path: Path, run: Run) -> str:
     return str(tmp_path / "newer.csv")
 
 
-def test_a_plan_says_what_would_change_with_examples_and_changes_nothing(newer: str, run: Run, home: Path) -> None:
+def test_a_plan_says_what_would_change_with_examples_and_changes_nothing(
+    newer: str, run: Run, home: Path
+) -> None:
     before = {path: path.read_bytes() for path in home.rglob("installed.json")}
     plan = run(["add", newer, *QUIETLY, "--replace", "--plan", "--json"]).json
     counts = ("added", "changed", "removed", "unchanged", "rejected")
@@ -34,20 +44,27 @@ def test_a_plan_says_what_would_change_with_examples_and_changes_nothing(newer: 
     }
     (changed,) = [one["fields"] for one in plan["examples"] if one["op"] == "update"]
     assert changed == [{"field": "year", "before": "1606", "after": "1607"}]
-    assert "it would be: 1 added, 1 changed, 1 removed" in run(["add", newer, *QUIETLY, "--replace", "--plan"]).out
+    assert (
+        "it would be: 1 added, 1 changed, 1 removed"
+        in run(["add", newer, *QUIETLY, "--replace", "--plan"]).out
+    )
     assert before == {path: path.read_bytes() for path in home.rglob("installed.json")}
     assert [path.name for path in home.iterdir() if path.name.startswith(".plan")] == []
     assert run(["search", "plays", "island", "--json"]).json["results"][0]["title"] == "The Tempest"
 
 
-def test_a_file_takes_the_place_of_another_and_its_records_are_told_from_new_ones(newer: str, run: Run) -> None:
+def test_a_file_takes_the_place_of_another_and_its_records_are_told_from_new_ones(
+    newer: str, run: Run
+) -> None:
     report = run(["add", newer, *QUIETLY, "--replace", "--json"]).json
     assert (report["written"], report["unchanged"], report["removed"]) == (2, 1, 1)
     again = run(["add", newer, *QUIETLY, "--replace", "--json"]).json
     assert (again["written"], again["unchanged"], again["removed"]) == (0, 3, 0)
 
 
-def test_a_file_that_cannot_be_read_leaves_the_former_one_in_its_place(newer: str, run: Run) -> None:
+def test_a_file_that_cannot_be_read_leaves_the_former_one_in_its_place(
+    newer: str, run: Run
+) -> None:
     Path(newer).write_text("other,columns\n1,2\n")
     assert run(["add", newer, *QUIETLY, "--replace"]).code
     report = run(["add", str(Path(newer).with_name("plays.csv")), *QUIETLY, "--json"]).json

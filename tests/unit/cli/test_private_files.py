@@ -36,10 +36,15 @@ def mode_of(path: Path) -> int:
 def modes(home: Path) -> dict[bool, set[int]]:
     """Return the modes of the folders and of the files of a library, itself included."""
     found = [home, *home.rglob("*")]
-    return {is_folder: {mode_of(path) for path in found if path.is_dir() is is_folder} for is_folder in (True, False)}
+    return {
+        is_folder: {mode_of(path) for path in found if path.is_dir() is is_folder}
+        for is_folder in (True, False)
+    }
 
 
-def test_whatever_is_written_in_a_library_is_its_owner_s_only(home: Path, tmp_path: Path, run: Run) -> None:
+def test_whatever_is_written_in_a_library_is_its_owner_s_only(
+    home: Path, tmp_path: Path, run: Run
+) -> None:
     run(["add", str(tmp_path / "films.csv"), "--name", "films", "--yes", "--no-embed"])
     run(["user", "add", "ada", "--one-time"])
     run(["job", "run", "backup"])
@@ -49,9 +54,12 @@ def test_whatever_is_written_in_a_library_is_its_owner_s_only(home: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("folder", "umask"), [(0o700, 0o077), (0o750, 0o027), (0o770, 0o007), (0o755, 0o077), (0o777, 0o077)]
+    ("folder", "umask"),
+    [(0o700, 0o077), (0o750, 0o027), (0o770, 0o007), (0o755, 0o077), (0o777, 0o077)],
 )
-def test_a_folder_that_was_opened_to_a_group_on_purpose_stays_so(tmp_path: Path, folder: int, umask: int) -> None:
+def test_a_folder_that_was_opened_to_a_group_on_purpose_stays_so(
+    tmp_path: Path, folder: int, umask: int
+) -> None:
     tmp_path.chmod(folder)
     assert umask_for(tmp_path) == umask
     assert umask_for(tmp_path / "missing") == 0o077
@@ -70,7 +78,11 @@ def test_a_stricter_umask_stays(tmp_path: Path) -> None:
 
 def test_what_is_put_into_a_shared_folder_is_as_open_as_that(tmp_path: Path) -> None:
     keep_private(tmp_path / "library")
-    for allowed, folder, file in ((0o755, 0o755, 0o644), (0o700, 0o700, 0o600), (0o770, 0o770, 0o660)):
+    for allowed, folder, file in (
+        (0o755, 0o755, 0o644),
+        (0o700, 0o700, 0o600),
+        (0o770, 0o770, 0o660),
+    ):
         shared = tmp_path / oct(allowed)
         shared.mkdir()
         shared.chmod(allowed)

@@ -26,8 +26,16 @@ class Clock:
 @pytest.mark.parametrize(
     ("step", "elapsed_s", "said"),
     [
-        (("texts embedded", 5_120, 20_000), 16.5, "5,120 of 20,000 texts embedded, 310/s, about 48 s left"),
-        (("texts embedded", 64, 20_000), 8.0, "64 of 20,000 texts embedded, 8/s, about 42 min left"),
+        (
+            ("texts embedded", 5_120, 20_000),
+            16.5,
+            "5,120 of 20,000 texts embedded, 310/s, about 48 s left",
+        ),
+        (
+            ("texts embedded", 64, 20_000),
+            8.0,
+            "64 of 20,000 texts embedded, 8/s, about 42 min left",
+        ),
         (("texts embedded", 1, 90_000), 2.0, "1 of 90,000 texts embedded, 0.50/s, about 50 h left"),
         (("rows read", 700, None), 2.0, "700 rows read, 350/s"),
         (("rows read", 0, 100), 3.0, "0 of 100 rows read"),
@@ -59,7 +67,9 @@ def test_ctrl_c_is_answered_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "stopping …\n"
 
 
-def test_a_line_is_said_at_intervals_and_each_step_has_its_own_pace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_is_said_at_intervals_and_each_step_has_its_own_pace(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     clock = Clock()
     line = ProgressLine(label="films", monotonic=clock)
     for done in (0, 50, 100):
@@ -75,7 +85,9 @@ def test_a_line_is_said_at_intervals_and_each_step_has_its_own_pace(capsys: pyte
     ]
 
 
-def test_a_line_on_a_terminal_is_rewritten_and_taken_away_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_on_a_terminal_is_rewritten_and_taken_away_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("sys.stderr", Terminal())
     clock = Clock()
     line = ProgressLine(label="films", monotonic=clock)
@@ -87,7 +99,9 @@ def test_a_line_on_a_terminal_is_rewritten_and_taken_away_at_the_end(monkeypatch
     assert sys.stderr.getvalue() == f"{CLEARED}films: 5 rows read, 5/s{CLEARED}search it\n{CLEARED}"  # type: ignore[attr-defined]
 
 
-def test_that_it_can_be_searched_is_said_once_when_embedding_begins(capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_it_can_be_searched_is_said_once_when_embedding_begins(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with build_progress("films", total=3, hidden=False, when_searchable="search it now") as report:
         report(IngestReport(rows=3))
         assert capsys.readouterr().err == ""

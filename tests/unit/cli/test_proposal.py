@@ -25,7 +25,9 @@ def ferries(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(ferries: str, run: Run) -> None:
+def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(
+    ferries: str, run: Run
+) -> None:
     ran = run(["add", ferries, "--yes", "--no-embed", "--title", "ship", "--id", "no"])
     assert ran.code == 0, ran.err
     assert "id:    'no'" in ran.out
@@ -35,7 +37,18 @@ def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(ferr
 
 
 def test_options_change_what_is_inferred(ferries: str, run: Run) -> None:
-    options = ["--title", "Ship", "--id", "none", "--type", "fare=text", "--drop", "note", "--role", "to=place"]
+    options = [
+        "--title",
+        "Ship",
+        "--id",
+        "none",
+        "--type",
+        "fare=text",
+        "--drop",
+        "note",
+        "--role",
+        "to=place",
+    ]
     ran = run(["spec", "infer", ferries, *options])
     assert ran.code == 0, ran.err
     assert '[fields.ship]\ntype = "text"\nrole = "title"' in ran.out
@@ -49,7 +62,10 @@ def test_options_change_what_is_inferred(ferries: str, run: Run) -> None:
     [
         (["--type", "fare"], "--type: 'fare' is not COLUMN=TYPE"),
         (["--type", "fare=enum"], "no type 'enum'"),
-        (["--role", "fare=title"], "'fare' is float, and title needs text; choose its type as well"),
+        (
+            ["--role", "fare=title"],
+            "'fare' is float, and title needs text; choose its type as well",
+        ),
         (["--role", "ship=boss"], "no role 'boss'"),
         (["--role", "ship=time"], "'ship' is text, and time needs date or int"),
         (["--type", "fare=flot"], "no type 'flot' (did you mean 'float'?)"),
@@ -66,7 +82,9 @@ def test_wrong_options_name_the_option_and_what_would_be_right(
     assert said in ran.err
 
 
-def test_options_of_an_inferred_spec_do_not_go_with_a_spec_of_ones_own(ferries: str, tmp_path: Path, run: Run) -> None:
+def test_options_of_an_inferred_spec_do_not_go_with_a_spec_of_ones_own(
+    ferries: str, tmp_path: Path, run: Run
+) -> None:
     target = tmp_path / "ferries.toml"
     run(["spec", "infer", ferries, "--output", str(target)])
     ran = run(["add", ferries, "--spec", str(target), "--title", "ship", "--no-embed"])
@@ -88,9 +106,16 @@ def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run: Ru
     assert ferry["ship"] == "Clansman"
 
 
-def test_rows_that_are_one_thing_are_grouped_and_shown_as_one(tmp_path: Path, find_records: Run, run: Run) -> None:
-    drinks = {"11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice")), "11000": ("Mojito", ("Rum", "Mint"))}
-    drinks |= {f"1200{number}": (f"House punch {number}", ("Rum", "Lime juice")) for number in range(9)}
+def test_rows_that_are_one_thing_are_grouped_and_shown_as_one(
+    tmp_path: Path, find_records: Run, run: Run
+) -> None:
+    drinks = {
+        "11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice")),
+        "11000": ("Mojito", ("Rum", "Mint")),
+    }
+    drinks |= {
+        f"1200{number}": (f"House punch {number}", ("Rum", "Lime juice")) for number in range(9)
+    }
     rows = [
         f"{key},{name},glass {key},{len(name)} cl,{one}"
         for key, (name, ingredients) in drinks.items()
@@ -103,7 +128,11 @@ def test_rows_that_are_one_thing_are_grouped_and_shown_as_one(tmp_path: Path, fi
     assert "Tequila, Triple sec, Lime juice" in ran.out
     (drink,) = find_records("drinks", "Margarita")
     assert drink["id"] == "11007"
-    assert [ingredient["value"] for ingredient in drink["ingredient"]] == ["Tequila", "Triple sec", "Lime juice"]
+    assert [ingredient["value"] for ingredient in drink["ingredient"]] == [
+        "Tequila",
+        "Triple sec",
+        "Lime juice",
+    ]
 
 
 def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_have(
@@ -120,8 +149,13 @@ def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_ha
 def test_the_proposal_counts_the_cells_that_it_reads_as_the_report_does_after_the_build(
     tmp_path: Path, run: Run
 ) -> None:
-    lines = [f"ship {number};{number + 1},5{number} t;<b>Nr</b> {number};3.{number + 1}.1999" for number in range(8)]
-    (tmp_path / "ships.csv").write_text("\n".join(["name;weight;mark;built", *lines, "raft;n/a;none;2001-02-03"]))
+    lines = [
+        f"ship {number};{number + 1},5{number} t;<b>Nr</b> {number};3.{number + 1}.1999"
+        for number in range(8)
+    ]
+    (tmp_path / "ships.csv").write_text(
+        "\n".join(["name;weight;mark;built", *lines, "raft;n/a;none;2001-02-03"])
+    )
     told = run(["add", str(tmp_path / "ships.csv"), "--yes", "--no-embed"]).out.splitlines()
     read = [line.removeprefix("note: ") for line in told if "cells read as" in line]
     assert [line.partition(" (")[0] for line in read] == 2 * [

@@ -16,12 +16,16 @@ Run = Callable[..., Any]
 @pytest.fixture
 def library(tmp_path: Path, run: Run) -> Path:
     """A library with a small catalogue, and a folder for a database beside it."""
-    (tmp_path / "books.jsonl").write_text('{"id": "1", "title": "Ulysses"}\n{"id": "2", "title": "Emma"}\n')
+    (tmp_path / "books.jsonl").write_text(
+        '{"id": "1", "title": "Ulysses"}\n{"id": "2", "title": "Emma"}\n'
+    )
     assert run(["add", str(tmp_path / "books.jsonl"), "--yes", "--no-embed"]).code == 0
     return tmp_path
 
 
-def test_a_catalogue_that_does_not_exist_is_refused_before_a_database_is_made(library: Path, run: Run) -> None:
+def test_a_catalogue_that_does_not_exist_is_refused_before_a_database_is_made(
+    library: Path, run: Run
+) -> None:
     refused = run(["publish", "boks", str(library / "lancedb")])
     assert refused.code != 0
     assert "did you mean 'books'?" in refused.err
@@ -40,14 +44,22 @@ def test_a_library_publishes_to_the_default_folder_and_another_one_syncs_from_it
     library: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(library)
-    assert run(["publish", "books"]).out == "2 records written to ./vector_dbs, table books_documents\n"
+    assert (
+        run(["publish", "books"]).out
+        == "2 records written to ./vector_dbs, table books_documents\n"
+    )
     monkeypatch.setenv("STACKROOM_HOME", str(library / "other"))
     synced = run(["sync"])
     assert synced.code == 0, synced.err
     assert "books" in synced.out
     assert run(["get", "books", "2", "--json"]).json["title"] == "Emma"
     (listed,) = run(["sync", "--json"]).json["collections"]
-    assert (listed["name"], listed["outcome"], listed["version"], listed["rows"]) == ("books", "synced", 1, 2)
+    assert (listed["name"], listed["outcome"], listed["version"], listed["rows"]) == (
+        "books",
+        "synced",
+        1,
+        2,
+    )
 
 
 @pytest.mark.row("T4")
@@ -61,7 +73,11 @@ def test_a_missing_collection_is_named_by_sync_and_by_doctor(
     synced = run(["sync"])
     assert synced.code == 1
     assert "has no table poems_documents" in synced.out
-    found = {one["what"]: one for one in run(["doctor", "--json"]).json if one["what"].startswith("collection")}
+    found = {
+        one["what"]: one
+        for one in run(["doctor", "--json"]).json
+        if one["what"].startswith("collection")
+    }
     assert "1 synced" in found["collections"]["found"]
     assert not found["collection poems"]["ok"]
     assert "skipped: " in found["collection poems"]["found"]
@@ -71,10 +87,19 @@ def test_a_missing_collection_is_named_by_sync_and_by_doctor(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["add", "s3://bucket/books"], "stackroom sync s3://bucket/books; for one of them, add --only NAME"),
-        (["sync"], "there is no folder ./vector_dbs here; name one, as in stackroom sync s3://bucket/lancedb"),
+        (
+            ["add", "s3://bucket/books"],
+            "stackroom sync s3://bucket/books; for one of them, add --only NAME",
+        ),
+        (
+            ["sync"],
+            "there is no folder ./vector_dbs here; name one, as in stackroom sync s3://bucket/lancedb",
+        ),
         (["sync", "https://minio.example/bucket"], "AWS_ENDPOINT_URL"),
-        (["sync", "./nowhere"], "nowhere: no such folder; to write a collection to it, run: stackroom publish NAME"),
+        (
+            ["sync", "./nowhere"],
+            "nowhere: no such folder; to write a collection to it, run: stackroom publish NAME",
+        ),
         (["publish", "books", "ftp://host/x"], "has the scheme 'ftp', which is not supported"),
     ],
 )

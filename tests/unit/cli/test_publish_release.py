@@ -63,8 +63,24 @@ def publish(
         return str(done.out)
 
     def make(version: str, *more: str, folder: str = "site") -> dict[str, Any]:
-        given = ["films", str(source), "--add=--no-embed", "--questions", "0", "--pack", str(tmp_path / "pack")]
-        given += ["--folder", str(tmp_path / folder), "--version", version, "--licence", "CC0-1.0", *more]
+        given = [
+            "films",
+            str(source),
+            "--add=--no-embed",
+            "--questions",
+            "0",
+            "--pack",
+            str(tmp_path / "pack"),
+        ]
+        given += [
+            "--folder",
+            str(tmp_path / folder),
+            "--version",
+            version,
+            "--licence",
+            "CC0-1.0",
+            *more,
+        ]
         return publish_release(parse_options(given), run_command)
 
     return make
@@ -78,9 +94,14 @@ def test_a_schedule_publishes_what_changed_and_nothing_otherwise(
     second = publish("2026.48")
 
     assert [one["published"] for one in (first, again, second)] == [True, False, True]
-    tags = [entry["tag_name"] for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())]
+    tags = [
+        entry["tag_name"]
+        for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())
+    ]
     assert tags == ["2026.48", "2026.46"]
-    manifest = json.loads((tmp_path / "site" / "releases" / "2026.48" / "manifest.json").read_bytes())
+    manifest = json.loads(
+        (tmp_path / "site" / "releases" / "2026.48" / "manifest.json").read_bytes()
+    )
     assert manifest["licence"] == "CC0-1.0"
     assert manifest["records"] == 30
 
@@ -102,15 +123,23 @@ def test_a_fresh_machine_goes_on_from_the_newest_release_and_uploads_the_new_one
     assert suffixes.count(".patch") == 1
 
 
-def test_a_pack_is_signed_by_the_program_before_it_is_published(publish: Publish, commands: list[list[str]]) -> None:
+def test_a_pack_is_signed_by_the_program_before_it_is_published(
+    publish: Publish, commands: list[list[str]]
+) -> None:
     publish("1", "--key", "films.key")
 
     programs = [command[:3] for command in commands]
-    assert programs.index(["minisign", "-S", "-s"]) < programs.index(["stackroom", "pack", "publish"])
+    assert programs.index(["minisign", "-S", "-s"]) < programs.index(
+        ["stackroom", "pack", "publish"]
+    )
 
 
 def test_a_release_that_could_not_be_uploaded_is_uploaded_by_the_next_run(
-    publish: Publish, source: Path, tmp_path: Path, commands: list[list[str]], failures: list[Exception]
+    publish: Publish,
+    source: Path,
+    tmp_path: Path,
+    commands: list[list[str]],
+    failures: list[Exception],
 ) -> None:
     publish("1", "--upload")
     write_films(source, [f"Film {number}" for number in range(31)])
@@ -123,5 +152,8 @@ def test_a_release_that_could_not_be_uploaded_is_uploaded_by_the_next_run(
 
     assert again["published"]
     assert commands[-1] == failed
-    tags = [entry["tag_name"] for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())]
+    tags = [
+        entry["tag_name"]
+        for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())
+    ]
     assert tags == ["2", "1"]

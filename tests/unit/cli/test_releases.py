@@ -48,11 +48,15 @@ def test_programs_get_json(publisher: Publisher, run: Callable[..., Any]) -> Non
     back = run(["rollback", NAME, "--json"]).json
 
     assert (installed["version"], installed["records"]) == ("1.0", COUNT)
-    assert [(one["catalogue"], one["version"], one["written"]) for one in updated] == [(NAME, "1.1", COUNT)]
+    assert [(one["catalogue"], one["version"], one["written"]) for one in updated] == [
+        (NAME, "1.1", COUNT)
+    ]
     assert (back["version"], back["former"]) == ("1.0", "1.1")
 
 
-def test_a_key_is_given_as_a_file_or_as_itself(publisher: Publisher, run: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_key_is_given_as_a_file_or_as_itself(
+    publisher: Publisher, run: Callable[..., Any], tmp_path: Path
+) -> None:
     publisher.key = Signer.new()
     publisher.publish("1.1", make_stars(COUNT, "1.1").values())
     file = tmp_path / "key.pub"
@@ -97,7 +101,9 @@ def test_a_name_and_a_place_are_given_together(
     assert publisher.folder.is_dir()
 
 
-def test_without_a_release_there_is_nothing_to_update(publisher: Publisher, run: Callable[..., Any]) -> None:
+def test_without_a_release_there_is_nothing_to_update(
+    publisher: Publisher, run: Callable[..., Any]
+) -> None:
     ran = run(["update"])
 
     assert (ran.code, ran.out) == (0, "")

@@ -26,12 +26,16 @@ def films(tmp_path: Path) -> Path:
 
 
 def titles(run: Run) -> list[str]:
-    return sorted(hit["title"] for hit in run(["search", "films", "heat ran ikiru", "--json"]).json["results"])
+    return sorted(
+        hit["title"] for hit in run(["search", "films", "heat ran ikiru", "--json"]).json["results"]
+    )
 
 
 def test_a_catalogue_is_refreshed_by_a_job_of_its_own(home: Path, films: Path, run: Run) -> None:
     run(["add", str(films), "--yes", "--no-embed"])
-    assert "refresh:films" not in [job["job_id"] for job in run(["job", "list", "--json"]).json["jobs"]]
+    assert "refresh:films" not in [
+        job["job_id"] for job in run(["job", "list", "--json"]).json["jobs"]
+    ]
     assert run(["job", "show", "refresh:films", "--json"]).json["jobs"][0]["schedule"] == "manual"
     scheduled = run(["job", "schedule", "refresh:films", "6h", "--json"])
     assert scheduled.json["job"]["schedule"] == "6h"

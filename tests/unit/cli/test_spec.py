@@ -23,7 +23,9 @@ def at_nothing(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_spec_is_printed_and_can_be_written_checked_and_built_with(at_nothing: Path, run: Run) -> None:
+def test_a_spec_is_printed_and_can_be_written_checked_and_built_with(
+    at_nothing: Path, run: Run
+) -> None:
     films, spec = at_nothing / "My Films.csv", at_nothing / "films.toml"
     printed = run(["spec", "infer", str(films)]).out
     written = run(["spec", "infer", str(films), "--output", str(spec)])
@@ -31,14 +33,18 @@ def test_a_spec_is_printed_and_can_be_written_checked_and_built_with(at_nothing:
     assert f"--spec {spec}" in written.out
     assert load_spec(spec).spec.name == "my-films"
     checked = run(["spec", "check", str(spec)])
-    assert checked.out.startswith("ok: 'my-films', titled by 'title': 3 fields, 2 searched, 2 filtered by, 1 browsed")
+    assert checked.out.startswith(
+        "ok: 'my-films', titled by 'title': 3 fields, 2 searched, 2 filtered by, 1 browsed"
+    )
     built = run(["add", str(films), "--spec", str(spec), "--no-embed", "--json"]).json
     assert (built["catalogue"], built["written"]) == ("my-films", 3)
     assert run(["spec", "show", "my-films"]).out == printed
 
 
 def test_a_spec_is_json_for_programs(at_nothing: Path, run: Run) -> None:
-    found = run(["spec", "infer", str(at_nothing / "My Films.csv"), "--name", "films", "--json"]).json
+    found = run(
+        ["spec", "infer", str(at_nothing / "My Films.csv"), "--name", "films", "--json"]
+    ).json
     assert [field["name"] for field in found["fields"]] == ["title", "genres", "year"]
     assert all(field["reason"] for field in found["fields"])
     assert found["declaration"].startswith("#")
@@ -55,14 +61,27 @@ def test_a_file_that_is_there_is_not_written_over(at_nothing: Path, run: Run) ->
 
 
 def test_a_spec_that_cannot_be_written_is_a_clear_word(at_nothing: Path, run: Run) -> None:
-    ran = run(["spec", "infer", str(at_nothing / "My Films.csv"), "--output", str(at_nothing / "no" / "x.toml")])
+    ran = run(
+        [
+            "spec",
+            "infer",
+            str(at_nothing / "My Films.csv"),
+            "--output",
+            str(at_nothing / "no" / "x.toml"),
+        ]
+    )
     assert ran.code == InputError.exit_code
     assert "cannot be written" in ran.err
 
 
-def test_every_problem_of_a_spec_is_named_and_the_exit_code_says_so(at_nothing: Path, run: Run) -> None:
+def test_every_problem_of_a_spec_is_named_and_the_exit_code_says_so(
+    at_nothing: Path, run: Run
+) -> None:
     bad = at_nothing / "bad.toml"
-    bad.write_text('name = "x"\ntitle = "X"\nsummary = "X"\n[fields.a]\ntype = "int"\nsearch = true\nfacet = true\n')
+    bad.write_text(
+        'name = "x"\ntitle = "X"\nsummary = "X"\n[fields.a]\ntype = "int"\nsearch = true\nfacet ='
+        " true\n"
+    )
     ran = run(["spec", "check", str(bad)])
     assert (ran.code, ran.out) == (SpecError.exit_code, "")
     for problem in ("cannot be searched", "has no facets", 'no field has role = "title"'):

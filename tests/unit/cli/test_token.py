@@ -62,7 +62,9 @@ def test_the_secret_stands_alone_on_standard_output_and_works(home: Path, run: R
         (["--expires", "never"], None),
     ],
 )
-def test_a_token_lasts_as_long_as_was_said(home: Path, run: Run, expires: list[str], lasts: timedelta | None) -> None:
+def test_a_token_lasts_as_long_as_was_said(
+    home: Path, run: Run, expires: list[str], lasts: timedelta | None
+) -> None:
     made = run(["token", "add", "laptop", "--user", "ada", *expires, "--json"]).json
     if lasts is None:
         assert made["expires_at"] is None
@@ -71,12 +73,18 @@ def test_a_token_lasts_as_long_as_was_said(home: Path, run: Run, expires: list[s
     assert ends - began == lasts
 
 
-def test_tokens_are_listed_of_all_users_or_of_one_without_their_secrets(home: Path, run: Run) -> None:
-    secrets = [run(["token", "add", f"of {user}", "--user", user]).out.strip() for user in ("bob", "ada")]
+def test_tokens_are_listed_of_all_users_or_of_one_without_their_secrets(
+    home: Path, run: Run
+) -> None:
+    secrets = [
+        run(["token", "add", f"of {user}", "--user", user]).out.strip() for user in ("bob", "ada")
+    ]
     table = run(["token", "list"]).out
     for_programs = run(["token", "list", "--json"])
     assert [one["user"] for one in for_programs.json["tokens"]] == ["ada", "bob"]
-    assert [one["name"] for one in run(["token", "list", "--user", "BOB", "--json"]).json["tokens"]] == ["of bob"]
+    assert [
+        one["name"] for one in run(["token", "list", "--user", "BOB", "--json"]).json["tokens"]
+    ] == ["of bob"]
     assert all(one["id"] in table for one in for_programs.json["tokens"])
     assert not [secret for secret in secrets if secret in table or secret in for_programs.out]
 

@@ -29,8 +29,12 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def at_terminal(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Run a command at a terminal, with the answers to what it asks; return its exit code and what it said."""
+def at_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """Run a command at a terminal, with the answers to what it asks; return its exit code and what
+    it said.
+    """
 
     def run_there(arguments: list[str], *answers: str) -> tuple[int, str, str]:
         coming = iter(answers)
@@ -68,7 +72,9 @@ def audit_rows(home: Path) -> list[tuple[Any, ...]]:
 def test_a_user_who_was_added_with_a_password_logs_in_with_it(home: Path, run: Run) -> None:
     ran = run(["user", "add", "Ada", "--password-stdin"], typed=f"{PASSWORD}\n")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("action: create; name: ada\nuser: ada roles: user; permissions: AccessCatalog;")
+    assert ran.out.startswith(
+        "action: create; name: ada\nuser: ada roles: user; permissions: AccessCatalog;"
+    )
     assert can_log_in(home, "ada", PASSWORD)
     assert not can_log_in(home, "ada", f"{PASSWORD}\n")
 
@@ -91,13 +97,17 @@ def test_where_nobody_can_be_asked_a_secret_that_works_once_stands_alone_on_stan
 def test_at_a_terminal_the_password_is_asked_for_until_it_is_typed_twice_alike(
     home: Path, at_terminal: Callable[..., Any]
 ) -> None:
-    code, _, err = at_terminal(["user", "add", "ada"], PASSWORD, "correct hoarse", PASSWORD, PASSWORD)
+    code, _, err = at_terminal(
+        ["user", "add", "ada"], PASSWORD, "correct hoarse", PASSWORD, PASSWORD
+    )
     assert code == 0
     assert "do not match" in err
     assert can_log_in(home, "ada", PASSWORD)
 
 
-def test_with_standard_input_closed_nobody_is_asked(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_standard_input_closed_nobody_is_asked(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("io.StringIO", lambda _typed: None)
     assert run(["user", "add", "ada", "--password-stdin"]).code == InputError.exit_code
     assert run(["user", "add", "ada"]).code == 0
@@ -141,7 +151,9 @@ def test_of_more_users_than_fit_a_page_the_rest_is_said(home: Path, run: Run) ->
         run(["user", "add", name])
     first = run(["user", "list", "--limit", "2"])
     assert first.err == "2 of 3 are shown; the rest with --offset\n"
-    assert [user["name"] for user in run(["user", "list", "--offset", "2", "--json"]).json["users"]] == ["c"]
+    assert [
+        user["name"] for user in run(["user", "list", "--offset", "2", "--json"]).json["users"]
+    ] == ["c"]
 
 
 def test_a_user_is_shown_with_the_catalogues_that_are_kept_from_them(home: Path, run: Run) -> None:
@@ -165,7 +177,9 @@ def test_nobody_types_a_password_for_a_user_who_is_not_there(
     assert "did you mean 'ada'?" in err
 
 
-def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_terminal: Callable[..., Any]) -> None:
+def test_a_user_is_deleted_when_that_is_agreed_to(
+    home: Path, run: Run, at_terminal: Callable[..., Any]
+) -> None:
     for name in ("ada", "bob"):
         run(["user", "add", name])
     refused = run(["user", "delete", "ada"])
@@ -184,11 +198,31 @@ def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_termi
     ("arguments", "typed", "code", "says"),
     [
         (["add", "\udcff"], "", InputError.exit_code, "must be text"),
-        (["add", "bob", "--password-stdin"], "short\n", InputError.exit_code, "8 to 1,024 characters"),
+        (
+            ["add", "bob", "--password-stdin"],
+            "short\n",
+            InputError.exit_code,
+            "8 to 1,024 characters",
+        ),
         (["add", "bob", "--password-stdin"], "", InputError.exit_code, "the only line"),
-        (["add", "bob", "--password-stdin"], "two lines\nof a secret\n", InputError.exit_code, "the only line"),
-        (["add", "bob", "--password-stdin"], "half \ud800 a letter", InputError.exit_code, "not text"),
-        (["add", "bob", "--password-stdin", "--one-time"], PASSWORD, InputError.exit_code, "not both"),
+        (
+            ["add", "bob", "--password-stdin"],
+            "two lines\nof a secret\n",
+            InputError.exit_code,
+            "the only line",
+        ),
+        (
+            ["add", "bob", "--password-stdin"],
+            "half \ud800 a letter",
+            InputError.exit_code,
+            "not text",
+        ),
+        (
+            ["add", "bob", "--password-stdin", "--one-time"],
+            PASSWORD,
+            InputError.exit_code,
+            "not both",
+        ),
         (["add"], "", 2, "Missing argument"),
     ],
 )
@@ -205,14 +239,21 @@ def test_what_cannot_be_done_says_why_on_one_channel_with_its_code(
 
 
 @pytest.mark.parametrize(("command", "listed"), [("user", "users"), ("token", "tokens")])
-def test_looking_at_a_library_without_accounts_makes_none(home: Path, run: Run, command: str, listed: str) -> None:
+def test_looking_at_a_library_without_accounts_makes_none(
+    home: Path, run: Run, command: str, listed: str
+) -> None:
     assert "there are no" in run([command, "list"]).out
     assert run([command, "list", "--json"]).json[listed] == []
     assert list(home.iterdir()) == []
 
 
 def test_changing_a_library_without_accounts_says_how_to_make_one(home: Path, run: Run) -> None:
-    for command in (["passwd", "ada"], ["show", "ada"], ["disable", "ada"], ["grant", "ada", "ServerAdmin"]):
+    for command in (
+        ["passwd", "ada"],
+        ["show", "ada"],
+        ["disable", "ada"],
+        ["grant", "ada", "ServerAdmin"],
+    ):
         ran = run(["user", *command])
         assert (ran.code, ran.out) == (NotFoundError.exit_code, "")
         assert "stackroom user add" in ran.err
@@ -251,7 +292,13 @@ def test_every_change_is_in_the_audit_done_or_not(home: Path, run: Run) -> None:
         ("account/enable_user", "bob", "{}", "ok", None),
         ("account/delete_user", "bob", "{}", "ok", None),
         ("account/delete_user", "ada", "{}", "error", "conflict"),
-        ("account/create_role", "Slow", '{"permissions":["AccessCatalog"],"quotas":{"read":3}}', "ok", None),
+        (
+            "account/create_role",
+            "Slow",
+            '{"permissions":["AccessCatalog"],"quotas":{"read":3}}',
+            "ok",
+            None,
+        ),
         ("account/delete_role", "slow", "{}", "ok", None),
         ("account/restrict_catalogue", "diary", '{"roles":["editor"],"users":["ada"]}', "ok", None),
         ("account/open_catalogue", "diary", "{}", "ok", None),
@@ -260,7 +307,9 @@ def test_every_change_is_in_the_audit_done_or_not(home: Path, run: Run) -> None:
 
 
 @pytest.mark.row("Z13")
-def test_a_change_that_cannot_be_noted_is_not_made(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_cannot_be_noted_is_not_made(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_given: object) -> None:
         raise StorageError("no room")
 
@@ -284,7 +333,9 @@ def _spoil(home: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["another file", "a folder", "version 99"])
-def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(home: Path, run: Run, how: str) -> None:
+def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(
+    home: Path, run: Run, how: str
+) -> None:
     _spoil(home, how)
     for command in (["user", "add", "ada"], ["role", "add", "r", "--allow", "ServerAdmin"]):
         ran = run(command)
@@ -293,7 +344,13 @@ def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(home: Pat
         assert len(ran.err.splitlines()) == 1
     if how == "a folder":
         return
-    for command in (["user", "list"], ["token", "list"], ["access", "list"], ["audit", "tail"], ["audit", "verify"]):
+    for command in (
+        ["user", "list"],
+        ["token", "list"],
+        ["access", "list"],
+        ["audit", "tail"],
+        ["audit", "verify"],
+    ):
         ran = run(command)
         assert (ran.code, ran.out) == (StorageError.exit_code, "")
         assert len(ran.err.splitlines()) == 1

@@ -16,7 +16,9 @@ def loaded_by(module: str) -> set[str]:
     """Return what a fresh process has loaded after importing a module."""
     script = f"import sys, {module}; print(*sys.modules)"
     return set(
-        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
+        subprocess.run(
+            [sys.executable, "-c", script], check=True, capture_output=True, text=True
+        ).stdout.split()
     )
 
 
@@ -26,7 +28,9 @@ def test_a_control_database_exists_once_it_was_opened_or_is_configured(tmp_path:
     Control.open(settings).close()
     assert exists(settings)
     assert (tmp_path / "home" / "control.sqlite").is_file()
-    elsewhere = Settings(home=tmp_path / "other", control=ControlSettings(url="postgresql+psycopg://h/n"))
+    elsewhere = Settings(
+        home=tmp_path / "other", control=ControlSettings(url="postgresql+psycopg://h/n")
+    )
     assert exists(elsewhere)
     assert database_url(elsewhere) == "postgresql+psycopg://h/n"
 
@@ -45,7 +49,9 @@ def test_the_limits_are_those_that_are_configured(tmp_path: Path) -> None:
 
 
 def test_what_reads_other_databases_is_not_loaded_for_nothing() -> None:
-    assert loaded_by("stackroom.control.control").isdisjoint({"jwt", "cryptography", "httpx", "psycopg", "limits"})
+    assert loaded_by("stackroom.control.control").isdisjoint(
+        {"jwt", "cryptography", "httpx", "psycopg", "limits"}
+    )
 
 
 def test_where_the_database_is_can_be_asked_without_loading_what_opens_it() -> None:

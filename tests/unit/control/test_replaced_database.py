@@ -33,7 +33,9 @@ def control(tmp_path: Path) -> Iterator[Control]:
 
 @pytest.fixture
 def secret(control: Control) -> str:
-    return control.credentials.issue_token(LOCAL_USER, READER, name="reader", expires_in=timedelta(days=1)).secret
+    return control.credentials.issue_token(
+        LOCAL_USER, READER, name="reader", expires_in=timedelta(days=1)
+    ).secret
 
 
 @pytest.fixture
@@ -104,7 +106,9 @@ def test_rights_of_the_former_file_end_with_it_although_both_have_the_same_versi
     assert resolve(control, secret) is None
 
 
-def test_a_call_is_audited_in_the_file_that_has_the_path(control: Control, backup: Path, tmp_path: Path) -> None:
+def test_a_call_is_audited_in_the_file_that_has_the_path(
+    control: Control, backup: Path, tmp_path: Path
+) -> None:
     control.audit.write(entry("before"), durable=True)
     replace(tmp_path, backup)
     control.audit.write(entry("after"), durable=True)
@@ -154,7 +158,9 @@ def test_an_empty_file_in_its_place_is_refused(control: Control, tmp_path: Path)
         control.database.version()
 
 
-def test_tables_of_packages_are_made_in_the_file_that_took_its_place(database: ControlDatabase, tmp_path: Path) -> None:
+def test_tables_of_packages_are_made_in_the_file_that_took_its_place(
+    database: ControlDatabase, tmp_path: Path
+) -> None:
     more = MetaData()
     notes = Table("notes", more, Column("text", Text))
     copy_database(tmp_path / CONTROL_FILE, tmp_path / "copy", lambda: None)

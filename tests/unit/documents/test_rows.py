@@ -64,7 +64,11 @@ def ids(app: App) -> set[str]:
 
 def test_a_file_is_one_document_and_its_passages() -> None:
     document, first, second = records(
-        path="people/leave.md", text=PAGE.format("x"), format="markdown", modified="2026-01-02", checksum="abc"
+        path="people/leave.md",
+        text=PAGE.format("x"),
+        format="markdown",
+        modified="2026-01-02",
+        checksum="abc",
     )
     assert (document.id, document.kind) == ("people/leave.md", "document")
     assert document.fields == {
@@ -102,7 +106,9 @@ def test_a_file_is_one_document_and_its_passages() -> None:
         ("just text", "", "my file"),
     ],
 )
-def test_the_title_is_the_first_heading_or_what_the_file_states_or_its_name(text: str, stated: str, title: str) -> None:
+def test_the_title_is_the_first_heading_or_what_the_file_states_or_its_name(
+    text: str, stated: str, title: str
+) -> None:
     document, _passage = records(path="a/my file.txt", text=text, title=stated)
     assert document.get("title") == title
 
@@ -122,13 +128,17 @@ def test_a_passage_is_embedded_with_its_title_headings_and_text() -> None:
     assert embedding_text(embed, passage) == "Two. One, Two. One Two What it says."
 
 
-@pytest.mark.parametrize("row", [{}, {"path": "a.md"}, {"path": "a.md", "text": " \n"}, {"text": "x", "path": 3}])
+@pytest.mark.parametrize(
+    "row", [{}, {"path": "a.md"}, {"path": "a.md", "text": " \n"}, {"text": "x", "path": 3}]
+)
 def test_a_row_without_a_path_or_a_text_is_refused(row: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="is missing"):
         records_of(row)
 
 
-def test_folders_and_written_files_are_read_in_their_own_way_and_others_are_not(folder: Path) -> None:
+def test_folders_and_written_files_are_read_in_their_own_way_and_others_are_not(
+    folder: Path,
+) -> None:
     assert open_rows(str(folder)) is not None
     assert open_rows(str(folder / "five.md")) is not None
     (folder / "rows.jsonl").write_text("{}")
@@ -171,7 +181,9 @@ def test_a_renamed_file_moves_and_nothing_is_embedded_again(folder: Path, app: A
     assert {"b/drei.md", "b/drei.md#1", "b/drei.md#2"} <= ids(app)
 
 
-def test_a_file_that_cannot_be_read_is_left_out_with_its_reason_and_the_rest_goes_on(folder: Path, app: App) -> None:
+def test_a_file_that_cannot_be_read_is_left_out_with_its_reason_and_the_rest_goes_on(
+    folder: Path, app: App
+) -> None:
     (folder / "a/broken.pdf").write_bytes(b"%PDF-1.4 nothing")
     (folder / "bad.docx").write_bytes(b"no zip")
     report = add(app, folder)
@@ -202,9 +214,19 @@ def test_a_real_collection_is_read_whole(shared_data: Path, tmp_path: Path, name
             refused.add(row.place)
             continue
         lines = row.values["text"].split("\n")
-        covered = {line for one in passages for line in range(one.get("first_line"), one.get("last_line") + 1)}
-        assert {number for number, line in enumerate(lines, start=1) if line.strip()} <= covered, document.id
-    empty = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md") if not path.stat().st_size}
+        covered = {
+            line
+            for one in passages
+            for line in range(one.get("first_line"), one.get("last_line") + 1)
+        }
+        assert {number for number, line in enumerate(lines, start=1) if line.strip()} <= covered, (
+            document.id
+        )
+    empty = {
+        path.relative_to(tmp_path).as_posix()
+        for path in tmp_path.rglob("*.md")
+        if not path.stat().st_size
+    }
     assert refused == empty
 
 
@@ -232,7 +254,9 @@ def test_files_of_kinds_that_are_not_read_are_counted(app: App, tmp_path: Path) 
     report = add(app, folder)
     assert report.rows == 2
     assert report.rejected == 0
-    assert report.notes == ["4 files of kinds that are not read: .png 2, .zip 1, without a suffix 1"]
+    assert report.notes == [
+        "4 files of kinds that are not read: .png 2, .zip 1, without a suffix 1"
+    ]
     assert report.rejects == [
         (".png (2 files)", "files of this kind are not read"),
         (".zip (1 file)", "files of this kind are not read"),

@@ -87,11 +87,23 @@ def test_ping_answers_pong(gate: Gate) -> None:
 @pytest.mark.row("T2")
 def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) -> None:
     found = call(gate, "search_documents", query="code review")
-    assert {"results", "evidence", "notes"} <= set(found) <= {"results", "evidence", "notes", "cursor"}
+    assert (
+        {"results", "evidence", "notes"} <= set(found) <= {"results", "evidence", "notes", "cursor"}
+    )
     for one in found["results"]:
         assert set(one) == {"content", "metadata", "source"}
         assert set(one["metadata"]) - {"relevance"} == {
-            *("file_path", "source", "score", "section", "title", "heading_path", "first_line", "last_line", "id"),
+            *(
+                "file_path",
+                "source",
+                "score",
+                "section",
+                "title",
+                "heading_path",
+                "first_line",
+                "last_line",
+                "id",
+            ),
         }
         assert one["source"] == one["metadata"]["source"]
         assert 0 <= one["metadata"]["score"] <= 1
@@ -108,7 +120,9 @@ def test_a_passage_with_the_words_asked_for_is_evidence(gate: Gate) -> None:
 
 @pytest.mark.row("T2")
 def test_the_content_is_the_passage_at_the_lines_that_are_named(gate: Gate) -> None:
-    for one in call(gate, "search_documents", query="first response within one working day")["results"]:
+    for one in call(gate, "search_documents", query="first response within one working day")[
+        "results"
+    ]:
         where = one["metadata"]
         lines = (SAMPLES / one["source"] / where["file_path"]).read_text("utf-8").split("\n")
         assert "\n".join(lines[where["first_line"] - 1 : where["last_line"]]) == one["content"]
@@ -119,7 +133,13 @@ def test_the_content_is_the_passage_at_the_lines_that_are_named(gate: Gate) -> N
 @pytest.mark.row("T2")
 @pytest.mark.row("T4")
 def test_sources_are_those_asked_for_and_the_number_is_for_each(gate: Gate) -> None:
-    found = call(gate, "search_documents", query="the first day", sources=["handbook", "personal"], n_results=3)
+    found = call(
+        gate,
+        "search_documents",
+        query="the first day",
+        sources=["handbook", "personal"],
+        n_results=3,
+    )
     counts = [sum(one["source"] == name for one in found["results"]) for name in COLLECTIONS]
     assert counts == [3, 0, 3]
     assert len(call(gate, "search_documents", query="the first day", n_results=20)["results"]) > 20
@@ -143,13 +163,21 @@ def test_an_unknown_source_is_refused_with_those_there_are(gate: Gate) -> None:
 def test_sources_are_understood_in_any_spelling_and_can_be_left_out(gate: Gate) -> None:
     found = call(gate, "search_documents", query="review", sources=["Handbook"])
     assert {one["source"] for one in found["results"]} == {"handbook"}
-    found = call(gate, "search_documents", query="review", sources=["handbok", "dnd"], exclude_sources=["DND"])
+    found = call(
+        gate,
+        "search_documents",
+        query="review",
+        sources=["handbok", "dnd"],
+        exclude_sources=["DND"],
+    )
     assert {one["source"] for one in found["results"]} == {"handbook"}
     assert "'handbok' taken as 'handbook'" in found["notes"]
 
 
 @pytest.mark.row("T4")
-def test_a_declared_source_that_is_missing_is_skipped_and_said_to_be(own_app: App, tmp_path: Path) -> None:
+def test_a_declared_source_that_is_missing_is_skipped_and_said_to_be(
+    own_app: App, tmp_path: Path
+) -> None:
     add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour, water, salt."), "notes")
     gate = own_app.build_gate()
     assert {tool.name for tool in gate.list_tools(LOCAL_USER)} >= {"ping", "search_documents"}
@@ -163,7 +191,9 @@ def test_a_declared_source_that_is_missing_is_skipped_and_said_to_be(own_app: Ap
 
 
 @pytest.mark.row("T4")
-def test_a_collection_that_is_damaged_when_serving_begins_is_skipped_and_named(own_app: App, tmp_path: Path) -> None:
+def test_a_collection_that_is_damaged_when_serving_begins_is_skipped_and_named(
+    own_app: App, tmp_path: Path
+) -> None:
     for name in ("one", "two"):
         add(own_app, write(tmp_path / name, a=f"# Bread\n\nFlour for {name}."), name, embed=False)
     own_app.close()
@@ -193,7 +223,9 @@ def test_a_collection_that_is_empty_or_hidden_is_skipped(own_app: App, tmp_path:
     )
     shelf.writer().apply([Put(record=secret)])
     gate = own_app.build_gate()
-    outsider = Principal(name="x", actions=LOCAL_USER.actions, visibility=Visibility(frozenset({"guests"})))
+    outsider = Principal(
+        name="x", actions=LOCAL_USER.actions, visibility=Visibility(frozenset({"guests"}))
+    )
     answer = gate.call(outsider, "search_documents", {"query": "flour"})
     assert answer.structured is not None
     assert [one["metadata"]["id"] for one in answer.structured["results"]] == ["a.md#1"]
@@ -213,7 +245,9 @@ def test_the_same_text_in_two_collections_comes_once(own_app: App, tmp_path: Pat
 
 @pytest.mark.row("T2")
 @pytest.mark.row("N18")
-@pytest.mark.parametrize("query", ["how long can I stay under water without air", "who dives but is not on the list"])
+@pytest.mark.parametrize(
+    "query", ["how long can I stay under water without air", "who dives but is not on the list"]
+)
 def test_a_question_that_says_what_there_is_not_is_answered_by_passages_that_have_its_words(
     own_app: App, tmp_path: Path, query: str
 ) -> None:
@@ -230,9 +264,14 @@ def test_a_question_that_says_what_there_is_not_is_answered_by_passages_that_hav
 
 @pytest.mark.row("T2")
 def test_neighbours_that_share_a_sentence_are_both_found(own_app: App, tmp_path: Path) -> None:
-    sentences = [f"The starter of jar number {number} is fed with flour and water at dawn." for number in range(60)]
+    sentences = [
+        f"The starter of jar number {number} is fed with flour and water at dawn."
+        for number in range(60)
+    ]
     add(own_app, write(tmp_path / "one", long="# Jars\n\n" + " ".join(sentences)), "one")
-    found = call(own_app.build_gate(), "search_documents", query="jar number 7 starter", n_results=20)["results"]
+    found = call(
+        own_app.build_gate(), "search_documents", query="jar number 7 starter", n_results=20
+    )["results"]
     positions = sorted(int(one["metadata"]["id"].rsplit("#", 1)[1]) for one in found)
     assert positions == list(range(1, len(positions) + 1))
     assert len(positions) > 3
@@ -242,7 +281,12 @@ def test_neighbours_that_share_a_sentence_are_both_found(own_app: App, tmp_path:
 def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat() -> None:
     text = " ".join(f"word{number}" for number in range(100))
     half = len(text) // 2
-    parts = {"whole": text[: half + 60], "mostly": text[40:], "little": text[half:], "within": text[200:300]}
+    parts = {
+        "whole": text[: half + 60],
+        "mostly": text[40:],
+        "little": text[half:],
+        "within": text[200:300],
+    }
     found = [in_collection("a", passage(name, part)) for name, part in parts.items()]
     assert [one.hit.record.id for one in without_repeats(found)] == ["whole", "little"]
     elsewhere = [found[0], in_collection("b", passage("copy", text[40:]))]
@@ -250,17 +294,31 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
 
 
 @pytest.mark.row("T2")
-def test_a_collection_that_answers_stands_before_one_that_does_not(own_app: App, tmp_path: Path) -> None:
-    add(own_app, write(tmp_path / "one", a="# Fireball\n\nA fireball burns everything near."), "one")
-    add(own_app, write(tmp_path / "two", a="# Taxes\n\nEverything must be declared near the end of May."), "two")
-    found = call(own_app.build_gate(), "search_documents", query="what does a fireball burn")["results"]
+def test_a_collection_that_answers_stands_before_one_that_does_not(
+    own_app: App, tmp_path: Path
+) -> None:
+    add(
+        own_app, write(tmp_path / "one", a="# Fireball\n\nA fireball burns everything near."), "one"
+    )
+    add(
+        own_app,
+        write(tmp_path / "two", a="# Taxes\n\nEverything must be declared near the end of May."),
+        "two",
+    )
+    found = call(own_app.build_gate(), "search_documents", query="what does a fireball burn")[
+        "results"
+    ]
     assert [one["source"] for one in found] == ["one", "two"]
     assert found[0]["metadata"]["score"] > 2 * found[1]["metadata"]["score"]
 
 
 @pytest.mark.row("T2")
 def test_neighbours_are_the_passages_before_and_after_in_the_order_of_the_file(gate: Gate) -> None:
-    query = {"query": "labelling comments blocking suggestion question", "sources": ["handbook"], "n_results": 1}
+    query = {
+        "query": "labelling comments blocking suggestion question",
+        "sources": ["handbook"],
+        "n_results": 1,
+    }
     (plain,) = call(gate, "search_documents", **query)["results"]
     (one,) = call(gate, "search_documents", **query, neighbours=2)["results"]
     assert {name: one[name] for name in plain} == plain
@@ -289,17 +347,27 @@ def test_a_search_by_words_alone_says_so_and_why(gate: Gate) -> None:
 @pytest.mark.row("T2")
 def test_a_search_by_vectors_has_no_notes(own_app: App, tmp_path: Path) -> None:
     add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour, water, salt."), "notes")
-    assert set(call(own_app.build_gate(), "search_documents", query="flour")) == {"results", "evidence"}
+    assert set(call(own_app.build_gate(), "search_documents", query="flour")) == {
+        "results",
+        "evidence",
+    }
 
 
 @pytest.mark.row("T2")
 @pytest.mark.parametrize("query", ["vacation policy", "travel expenses"])
 def test_a_file_is_found_by_the_words_of_its_name(own_app: App, tmp_path: Path, query: str) -> None:
-    texts = {"vacation-policy": "# Rules\n\nAsk two weeks ahead.", "TravelExpenses": "## Hotels\n\nKeep the receipts."}
-    texts |= {f"other{number}": f"Number {number} is about nothing in particular." for number in range(5)}
+    texts = {
+        "vacation-policy": "# Rules\n\nAsk two weeks ahead.",
+        "TravelExpenses": "## Hotels\n\nKeep the receipts.",
+    }
+    texts |= {
+        f"other{number}": f"Number {number} is about nothing in particular." for number in range(5)
+    }
     add(own_app, write(tmp_path / "notes", **texts), "notes", embed=False)
     found = call(own_app.build_gate(), "search_documents", query=query)["results"]
-    assert found[0]["metadata"]["file_path"].removesuffix(".md").replace("-", "").lower() == query.replace(" ", "")
+    assert found[0]["metadata"]["file_path"].removesuffix(".md").replace(
+        "-", ""
+    ).lower() == query.replace(" ", "")
 
 
 @pytest.mark.row("T3")
@@ -308,18 +376,26 @@ def test_the_handbook_is_searched_by_section(gate: Gate) -> None:
     assert len(everywhere) == 10
     assert {one["source"] for one in everywhere} == {"handbook"}
     assert {one["metadata"]["section"] for one in everywhere} > {"engineering"}
-    engineering = call(gate, "search_handbook", query="review", section="Engineering", n_results=20)["results"]
+    engineering = call(
+        gate, "search_handbook", query="review", section="Engineering", n_results=20
+    )["results"]
     assert {one["metadata"]["section"] for one in engineering} == {"engineering"}
     told = refusal(gate, "search_handbook", query="review", section="sales")
     assert "'section': no value 'sales'; one of " in told
     assert all(name in told for name in ("company", "engineering", "finance", "people"))
-    others = call(gate, "search_handbook", query="review", exclude_sections=["Engineering"], n_results=20)["results"]
+    others = call(
+        gate, "search_handbook", query="review", exclude_sections=["Engineering"], n_results=20
+    )["results"]
     assert "engineering" not in {one["metadata"]["section"] for one in others}
 
 
 @pytest.mark.row("T9")
 def test_documents_are_listed_and_read_whole(gate: Gate) -> None:
-    uris = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries if entry.uri.startswith("documents://")]
+    uris = [
+        entry.uri
+        for entry in gate.list_resources(LOCAL_USER).entries
+        if entry.uri.startswith("documents://")
+    ]
     files = [path for name in COLLECTIONS for path in (SAMPLES / name).rglob("*.md")]
     assert len(uris) == len(set(uris)) == len(files)
     for uri in uris:
@@ -330,14 +406,18 @@ def test_documents_are_listed_and_read_whole(gate: Gate) -> None:
 
 
 @pytest.mark.row("T9")
-def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_none(own_app: App, tmp_path: Path) -> None:
+def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_none(
+    own_app: App, tmp_path: Path
+) -> None:
     odd = "a b/größe & 100% #1.md"
     path = tmp_path / "notes" / odd
     path.parent.mkdir(parents=True)
     path.write_text("text")
     add(own_app, tmp_path / "notes", "notes")
     gate = own_app.build_gate()
-    (entry,) = [one for one in gate.list_resources(LOCAL_USER).entries if one.uri.startswith("documents://")]
+    (entry,) = [
+        one for one in gate.list_resources(LOCAL_USER).entries if one.uri.startswith("documents://")
+    ]
     assert " " not in entry.uri
     assert gate.read(LOCAL_USER, entry.uri).text == "text"
     for address in ("notes/nothing.md", "nowhere/a.md", "notes", f"notes/{odd}#1", ""):
@@ -359,7 +439,8 @@ def in_collection(name: str, record: Record, *, score: float = 0.9) -> MergedHit
 @pytest.mark.row("T2")
 def test_passages_of_equal_score_take_turns_and_each_collection_has_its_limit() -> None:
     lists = [
-        [in_collection(name, passage(f"{name}{n}", f"{name} {n}", path=str(n))) for n in range(3)] for name in "ba"
+        [in_collection(name, passage(f"{name}{n}", f"{name} {n}", path=str(n))) for n in range(3)]
+        for name in "ba"
     ]
     found = choose_passages(merge(lists), limit=2, evidence=Evidence.STRONG)
     assert [one.hit.record.id for one in found] == ["a0", "b0", "a1", "b1"]

@@ -32,7 +32,9 @@ def test_a_remote_embedder_has_a_breaker_and_the_model_of_the_settings(tmp_path:
     assert embedder.model == ModelId(name="m", dimension=7)
 
 
-def test_a_query_is_embedded_once_for_all_catalogues_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_is_embedded_once_for_all_catalogues_that_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(LocalEmbedder, "_load", lambda _self: WordEmbedder())
     embedder = LocalEmbedder(tmp_path, MINILM, EmbeddingSettings())
     first = embedder.embed_query("dog")

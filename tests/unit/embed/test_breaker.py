@@ -64,7 +64,9 @@ def fail(guarded: GuardedEmbedder, times: int) -> str:
     return message
 
 
-def test_a_well_embedder_is_asked_once_for_each_query(guarded: GuardedEmbedder, inner: Moody) -> None:
+def test_a_well_embedder_is_asked_once_for_each_query(
+    guarded: GuardedEmbedder, inner: Moody
+) -> None:
     for number in range(20):
         guarded.embed_query(f"query {number % 4}")
     assert inner.asked == 4
@@ -120,7 +122,9 @@ def test_after_the_pause_one_call_tries_and_success_closes_it(
     assert inner.asked == FAILURES_TO_OPEN + 2
 
 
-def test_a_failed_try_opens_it_for_another_pause(guarded: GuardedEmbedder, inner: Moody, clock: Clock) -> None:
+def test_a_failed_try_opens_it_for_another_pause(
+    guarded: GuardedEmbedder, inner: Moody, clock: Clock
+) -> None:
     inner.failure = UnavailableError("no answer")
     fail(guarded, FAILURES_TO_OPEN)
     clock.now_s += PAUSE_S
@@ -131,7 +135,9 @@ def test_a_failed_try_opens_it_for_another_pause(guarded: GuardedEmbedder, inner
     assert inner.asked == FAILURES_TO_OPEN + 2
 
 
-def test_while_one_call_tries_the_others_fail_at_once(guarded: GuardedEmbedder, inner: Moody, clock: Clock) -> None:
+def test_while_one_call_tries_the_others_fail_at_once(
+    guarded: GuardedEmbedder, inner: Moody, clock: Clock
+) -> None:
     inner.failure = UnavailableError("no answer")
     fail(guarded, FAILURES_TO_OPEN)
     clock.now_s += PAUSE_S
@@ -148,7 +154,9 @@ def test_a_broken_model_counts_as_a_failure_too(guarded: GuardedEmbedder, inner:
     assert fail(guarded, 1).startswith("damaged")
 
 
-def test_a_build_and_a_health_check_pass_through_an_open_breaker(guarded: GuardedEmbedder, inner: Moody) -> None:
+def test_a_build_and_a_health_check_pass_through_an_open_breaker(
+    guarded: GuardedEmbedder, inner: Moody
+) -> None:
     inner.failure = UnavailableError("no answer")
     fail(guarded, FAILURES_TO_OPEN)
     assert guarded.check() == "moody today"

@@ -1,4 +1,6 @@
-"""The local model on this machine: batches by tokens, on several threads, in the order of the texts."""
+"""The local model on this machine: batches by tokens, on several threads, in the order of the
+texts.
+"""
 
 import os
 import shutil
@@ -14,7 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackroom.embed import encoder
-from stackroom.embed.encoder import CPU, CUDA, MANY_TEXTS, MAX_TOKENS, Encoder, _share, find_provider, pack_batches
+from stackroom.embed.encoder import (
+    CPU,
+    CUDA,
+    MANY_TEXTS,
+    MAX_TOKENS,
+    Encoder,
+    _share,
+    find_provider,
+    pack_batches,
+)
 from stackroom.embed.graph_choice import CHOICES_FILE, FLOAT_GRAPH, FLOAT_WEIGHTS, load_choices
 from stackroom.embed.models import MINILM
 from stackroom.embed.weights import check_model, model_folder
@@ -38,7 +49,9 @@ def test_every_text_is_in_one_batch_and_no_batch_has_too_many_padded_tokens(
 
 @given(lengths=LENGTHS)
 def test_texts_of_a_batch_are_neighbours_by_length(lengths: Sequence[int]) -> None:
-    in_order = [lengths[place] for batch in pack_batches(lengths, most_tokens=256) for place in batch]
+    in_order = [
+        lengths[place] for batch in pack_batches(lengths, most_tokens=256) for place in batch
+    ]
     assert in_order == sorted(lengths)
 
 
@@ -58,7 +71,9 @@ def test_work_is_shared_between_as_many_threads_as_are_allowed() -> None:
     assert threading.current_thread().name in seen
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="threads have a priority of their own on Linux only"
+)
 def test_helpers_give_way_to_other_work_and_the_calling_thread_does_not() -> None:
     together = threading.Barrier(2)
     waiting = deque(range(2))
@@ -68,7 +83,9 @@ def test_helpers_give_way_to_other_work_and_the_calling_thread_does_not() -> Non
     def work() -> None:
         waiting.popleft()
         together.wait(timeout=120)
-        found[threading.current_thread() is threading.main_thread()] = os.getpriority(os.PRIO_PROCESS, 0)
+        found[threading.current_thread() is threading.main_thread()] = os.getpriority(
+            os.PRIO_PROCESS, 0
+        )
 
     _share(work, waiting, threads=2)
     assert found[True] == before
@@ -108,7 +125,10 @@ def test_a_failure_of_a_helper_is_raised() -> None:
 def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_the_number_of_threads(
     models_folder: Path,
 ) -> None:
-    texts = [f"story {number} " + "of a dragon and a very long war " * (number * 7 % 11) for number in range(24)]
+    texts = [
+        f"story {number} " + "of a dragon and a very long war " * (number * 7 % 11)
+        for number in range(24)
+    ]
     folder = model_folder(models_folder)
     alone = Encoder(folder, MINILM, threads=1)
     one_by_one = np.concatenate([alone.embed_documents([text]) for text in texts])
@@ -129,14 +149,20 @@ def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_the_nu
         ("coreml", [COREML, CPU], COREML),
     ],
 )
-def test_a_device_is_used_where_onnxruntime_has_it(device: str, available: list[str], provider: str | None) -> None:
+def test_a_device_is_used_where_onnxruntime_has_it(
+    device: str, available: list[str], provider: str | None
+) -> None:
     assert find_provider(device, available) == provider
 
 
 @pytest.mark.model
-def test_a_named_device_that_is_missing_is_refused_with_what_to_install_and_queries_go_on(models_folder: Path) -> None:
+def test_a_named_device_that_is_missing_is_refused_with_what_to_install_and_queries_go_on(
+    models_folder: Path,
+) -> None:
     named = Encoder(model_folder(models_folder), MINILM, device="cuda")
-    with pytest.raises(ModelError, match=r"no CUDAExecutionProvider \(for cuda: .* pip install onnxruntime-gpu"):
+    with pytest.raises(
+        ModelError, match=r"no CUDAExecutionProvider \(for cuda: .* pip install onnxruntime-gpu"
+    ):
         named.embed_documents(["a text"])
     assert named.embed_query("a text").shape == (MINILM.id.dimension,)
 
@@ -147,7 +173,9 @@ def test_both_graphs_give_nearly_the_same_vectors_and_the_chosen_one_is_used_for
     models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ms_32: float, bits: int
 ) -> None:
     folder = tmp_path / MINILM.name
-    shutil.copytree(model_folder(models_folder), folder, ignore=shutil.ignore_patterns("graphs.json", "*-32.*"))
+    shutil.copytree(
+        model_folder(models_folder), folder, ignore=shutil.ignore_patterns("graphs.json", "*-32.*")
+    )
     measured = {"graph.onnx": 10.0, FLOAT_GRAPH: ms_32}
     monkeypatch.setattr(encoder, "_measure_ms", lambda path: measured[path.name])
     texts = [f"story {number} of a dragon" for number in range(MANY_TEXTS)]

@@ -55,7 +55,9 @@ def test_every_tensor_is_made_in_the_shape_it_declares() -> None:
         assert tensor.make(weights).shape == tensor.shape, tensor.name
 
 
-def test_the_weights_file_has_each_tensor_at_its_offset_and_the_size_that_is_checked_for(tmp_path: Path) -> None:
+def test_the_weights_file_has_each_tensor_at_its_offset_and_the_size_that_is_checked_for(
+    tmp_path: Path,
+) -> None:
     weights = published_weights()
     path = tmp_path / "weights.bin"
     write_weights(weights, path)
@@ -76,9 +78,14 @@ def test_a_quantised_matrix_is_near_the_original_and_a_block_of_zeros_stays_zero
     assert not again[1, :BLOCK].any()
 
 
-def test_unpacked_weights_are_the_floats_that_the_bytes_stand_for_and_have_no_scales(tmp_path: Path) -> None:
+def test_unpacked_weights_are_the_floats_that_the_bytes_stand_for_and_have_no_scales(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(1)
-    weights = {name: rng.normal(size=array.shape).astype(np.float32) for name, array in published_weights().items()}
+    weights = {
+        name: rng.normal(size=array.shape).astype(np.float32)
+        for name, array in published_weights().items()
+    }
     write_weights(weights, tmp_path / "weights.bin")
     unpack_weights(tmp_path / "weights.bin", tmp_path / "floats.bin")
     specs = {tensor.name: tensor for tensor in float_tensors()}
@@ -86,9 +93,14 @@ def test_unpacked_weights_are_the_floats_that_the_bytes_stand_for_and_have_no_sc
 
     def read(name: str) -> np.ndarray:
         start = offsets(specs.values())[name]
-        return np.fromfile(tmp_path / "floats.bin", np.float32, count=int(np.prod(specs[name].shape)), offset=start)
+        return np.fromfile(
+            tmp_path / "floats.bin", np.float32, count=int(np.prod(specs[name].shape)), offset=start
+        )
 
-    matrix, bias = weights["encoder.layer.5.output.dense.weight"], weights["encoder.layer.5.output.dense.bias"]
+    matrix, bias = (
+        weights["encoder.layer.5.output.dense.weight"],
+        weights["encoder.layer.5.output.dense.bias"],
+    )
     assert np.array_equal(read("layer5_narrow_bias"), bias)
     unpacked = read("layer5_narrow_weight").reshape(matrix.T.shape)
     assert np.abs(unpacked - matrix.T).max() <= np.abs(matrix).max() / (MIDDLE - 1) / 2 + 1e-6
@@ -96,15 +108,22 @@ def test_unpacked_weights_are_the_floats_that_the_bytes_stand_for_and_have_no_sc
 
 @pytest.mark.parametrize(("bits", "suffix"), [(8, ""), (32, "-32")])
 @pytest.mark.parametrize("pooling", Pooling)
-def test_the_committed_graph_is_what_the_script_makes(pooling: Pooling, bits: int, suffix: str) -> None:
-    committed = resources.files("stackroom.embed").joinpath(f"encoder-{pooling}{suffix}.onnx").read_bytes()
-    assert load_script().build_graph(pooling, bits).SerializeToString(deterministic=True) == committed
+def test_the_committed_graph_is_what_the_script_makes(
+    pooling: Pooling, bits: int, suffix: str
+) -> None:
+    committed = (
+        resources.files("stackroom.embed").joinpath(f"encoder-{pooling}{suffix}.onnx").read_bytes()
+    )
+    assert (
+        load_script().build_graph(pooling, bits).SerializeToString(deterministic=True) == committed
+    )
 
 
 def test_safetensors_are_read_and_what_is_not_floats_is_left_out(tmp_path: Path) -> None:
     last = np.arange(6, dtype=np.float32).reshape(2, 3)
     write_safetensors(
-        tmp_path / "m", {"ids": np.arange(3), "a": np.float32([9]), "encoder.layer.5.output.dense.weight": last}
+        tmp_path / "m",
+        {"ids": np.arange(3), "a": np.float32([9]), "encoder.layer.5.output.dense.weight": last},
     )
     weights = load_safetensors(tmp_path / "m")
     assert set(weights) == {"a", "encoder.layer.5.output.dense.weight"}

@@ -1,4 +1,6 @@
-"""The graph for documents: measured once, kept for the processor, and measured again when that may have changed."""
+"""The graph for documents: measured once, kept for the processor, and measured again when that may
+have changed.
+"""
 
 import json
 from pathlib import Path
@@ -35,21 +37,31 @@ class Machine:
         return self.ms[path.name]
 
     def choose(self, version: str = "1.31.1") -> int:
-        return choose_graph(self.folder, MINILM, version=version, measure_ms=self.measure_ms, cpu=self.cpu)
+        return choose_graph(
+            self.folder, MINILM, version=version, measure_ms=self.measure_ms, cpu=self.cpu
+        )
 
 
 @pytest.fixture(autouse=True)
 def _unpack_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_choice, "unpack_weights", lambda _packed, path: path.write_bytes(b"floats"))
+    monkeypatch.setattr(
+        graph_choice, "unpack_weights", lambda _packed, path: path.write_bytes(b"floats")
+    )
 
 
-@pytest.mark.parametrize(("ms_8", "ms_32", "bits"), [(213.0, 137.0, 32), (50.0, 96.0, 8), (100.0, 95.0, 8)])
-def test_32_bits_are_chosen_where_they_are_clearly_faster(tmp_path: Path, ms_8: float, ms_32: float, bits: int) -> None:
+@pytest.mark.parametrize(
+    ("ms_8", "ms_32", "bits"), [(213.0, 137.0, 32), (50.0, 96.0, 8), (100.0, 95.0, 8)]
+)
+def test_32_bits_are_chosen_where_they_are_clearly_faster(
+    tmp_path: Path, ms_8: float, ms_32: float, bits: int
+) -> None:
     assert Machine(tmp_path, ms_8=ms_8, ms_32=ms_32).choose() == bits
     assert (tmp_path / FLOAT_WEIGHTS).exists() == (bits == 32)
 
 
-def test_a_choice_is_kept_with_its_times_and_measured_again_with_another_version(tmp_path: Path) -> None:
+def test_a_choice_is_kept_with_its_times_and_measured_again_with_another_version(
+    tmp_path: Path,
+) -> None:
     machine = Machine(tmp_path, ms_8=213.0, ms_32=137.0)
     assert [machine.choose() for _ in range(3)] == [32, 32, 32]
     assert machine.measured == ["graph.onnx", FLOAT_GRAPH]
@@ -63,13 +75,18 @@ def test_a_choice_is_kept_with_its_times_and_measured_again_with_another_version
 def test_processors_that_share_a_folder_have_a_choice_each_and_one_keeps_the_weights_that_another_needs(
     tmp_path: Path,
 ) -> None:
-    old, new = Machine(tmp_path, ms_8=213.0, ms_32=137.0), Machine(tmp_path, ms_8=20.0, ms_32=60.0, cpu="Granite")
+    old, new = (
+        Machine(tmp_path, ms_8=213.0, ms_32=137.0),
+        Machine(tmp_path, ms_8=20.0, ms_32=60.0, cpu="Granite"),
+    )
     assert (old.choose(), new.choose(), old.choose()) == (32, 8, 32)
     assert (tmp_path / FLOAT_WEIGHTS).exists()
     assert len(old.measured) == len(new.measured) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"Xeon": 3}', b'{"Xeon": {"bits": 32}}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"\xff", b'{"Xeon": 3}', b'{"Xeon": {"bits": 32}}']
+)
 def test_a_file_that_cannot_be_read_is_written_anew(tmp_path: Path, content: bytes) -> None:
     (tmp_path / CHOICES_FILE).write_bytes(content)
     machine = Machine(tmp_path, ms_8=213.0, ms_32=137.0)
@@ -91,7 +108,9 @@ def test_where_nothing_can_be_written_8_bits_are_used_and_nothing_is_left(
     assert [path.name for path in tmp_path.iterdir()] == [FLOAT_GRAPH]
 
 
-def test_a_processor_is_known_by_name_and_features_and_not_by_its_present_pace(tmp_path: Path) -> None:
+def test_a_processor_is_known_by_name_and_features_and_not_by_its_present_pace(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text(XEON.format(mhz=1000))
     first = describe_cpu(path)

@@ -1,4 +1,6 @@
-"""The remote embedder against a real server on loopback that behaves well, badly, and not at all."""
+"""The remote embedder against a real server on loopback that behaves well, badly, and not at
+all.
+"""
 
 import json
 import threading
@@ -102,7 +104,9 @@ def hasty(settings: EmbeddingSettings) -> Iterator[RemoteEmbedder]:
 # What is asked
 
 
-def test_a_query_is_asked_for_in_the_form_of_the_openai_api(embedder: RemoteEmbedder, server: FileServer) -> None:
+def test_a_query_is_asked_for_in_the_form_of_the_openai_api(
+    embedder: RemoteEmbedder, server: FileServer
+) -> None:
     row = embedder.embed_query("abc")
     ((path, headers),) = server.requests
     assert path == "/embeddings"
@@ -113,7 +117,9 @@ def test_a_query_is_asked_for_in_the_form_of_the_openai_api(embedder: RemoteEmbe
 
 
 def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: FileServer) -> None:
-    asked = settings.model_copy(update={"query_prefix": "query: ", "document_prefix": "passage: ", "api_key": "secret"})
+    asked = settings.model_copy(
+        update={"query_prefix": "query: ", "document_prefix": "passage: ", "api_key": "secret"}
+    )
     embedder = RemoteEmbedder(asked)
     embedder.embed_query("a")
     embedder.embed_documents(["b"])
@@ -124,7 +130,11 @@ def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: File
 
 def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: FileServer) -> None:
     rows = embedder.embed_documents(["a", "bb", "ccc", "dddd", "eeeee"])
-    assert sorted(body["input"] for body in server.bodies) == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
+    assert sorted(body["input"] for body in server.bodies) == [
+        ["a", "bb"],
+        ["ccc", "dddd"],
+        ["eeeee"],
+    ]
     assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
 
 
@@ -164,7 +174,9 @@ def test_after_a_failed_request_for_documents_no_other_is_begun(
     assert len(server.bodies) < 10
 
 
-def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, server: FileServer) -> None:
+def test_rows_are_put_in_the_order_of_their_index(
+    embedder: RemoteEmbedder, server: FileServer
+) -> None:
     server.behaviour = answering(lambda texts: {"data": rows_for(texts)[::-1]})
     rows = embedder.embed_documents(["a", "bbbb"])
     assert rows[0, 0] / rows[0, 1] == pytest.approx(1)
@@ -174,7 +186,9 @@ def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, serv
 def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: FileServer) -> None:
     for size in (1e-30, 1.0, 1e30, 1e300):
         server.behaviour = one_row([size, size, 0, 0])
-        assert embedder.embed_query("x") == pytest.approx(np.array([1, 1, 0, 0]) / np.sqrt(2), abs=1e-6)
+        assert embedder.embed_query("x") == pytest.approx(
+            np.array([1, 1, 0, 0]) / np.sqrt(2), abs=1e-6
+        )
 
 
 # What goes wrong
@@ -191,7 +205,10 @@ def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: F
         (close_at_once, "disconnected without sending a response"),
         (lambda handler: handler.send(200, b"<html>"), "not JSON"),
         (lambda handler: handler.send(200, b""), "not JSON"),
-        (lambda handler: handler.send(200, b'{"data": [{"embedding": [NaN, 1, 1, 1]}]}'), "not JSON"),
+        (
+            lambda handler: handler.send(200, b'{"data": [{"embedding": [NaN, 1, 1, 1]}]}'),
+            "not JSON",
+        ),
         (lambda handler: handler.send(404, b"no such model"), "answered status 404"),
         (lambda handler: handler.send(500, b"oops"), "answered status 500"),
         (answering(lambda _: {"error": "x"}), "not in the form of an embeddings answer"),
@@ -199,8 +216,14 @@ def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: F
         (answering(lambda _: {"data": [1]}), "not in the form of an embeddings answer"),
         (one_row("AAAA"), "not in the form of an embeddings answer"),
         (answering(lambda _: {"data": []}), r"shape \(0,\), wanted \(1, 4\)"),
-        (answering(lambda texts: {"data": rows_for(texts * 2)}), r"shape \(2, 4\), wanted \(1, 4\)"),
-        (one_row([1, 2, 3]), r"shape \(1, 3\), wanted \(1, 4\); is it the model the catalogue was built with"),
+        (
+            answering(lambda texts: {"data": rows_for(texts * 2)}),
+            r"shape \(2, 4\), wanted \(1, 4\)",
+        ),
+        (
+            one_row([1, 2, 3]),
+            r"shape \(1, 3\), wanted \(1, 4\); is it the model the catalogue was built with",
+        ),
         (one_row([[1, 2, 3, 4]]), r"shape \(1, 1, 4\)"),
         (one_row([None, 1, 1, 1]), "zero or not finite"),
         (one_row([0, 0, 0, 0]), "zero or not finite"),
@@ -227,13 +250,17 @@ def test_after_a_failure_the_next_call_works(
     embedder.close()
 
 
-def test_a_server_that_is_not_there_cannot_be_reached(embedder: RemoteEmbedder, server: FileServer) -> None:
+def test_a_server_that_is_not_there_cannot_be_reached(
+    embedder: RemoteEmbedder, server: FileServer
+) -> None:
     server.die()
     with pytest.raises(UnavailableError, match="cannot be reached"):
         embedder.embed_query("x")
 
 
-def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEmbedder, server: FileServer) -> None:
+def test_calls_of_several_threads_do_not_wait_for_one_another(
+    embedder: RemoteEmbedder, server: FileServer
+) -> None:
     together = threading.Barrier(4)
 
     def behaviour(handler: Any) -> None:
@@ -242,7 +269,9 @@ def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEm
 
     server.behaviour = behaviour
     rows: list[Any] = []
-    threads = [threading.Thread(target=lambda: rows.append(embedder.embed_query("x"))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: rows.append(embedder.embed_query("x"))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -251,7 +280,9 @@ def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEm
 
 
 def test_a_reason_has_no_secret_of_the_address(settings: EmbeddingSettings) -> None:
-    embedder = RemoteEmbedder(settings.model_copy(update={"url": "http://ada:hunter22@127.0.0.1:9/x?api_key=hunter33"}))
+    embedder = RemoteEmbedder(
+        settings.model_copy(update={"url": "http://ada:hunter22@127.0.0.1:9/x?api_key=hunter33"})
+    )
     reasons = [str(embedder.check())]
     with pytest.raises(UnavailableError) as refusal:
         embedder.embed_query("x")
@@ -263,7 +294,9 @@ def test_a_reason_has_no_secret_of_the_address(settings: EmbeddingSettings) -> N
 # Health
 
 
-@pytest.mark.parametrize(("kind", "path"), [("infinity", "/health"), ("tei", "/health"), ("ollama", "/api/version")])
+@pytest.mark.parametrize(
+    ("kind", "path"), [("infinity", "/health"), ("tei", "/health"), ("ollama", "/api/version")]
+)
 def test_health_is_asked_at_the_servers_own_path(
     settings: EmbeddingSettings, server: FileServer, kind: str, path: str
 ) -> None:
@@ -285,7 +318,9 @@ def test_a_server_without_a_health_path_is_asked_for_an_embedding(
     embedder.close()
 
 
-def test_an_unwell_server_says_why(embedder: RemoteEmbedder, hasty: RemoteEmbedder, server: FileServer) -> None:
+def test_an_unwell_server_says_why(
+    embedder: RemoteEmbedder, hasty: RemoteEmbedder, server: FileServer
+) -> None:
     server.behaviour = lambda handler: handler.send(503, b"")
     assert embedder.check() == f"infinity at {server.url}: answered status 503"
     server.behaviour = hang

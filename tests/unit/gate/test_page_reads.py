@@ -21,7 +21,10 @@ def shelved() -> Shelved:
     """Stories of which two are for adults, and one has a text that reorders what is around it."""
     shelved = Shelved(spec=ADULT)
     shelved.put(*(make_story(f"Lewd {one}", SNOW, moods=("lewd",)) for one in (1, 2)))
-    shelved.put(make_story("Road", SNOW, moods=("cold",)), make_story("Ice", f"{SNOW}\u202egnihton", moods=("cold",)))
+    shelved.put(
+        make_story("Road", SNOW, moods=("cold",)),
+        make_story("Ice", f"{SNOW}\u202egnihton", moods=("cold",)),
+    )
     return shelved
 
 
@@ -38,11 +41,15 @@ def call(gate: Gate, tool: str, **given: Any) -> Any:
     return answer.structured
 
 
-def test_adult_records_are_in_no_queries_to_begin_with_and_similar_only_to_one_of_them(gate: Gate) -> None:
+def test_adult_records_are_in_no_queries_to_begin_with_and_similar_only_to_one_of_them(
+    gate: Gate,
+) -> None:
     (catalogue,) = call(gate, "browse", include=["fields"])["catalogues"]
     overview = catalogue["overview"]
     assert "Road" in overview["samples"]
     assert "lewd" not in str(overview["samples"]).lower()
     assert (catalogue["records"], overview["listed"], overview["left_out"]["adult"]) == (4, 2, 2)
     assert [one["title"] for one in call(gate, "similar", id="stories/Road")["results"]] == ["Ice"]
-    assert "Lewd 2" in [one["title"] for one in call(gate, "similar", id="stories/Lewd 1")["results"]]
+    assert "Lewd 2" in [
+        one["title"] for one in call(gate, "similar", id="stories/Lewd 1")["results"]
+    ]

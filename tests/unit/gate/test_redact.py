@@ -62,13 +62,23 @@ SECRET_TEXTS = [
 def is_hidden(value: Any) -> bool:
     """Tell whether nothing of a secret is left, not even a part."""
     text = json.dumps(value)
-    parts = [SECRET, SECRET[:8], OURS[6:14], SESSION[6:14], JWT[3:11], JWT.split(".")[1], JWT.split(".")[2]]
+    parts = [
+        SECRET,
+        SECRET[:8],
+        OURS[6:14],
+        SESSION[6:14],
+        JWT[3:11],
+        JWT.split(".")[1],
+        JWT.split(".")[2],
+    ]
     return REDACTED in text and not any(part in text for part in parts)
 
 
 @pytest.mark.row("Z13")
 @pytest.mark.parametrize("name", SECRET_NAMES)
-@pytest.mark.parametrize("value", [SECRET, [SECRET], {"value": SECRET}, 12345678, None, "x" * 4_000])
+@pytest.mark.parametrize(
+    "value", [SECRET, [SECRET], {"value": SECRET}, 12345678, None, "x" * 4_000]
+)
 def test_what_is_a_secret_by_its_name_is_not_written_down(name: str, value: Any) -> None:
     assert redacted({"query": "sea", name: value}) == {"query": "sea", name: REDACTED}
     assert redacted({"outer": [{name: value}]}) == {"outer": [{name: REDACTED}]}
@@ -76,8 +86,12 @@ def test_what_is_a_secret_by_its_name_is_not_written_down(name: str, value: Any)
 
 @pytest.mark.row("Z13")
 @pytest.mark.parametrize("text", SECRET_TEXTS)
-@pytest.mark.parametrize("around", ["{}", "find {} please", "x={};y=1", "{}\n{}", "<{}>", "({})", "key_{}", "'{}'"])
-def test_what_is_a_secret_by_its_form_is_not_written_down_wherever_it_stands(text: str, around: str) -> None:
+@pytest.mark.parametrize(
+    "around", ["{}", "find {} please", "x={};y=1", "{}\n{}", "<{}>", "({})", "key_{}", "'{}'"]
+)
+def test_what_is_a_secret_by_its_form_is_not_written_down_wherever_it_stands(
+    text: str, around: str
+) -> None:
     found = around.replace("{}", text)
     for value in (found, [found], {"query": found}, {"a": {"b": [found]}}, {found: "sea"}):
         assert is_hidden(redacted(value)), redacted(value)
@@ -116,7 +130,9 @@ def test_what_only_sounds_like_a_secret_is_kept(name: str) -> None:
     assert redacted({name: "C minor"}) == {name: "C minor"}
 
 
-@pytest.mark.parametrize("value", [None, True, False, 0, -7, 2.5, "", "sea", [], {}, ["a", 1], {"a": {"b": None}}])
+@pytest.mark.parametrize(
+    "value", [None, True, False, 0, -7, 2.5, "", "sea", [], {}, ["a", 1], {"a": {"b": None}}]
+)
 def test_everything_else_is_kept_as_it_is(value: Any) -> None:
     assert redacted(value) == value
 
@@ -165,7 +181,9 @@ def test_what_no_database_takes_is_replaced() -> None:
     ],
 )
 def test_a_hostile_text_is_redacted_like_any_other(unit: str) -> None:
-    """Work that grows with the square of the length would take hours, and the test would not end."""
+    """Work that grows with the square of the length would take hours, and the test would not
+    end.
+    """
     hostile = unit * (4_000_000 // len(unit))
     redacted({"query": hostile, hostile: 1})
     assert len(hostile) > LOOKED_AT

@@ -1,4 +1,6 @@
-"""Resources through the gate: lists in parts, reading, and that permission hides all of it alike."""
+"""Resources through the gate: lists in parts, reading, and that permission hides all of it
+alike.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +41,9 @@ LOG_RESOURCE = replace(
     prefix="logs://",
     action=Action.SERVER_ADMIN,
     entries=lambda _principal: [ResourceEntry(uri="logs://today", name="today")],
-    read=lambda _principal, rest: ResourceContent(mime_type="text/plain", blob=b"\x00") if rest == "today" else None,
+    read=lambda _principal, rest: (
+        ResourceContent(mime_type="text/plain", blob=b"\x00") if rest == "today" else None
+    ),
     template="logs://{day}",
 )
 GATE = Gate(Toolbox([], [NOTE_RESOURCE, LOG_RESOURCE]))
@@ -57,13 +61,17 @@ def names(page: ResourcePage) -> list[str]:
 
 def test_resources_are_listed_by_prefix_and_in_the_order_of_each() -> None:
     assert names(GATE.list_resources(LOCAL_USER)) == ["today", "bread", "sea", "sea salt"]
-    assert names(Gate(Toolbox([], [LOG_RESOURCE, NOTE_RESOURCE])).list_resources(LOCAL_USER)) == names(
-        GATE.list_resources(LOCAL_USER)
+    assert names(
+        Gate(Toolbox([], [LOG_RESOURCE, NOTE_RESOURCE])).list_resources(LOCAL_USER)
+    ) == names(GATE.list_resources(LOCAL_USER))
+    assert Gate(Toolbox([])).list_resources(LOCAL_USER) == ResourcePage(
+        entries=[], next_cursor=None
     )
-    assert Gate(Toolbox([])).list_resources(LOCAL_USER) == ResourcePage(entries=[], next_cursor=None)
 
 
-@pytest.mark.parametrize("count", [0, 1, RESOURCES_A_PAGE - 1, RESOURCES_A_PAGE, RESOURCES_A_PAGE + 1, 501])
+@pytest.mark.parametrize(
+    "count", [0, 1, RESOURCES_A_PAGE - 1, RESOURCES_A_PAGE, RESOURCES_A_PAGE + 1, 501]
+)
 def test_the_parts_of_a_list_make_the_whole_list_without_repeats(count: int) -> None:
     gate = numbered(count)
     page = gate.list_resources(LOCAL_USER)
@@ -91,11 +99,15 @@ def test_templates_are_those_of_the_resources_that_have_one() -> None:
 
 
 def test_what_stands_at_an_address_is_read_for_the_one_who_asks() -> None:
-    assert GATE.read(READER, "notes://sea") == ResourceContent(mime_type="text/plain", text="reader: Swim in it.")
+    assert GATE.read(READER, "notes://sea") == ResourceContent(
+        mime_type="text/plain", text="reader: Swim in it."
+    )
     assert GATE.read(LOCAL_USER, "logs://today").blob == b"\x00"
 
 
-@pytest.mark.parametrize("uri", ["notes://moon", "notes://", "notes:/sea", "NOTES://sea", "other://sea", "sea", ""])
+@pytest.mark.parametrize(
+    "uri", ["notes://moon", "notes://", "notes:/sea", "NOTES://sea", "other://sea", "sea", ""]
+)
 def test_an_address_where_nothing_stands_is_not_found(uri: str) -> None:
     with pytest.raises(NotFoundError, match=f"there is no resource '{uri}'"):
         GATE.read(LOCAL_USER, uri)
@@ -134,12 +146,16 @@ def test_what_may_not_be_read_is_refused_in_the_words_for_what_does_not_exist() 
         with pytest.raises(NotFoundError) as caught:
             GATE.read(READER, f"logs://{name}")
         messages.add(caught.value.message.replace(name, "NAME"))
-    assert messages == {"there is no resource 'logs://NAME'; list the resources for those there are"}
+    assert messages == {
+        "there is no resource 'logs://NAME'; list the resources for those there are"
+    }
 
 
 def test_the_parts_of_a_list_count_only_what_may_be_read() -> None:
     hidden = [ResourceEntry(uri=f"logs://{number}", name=f"log {number}") for number in range(300)]
-    gate = Gate(Toolbox([], [NOTE_RESOURCE, replace(LOG_RESOURCE, entries=lambda _principal: hidden)]))
+    gate = Gate(
+        Toolbox([], [NOTE_RESOURCE, replace(LOG_RESOURCE, entries=lambda _principal: hidden)])
+    )
     page = gate.list_resources(READER)
     assert (names(page), page.next_cursor) == (["bread", "sea", "sea salt"], None)
 

@@ -41,7 +41,17 @@ votes = { type = "int", role = "popularity" }
 shop = { type = "int" }
 """
 TABLE: tuple[tuple[Any, ...], ...] = (
-    ("Alpha", "dark plum and oak", "France", ("Merlot", "Syrah"), "Roche", 12.1, 1998, "2001-03-04", 5),
+    (
+        "Alpha",
+        "dark plum and oak",
+        "France",
+        ("Merlot", "Syrah"),
+        "Roche",
+        12.1,
+        1998,
+        "2001-03-04",
+        5,
+    ),
     ("Beta", "plum, light", "France", ("Gamay",), "Roche", 30.2, 2003, "2001-07", 50),
     ("Gamma", "smoke", "Spain", ("Merlot",), "Sol", 30.2, 2003, "2004", 7),
     ("Delta", "smoke and oak", "Spain", (), "Sol", None, 2011, None, 1),
@@ -60,7 +70,10 @@ class WineTools(Served):
 
     def counts(self, **arguments: Any) -> dict[Any, int]:
         """Return the count of each group, by its values."""
-        return {tuple(one["values"].values()): one["count"] for one in self.browse(**arguments)["groups"]}
+        return {
+            tuple(one["values"].values()): one["count"]
+            for one in self.browse(**arguments)["groups"]
+        }
 
     def problem(self, **arguments: Any) -> str:
         """Return why `browse` refuses arguments."""
@@ -69,11 +82,15 @@ class WineTools(Served):
         return text
 
 
-def opened(table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines", declaration: str = WINES) -> OpenCatalogue:
+def opened(
+    table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines", declaration: str = WINES
+) -> OpenCatalogue:
     spec = compile_text(declaration.replace('"wines"', f'"{name}"'), origin="test")
     shelf = MemoryShelf(spec)
     for row in table:
-        fields = {field: value for field, value in zip(NAMES, row, strict=True) if value not in (None, ())}
+        fields = {
+            field: value for field, value in zip(NAMES, row, strict=True) if value not in (None, ())
+        }
         shelf.apply([Put(record=Record(id=RecordId(row[0].lower()), fields=fields))])
     return open_shelf(shelf)
 
@@ -92,7 +109,9 @@ def two_served() -> WineTools:
     return serve(opened(), opened(TABLE[:2], name="cellar"))
 
 
-def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(served: WineTools) -> None:
+def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(
+    served: WineTools,
+) -> None:
     found = served.browse(of="price")
     assert (found["of"], found["unit"], found["records"]) == ("price", "€", 5)
     assert found["overall"] == {
@@ -125,7 +144,9 @@ def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(serv
 def test_records_are_ranked_by_a_number_the_highest_first_or_the_lowest(
     served: WineTools, arguments: dict[str, Any], ranked: list[str]
 ) -> None:
-    assert [one["id"] for one in served.browse(of="price", **arguments)["ranked"]] == [f"wines/{one}" for one in ranked]
+    assert [one["id"] for one in served.browse(of="price", **arguments)["ranked"]] == [
+        f"wines/{one}" for one in ranked
+    ]
 
 
 def test_ranked_records_come_with_their_number_and_in_pages(served: WineTools) -> None:
@@ -142,15 +163,23 @@ def test_ranked_records_come_with_their_number_and_in_pages(served: WineTools) -
     assert "cursor" not in rest
 
 
-def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_records(served: WineTools) -> None:
-    answer = served.gate.call(LOCAL_USER, "browse", {"by": ["country"], "of": "price", "query": "plum"})
+def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_records(
+    served: WineTools,
+) -> None:
+    answer = served.gate.call(
+        LOCAL_USER, "browse", {"by": ["country"], "of": "price", "query": "plum"}
+    )
     assert answer.text.splitlines() == [
         "wines: Wines, 3 records",
-        "  price in €: count 3; min 8 (Epsilon [wines/epsilon]); max 30.2 (Beta [wines/beta]); mean 16.766667; "
-        "median 12.1; sum 50.3",
+        (
+            "  price in €: count 3; min 8 (Epsilon [wines/epsilon]); max 30.2 (Beta [wines/beta]);"
+            " mean 16.766667; median 12.1; sum 50.3"
+        ),
         "  country | count | min | max | mean | median | sum | filters",
-        "  France | 2 | 12.1 (Alpha [wines/alpha]) | 30.2 (Beta [wines/beta]) | 21.15 | 21.15 | 42.3 | "
-        '{"country":["France"]}',
+        (
+            "  France | 2 | 12.1 (Alpha [wines/alpha]) | 30.2 (Beta [wines/beta]) | 21.15 | 21.15 |"
+            ' 42.3 | {"country":["France"]}'
+        ),
         "  1 record has no country",
         '  records: search with {"catalogue":"wines","query":"* plum"} and filters',
     ]
@@ -184,7 +213,10 @@ def test_two_fields_are_counted_together(served: WineTools) -> None:
         ("year/5", {("1995 to 1999",): 1, ("2000 to 2004",): 2, ("2010 to 2014",): 1}),
         ("price", {(8,): 1, (12.1,): 1, (30.2,): 2}),
         ("price/10", {("0 to under 10",): 1, ("10 to under 20",): 1, ("30 to under 40",): 2}),
-        ("price/0.1", {("8 to under 8.1",): 1, ("12.1 to under 12.2",): 1, ("30.2 to under 30.3",): 2}),
+        (
+            "price/0.1",
+            {("8 to under 8.1",): 1, ("12.1 to under 12.2",): 1, ("30.2 to under 30.3",): 2},
+        ),
         ("reviewed", {("1999",): 1, ("2001",): 2, ("2004",): 1}),
         ("reviewed/month", {("1999-12",): 1, ("2001-03",): 1, ("2001-07",): 1, ("2004-01",): 1}),
         ("reviewed/decade", {("1990s",): 1, ("2000s",): 3}),
@@ -200,7 +232,11 @@ def test_numbers_and_dates_are_counted_in_buckets_in_their_order(
 
 def test_the_ends_of_dates_are_as_precise_as_they_are_known(served: WineTools) -> None:
     overall = served.browse(of="reviewed")["overall"]
-    assert (overall["min"], overall["median"], overall["max"]) == ("1999-12-31", "2001-05-02", "2004")
+    assert (overall["min"], overall["median"], overall["max"]) == (
+        "1999-12-31",
+        "2001-05-02",
+        "2004",
+    )
     assert "sum" not in overall
     assert "mean" not in overall
 
@@ -218,9 +254,16 @@ def test_the_ends_of_dates_are_as_precise_as_they_are_known(served: WineTools) -
     ],
 )
 def test_groups_come_in_the_order_that_is_asked_for(sort: str, countries: list[str]) -> None:
-    rows = [("A", "France", 1), ("B", "France", 2), ("C", "France", None), ("D", "Spain", 10), ("E", "Spain", 5)]
+    rows = [
+        ("A", "France", 1),
+        ("B", "France", 2),
+        ("C", "France", None),
+        ("D", "Spain", 10),
+        ("E", "Spain", 5),
+    ]
     table = [
-        (name, "", country, (), None, price, None, None, None) for name, country, price in (*rows, ("F", "Italy", 90))
+        (name, "", country, (), None, price, None, None, None)
+        for name, country, price in (*rows, ("F", "Italy", 90))
     ]
     served = serve(opened(table))
     assert [one for (one,) in served.counts(by=["country"], of="price", sort=sort)] == countries
@@ -237,14 +280,21 @@ def test_a_group_without_a_known_number_has_none_and_comes_last(served: WineTool
 
 
 def test_the_filters_of_a_group_list_its_records_in_one_call(served: WineTools) -> None:
-    found = served.browse(by=["price/10", "grapes"], filters={"price": {"min": 10}}, exclude={"country": ["Spain"]})
+    found = served.browse(
+        by=["price/10", "grapes"], filters={"price": {"min": 10}}, exclude={"country": ["Spain"]}
+    )
     listed = {
         tuple(one["values"].values()): [
-            hit["id"] for hit in served.ask("search", **found["list_with"], filters=one["filters"])["results"]
+            hit["id"]
+            for hit in served.ask("search", **found["list_with"], filters=one["filters"])["results"]
         ]
         for one in found["groups"]
     }
-    assert found["list_with"] == {"catalogue": "wines", "query": "*", "exclude": {"country": ["Spain"]}}
+    assert found["list_with"] == {
+        "catalogue": "wines",
+        "query": "*",
+        "exclude": {"country": ["Spain"]},
+    }
     assert listed == {
         ("10 to under 20", "Merlot"): ["wines/alpha"],
         ("10 to under 20", "Syrah"): ["wines/alpha"],
@@ -294,7 +344,9 @@ def test_groups_come_in_pages_and_within_a_budget(served: WineTools) -> None:
     assert seen == [(one["values"], one["sum"]) for one in whole]
 
 
-def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time(two_served: WineTools) -> None:
+def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time(
+    two_served: WineTools,
+) -> None:
     found = two_served.ask("browse", query="smoke")["catalogues"]
     assert {one["name"]: one["records"] for one in found} == {"wines": 2, "cellar": 0}
     assert "'by' needs a 'catalogue'; there are wines, cellar" in two_served.problem(by=["country"])
@@ -311,11 +363,17 @@ def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"by": ["contry"]}, "'by': 'wines' has no field 'contry' (did you mean 'country'?); right are"),
+        (
+            {"by": ["contry"]},
+            "'by': 'wines' has no field 'contry' (did you mean 'country'?); right are",
+        ),
         ({"by": ["title"]}, "'by': 'wines' cannot be counted by 'title'"),
         ({"by": ["country", "year", "price"]}, "by"),
         ({"by": ["year", "year/decade"]}, "'by' names 'year' twice"),
-        ({"by": ["country/10"]}, "'by': 'country/10': the values of 'country' are no numbers; group by 'country'"),
+        (
+            {"by": ["country/10"]},
+            "'by': 'country/10': the values of 'country' are no numbers; group by 'country'",
+        ),
         ({"by": ["price/0"]}, "the width of a range must be a number above 0, as in 'price/10'"),
         ({"by": ["price/-5"]}, "the width of a range must be a number above 0"),
         ({"by": ["price/nan"]}, "the width of a range must be a number above 0"),
@@ -326,12 +384,24 @@ def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
         ({"by": ["year/month"]}, "'year' is no date"),
         ({"by": ["reviewed/10"]}, "right are reviewed/decade, reviewed/year, reviewed/month"),
         ({"by": ["country"], "field": "country"}, "give one of them"),
-        ({"of": "country"}, "'of': 'country' is text, not a number; numbers: price, year, reviewed, votes"),
+        (
+            {"of": "country"},
+            "'of': 'country' is text, not a number; numbers: price, year, reviewed, votes",
+        ),
         ({"of": "shop"}, "'of': 'shop' has no column; numbers: price"),
         ({"of": "prize"}, "'of': 'wines' has no field 'prize' (did you mean 'price'?)"),
-        ({"by": ["country"], "sort": "mean"}, "'sort' is 'mean'; a figure needs 'of'; right are count, value"),
-        ({"by": ["country"], "of": "price", "sort": "cheapest"}, "right are count, value, min, max, mean, median, sum"),
-        ({"of": "price", "sort": "count"}, "without 'by' right are 'desc', the highest first, and 'asc'"),
+        (
+            {"by": ["country"], "sort": "mean"},
+            "'sort' is 'mean'; a figure needs 'of'; right are count, value",
+        ),
+        (
+            {"by": ["country"], "of": "price", "sort": "cheapest"},
+            "right are count, value, min, max, mean, median, sum",
+        ),
+        (
+            {"of": "price", "sort": "count"},
+            "without 'by' right are 'desc', the highest first, and 'asc'",
+        ),
         ({"by": ["country"], "sort": "count up"}, "and 'asc' or 'desc' after it"),
         ({"by": ["country"], "filters": {"contry": ["France"]}}, "did you mean 'country'?"),
         ({"by": ["country"], "filters": {"country": ["Atlantis"]}}, "no value 'Atlantis'"),
@@ -356,7 +426,10 @@ def test_nothing_to_count_is_an_answer() -> None:
 
 
 def test_an_asterisk_lists_every_record_the_most_popular_first_and_pages_to_the_end() -> None:
-    table = [(f"W{number}", "", None, (), None, None, None, None, number % 7 or None) for number in range(130)]
+    table = [
+        (f"W{number}", "", None, (), None, None, None, None, number % 7 or None)
+        for number in range(130)
+    ]
     served = serve(opened(table))
     seen: list[str] = []
     cursor: dict[str, str] = {}
@@ -378,7 +451,9 @@ def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: WineTo
     assert listed("* plum oak") == ["wines/alpha", "cellar/alpha"]
     assert listed("*", catalogue="wines", filters={"year": 2003}) == ["wines/beta", "wines/gamma"]
     assert listed(" * ", catalogue="cellar", exclude={"grapes": ["Gamay"]}) == ["cellar/alpha"]
-    assert two_served.ask("search", query="* plum volcano")["notes"] == ["no record has these filters and words"]
+    assert two_served.ask("search", query="* plum volcano")["notes"] == [
+        "no record has these filters and words"
+    ]
 
 
 def test_an_asterisk_that_belongs_to_a_name_is_searched_for(served: WineTools) -> None:
@@ -419,11 +494,18 @@ def number(kind: FieldType) -> FieldSpec:
         (
             np.linspace(0, 3e6, 64),
             FieldType.FLOAT,
-            ["0 to under 500000", "500000 to under 1000000", "2500000 to under 3000000", "3000000 to under 3500000"],
+            [
+                "0 to under 500000",
+                "500000 to under 1000000",
+                "2500000 to under 3000000",
+                "3000000 to under 3500000",
+            ],
         ),
     ],
 )
-def test_a_number_with_many_values_is_cut_at_round_edges(numbers: Any, kind: FieldType, labels: list[str]) -> None:
+def test_a_number_with_many_values_is_cut_at_round_edges(
+    numbers: Any, kind: FieldType, labels: list[str]
+) -> None:
     found = bucket_numbers(np.array(numbers, dtype=np.float64), number(kind), None).labels
     assert [*found[:2], *found[-2:]] == labels
 
@@ -437,7 +519,10 @@ def test_a_few_numbers_that_are_far_away_do_not_make_all_ranges_wide() -> None:
         found = bucket_numbers(prices, number(kind), None)
         assert [*found.labels[:3], found.labels[-1]] == ["under 0", *ranges, "100 or more"]
         assert (found.bounds[0], found.bounds[-1]) == ((-400, -400), (1_900, 2_500))
-        inside = [[low <= price <= high for low, high in found.bounds].index(True) for price in prices.tolist()]
+        inside = [
+            [low <= price <= high for low, high in found.bounds].index(True)
+            for price in prices.tolist()
+        ]
         assert inside == found.indexes.tolist()
 
 
@@ -446,10 +531,15 @@ def test_dates_at_the_ends_of_the_calendar_are_counted() -> None:
     days = np.array([1.0, 3_652_059.0])
     for period in ("decade", "year", "month"):
         found = bucket_numbers(days, field, parse_bucketing(period, field))
-        assert [low <= day <= high for day, (low, high) in zip(days, found.bounds, strict=True)] == [True, True]
+        assert [
+            low <= day <= high for day, (low, high) in zip(days, found.bounds, strict=True)
+        ] == [True, True]
 
 
 def test_a_list_is_sorted_by_title_without_regard_to_case_and_accents() -> None:
-    rows = [(name, "", None, (), None, None, None, None, None) for name in ("beta", "Ämber", "Zeta", "alpha")]
+    rows = [
+        (name, "", None, (), None, None, None, None, None)
+        for name in ("beta", "Ämber", "Zeta", "alpha")
+    ]
     listed = serve(opened(rows)).ask("search", query="*", sort="title")["results"]
     assert [one["title"] for one in listed] == ["alpha", "Ämber", "beta", "Zeta"]

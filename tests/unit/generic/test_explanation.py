@@ -19,7 +19,20 @@ from support.served import open_shelf
 
 pytestmark = pytest.mark.row("N3")
 
-TREES = ("Alder", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Maple", "Oak", "Pine", "Rowan", "Willow")
+TREES = (
+    "Alder",
+    "Birch",
+    "Cedar",
+    "Elm",
+    "Fir",
+    "Hazel",
+    "Larch",
+    "Maple",
+    "Oak",
+    "Pine",
+    "Rowan",
+    "Willow",
+)
 QUERY = "a dragon guards the mountain"
 
 
@@ -39,11 +52,22 @@ class LastFirst:
 
 @pytest.fixture
 def view(shelved: Any, anime: Callable[..., Record]) -> CatalogueView:
-    """A long series that fits the query best, other stories that fit it too, and many that do not."""
+    """A long series that fits the query best, other stories that fit it too, and many that do
+    not.
+    """
     shelved.put(
-        *(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.", year=2000) for part in range(1, 9)),
-        *(anime(name, synopsis="A dragon guards the mountain of somebody else.", year=2010) for name in TREES),
-        *(anime(f"Tale {number}", synopsis=f"A ship sails to island {number}.") for number in range(120)),
+        *(
+            anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.", year=2000)
+            for part in range(1, 9)
+        ),
+        *(
+            anime(name, synopsis="A dragon guards the mountain of somebody else.", year=2010)
+            for name in TREES
+        ),
+        *(
+            anime(f"Tale {number}", synopsis=f"A ship sails to island {number}.")
+            for number in range(120)
+        ),
     )
     calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
     opened = open_shelf(shelved.shelf, shelved.embedder, calibration=calibration)
@@ -51,7 +75,12 @@ def view(shelved: Any, anime: Callable[..., Record]) -> CatalogueView:
 
 
 def explain(
-    view: CatalogueView, record_id: str, query: str = QUERY, *, scope: Scope = WHOLE, limit: int = 10
+    view: CatalogueView,
+    record_id: str,
+    query: str = QUERY,
+    *,
+    scope: Scope = WHOLE,
+    limit: int = 10,
 ) -> ExplainResult:
     path = usual_path(view, query, scope=scope, limit=limit)
     (key,) = view.reader.find([RecordId(record_id)], scope=WHOLE).values()
@@ -87,7 +116,9 @@ def test_what_is_below_the_last_that_is_shown_is_said_to_be(view: CatalogueView)
     assert told.because[0].endswith("and 3 are shown at most")
 
 
-def test_what_no_part_of_the_search_looks_at_is_said_to_be_too_far_down(view: CatalogueView) -> None:
+def test_what_no_part_of_the_search_looks_at_is_said_to_be_too_far_down(
+    view: CatalogueView,
+) -> None:
     ranks = {f"Tale {number}": explain(view, f"Tale {number}") for number in range(120)}
     unseen = [told for told in ranks.values() if told.cut is Cut.DEPTH]
     assert unseen
@@ -113,7 +144,10 @@ def test_a_condition_is_named_with_the_value_that_the_record_has_and_what_would_
     first = shown(view)[0]
     told = explain(view, first, scope=Scope(conditions=(NoneOf("type", ("TV",)),)))
     assert (told.rank, told.cut) == (None, Cut.CONDITION)
-    assert told.because[:2] == ["'exclude.type' leaves it out: it has TV", "otherwise it would be number 1"]
+    assert told.because[:2] == [
+        "'exclude.type' leaves it out: it has TV",
+        "otherwise it would be number 1",
+    ]
 
 
 def test_without_vectors_words_and_names_add_up(view: CatalogueView) -> None:
@@ -139,6 +173,8 @@ def test_an_adult_record_is_said_to_be_found_only_when_it_is_asked_for(
     shelved: Any, view: CatalogueView, anime: Callable[..., Record]
 ) -> None:
     shelved.put(anime("Night", synopsis="A dragon guards the mountain at night.", tags=["hentai"]))
-    told = explain(view.catalogue.view(), "Night", scope=Scope(conditions=tuple(adult_conditions(view.spec))))
+    told = explain(
+        view.catalogue.view(), "Night", scope=Scope(conditions=tuple(adult_conditions(view.spec)))
+    )
     assert told.cut is Cut.CONDITION
     assert told.because[0].startswith("adult records are found only when a search asks for them")

@@ -46,7 +46,13 @@ year = { type = "int", role = "time", filter = true }
 """
 RECORDS = (
     {"title": "Sparse"},
-    {"title": "=1+1", "plot": 'dreams, and a "machine"', "genres": ("Drama", "Family"), "year": 1999, "rating": 7.5},
+    {
+        "title": "=1+1",
+        "plot": 'dreams, and a "machine"',
+        "genres": ("Drama", "Family"),
+        "year": 1999,
+        "rating": 7.5,
+    },
     {
         "title": "Full",
         "plot": "dreams",
@@ -63,7 +69,12 @@ RECORDS = (
 def films() -> OpenCatalogue:
     spec = compile_text(FILMS, origin="films")
     shelf = MemoryShelf(spec)
-    shelf.apply([Put(record=Record(id=RecordId(f"f{at}"), fields=fields)) for at, fields in enumerate(RECORDS)])
+    shelf.apply(
+        [
+            Put(record=Record(id=RecordId(f"f{at}"), fields=fields))
+            for at, fields in enumerate(RECORDS)
+        ]
+    )
     return open_shelf(shelf)
 
 
@@ -72,14 +83,18 @@ def exported(films: OpenCatalogue, form: ExportFormat, **search: Any) -> bytes:
     return b"".join(write(table, form))
 
 
-def test_a_list_is_exported_in_its_order_with_the_most_complete_records_first(films: OpenCatalogue) -> None:
+def test_a_list_is_exported_in_its_order_with_the_most_complete_records_first(
+    films: OpenCatalogue,
+) -> None:
     lines = [orjson.loads(line) for line in exported(films, ExportFormat.JSONL).splitlines()]
     assert [line["id"] for line in lines] == ["f2", "f1", "f0"]
     assert lines[2] == {"id": "f0", "title": "Sparse"}
     assert lines[0]["credits"] == {"editor": "Ada"}
 
 
-def test_cells_hold_lists_separated_by_a_mark_or_as_json_where_a_text_has_the_mark(films: OpenCatalogue) -> None:
+def test_cells_hold_lists_separated_by_a_mark_or_as_json_where_a_text_has_the_mark(
+    films: OpenCatalogue,
+) -> None:
     rows = list(csv.DictReader(io.StringIO(exported(films, ExportFormat.CSV).decode())))
     assert [row["genres"] for row in rows] == ['["Film|noir","War"]', "Drama|Family", ""]
     assert rows[1]["plot"] == 'dreams, and a "machine"'
@@ -92,7 +107,9 @@ def test_fields_that_answers_do_not_show_are_not_exported(films: OpenCatalogue) 
 
 
 def test_filters_and_the_order_of_a_search_hold_for_the_file(films: OpenCatalogue) -> None:
-    found = orjson.loads(exported(films, ExportFormat.JSON, filters={"year": {"min": 1990}}, sort="year"))
+    found = orjson.loads(
+        exported(films, ExportFormat.JSON, filters={"year": {"min": 1990}}, sort="year")
+    )
     assert [one["id"] for one in found] == ["f1", "f2"]
 
 
@@ -109,7 +126,12 @@ def test_an_empty_result_set_is_an_empty_file_of_its_kind(films: OpenCatalogue) 
     assert exported(films, ExportFormat.CSV, **nothing).decode().splitlines() == [
         "id,title,plot,genres,year,rating,credits"
     ]
-    assert pyarrow.parquet.read_table(io.BytesIO(exported(films, ExportFormat.PARQUET, **nothing))).num_rows == 0
+    assert (
+        pyarrow.parquet.read_table(
+            io.BytesIO(exported(films, ExportFormat.PARQUET, **nothing))
+        ).num_rows
+        == 0
+    )
 
 
 def test_parquet_has_typed_columns(films: OpenCatalogue) -> None:
@@ -128,7 +150,9 @@ def test_a_workbook_has_texts_that_no_program_computes(films: OpenCatalogue) -> 
     assert rows[2][1] == "=1+1"
 
 
-def test_an_unknown_field_to_sort_by_is_refused_before_anything_is_written(films: OpenCatalogue) -> None:
+def test_an_unknown_field_to_sort_by_is_refused_before_anything_is_written(
+    films: OpenCatalogue,
+) -> None:
     with pytest.raises(InputError, match="cannot be sorted by 'yaer'"):
         exported(films, ExportFormat.CSV, sort="yaer")
 
@@ -164,7 +188,9 @@ def test_figures_need_groups_or_a_number(films: OpenCatalogue) -> None:
 
 
 def test_the_counts_of_a_facet_are_those_of_the_result_set(films: OpenCatalogue) -> None:
-    counted = exported(films, ExportFormat.CSV, facet="genres", query="machine").decode().splitlines()
+    counted = (
+        exported(films, ExportFormat.CSV, facet="genres", query="machine").decode().splitlines()
+    )
     assert counted == ["genres,count", "Drama,1", "Family,1"]
     bars = exported(films, ExportFormat.CSV, facet="year").decode().splitlines()
     assert bars == ["first,last,count", "1999,1999,1", "2000,2000,0", "2001,2001,1"]
@@ -182,5 +208,7 @@ def test_records_with_people_and_a_time_are_cited_in_bibtex() -> None:
 
 
 def test_records_without_people_are_not_cited(films: OpenCatalogue) -> None:
-    with pytest.raises(InputError, match="'format': bib is for catalogues whose records have people and a time"):
+    with pytest.raises(
+        InputError, match="'format': bib is for catalogues whose records have people and a time"
+    ):
         exported(films, ExportFormat.BIB)

@@ -30,7 +30,9 @@ def open_tickets() -> OpenCatalogue:
     shelved = Shelved(spec=SPEC)
     shelved.put(
         *(
-            Record(id=RecordId(f"t{one}"), fields={"title": "Day", "adult": "true" if one else "false"})
+            Record(
+                id=RecordId(f"t{one}"), fields={"title": "Day", "adult": "true" if one else "false"}
+            )
             for one in range(3)
         )
     )
@@ -41,5 +43,8 @@ def test_a_field_that_is_named_adult_is_marked_as_chosen_like_any_other() -> Non
     params = SearchParams(query="*", filters={"adult": True}, include=["facets"])
     found = GenericTools([open_tickets()]).search(LOCAL_USER, params)
     (facet,) = [one for one in found.facets or () if one.field == "adult"]
-    assert {value.value: value.chosen for value in facet.values or ()} == {"true": True, "false": False}
+    assert {value.value: value.chosen for value in facet.values or ()} == {
+        "true": True,
+        "false": False,
+    }
     assert found.total == 2

@@ -63,17 +63,26 @@ def search_tool(*catalogues: OpenCatalogue) -> ToolSpec:
 
 
 @pytest.mark.row("N1")
-def test_the_filters_of_one_catalogue_are_listed_with_bounds_units_and_few_values(cellar: Shelved) -> None:
+def test_the_filters_of_one_catalogue_are_listed_with_bounds_units_and_few_values(
+    cellar: Shelved,
+) -> None:
     schema = search_tool(opened(cellar)).listed_schema
     filters = schema["properties"]["filters"]
     assert set(filters["properties"]) == {"colour", "price", "points", "bought"}
-    assert filters["description"] == "bought 2019 to 2023; points 88 to 91; colour red, white; price 9 to 18.5 euro"
+    assert (
+        filters["description"]
+        == "bought 2019 to 2023; points 88 to 91; colour red, white; price 9 to 18.5 euro"
+    )
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
 @pytest.mark.row("N1", "N9")
-def test_the_ranges_of_several_catalogues_are_listed_with_their_bounds_where_there_is_room(cellar: Shelved) -> None:
-    described = search_tool(opened(cellar), opened(cellar, "other")).listed_schema["properties"]["filters"]
+def test_the_ranges_of_several_catalogues_are_listed_with_their_bounds_where_there_is_room(
+    cellar: Shelved,
+) -> None:
+    described = search_tool(opened(cellar), opened(cellar, "other")).listed_schema["properties"][
+        "filters"
+    ]
     entry = "wines, other: bought* 2019 to 2023, points* 88 to 91, colour, price* 9 to 18.5 euro"
     assert described["description"].endswith(entry)
 
@@ -90,7 +99,9 @@ def test_a_value_that_reads_like_an_instruction_is_not_in_the_list(cellar: Shelv
     assert facts["points"] == "88 to 91"
 
 
-def test_the_list_is_the_same_until_records_change_and_then_has_the_new_bounds(cellar: Shelved) -> None:
+def test_the_list_is_the_same_until_records_change_and_then_has_the_new_bounds(
+    cellar: Shelved,
+) -> None:
     tool = search_tool(opened(cellar))
     first = tool.listed_schema
     assert tool.listed_schema == first

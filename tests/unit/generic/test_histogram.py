@@ -26,8 +26,14 @@ def test_each_whole_number_is_within_the_one_bar_that_counts_it(numbers: list[in
     assert len(found["bars"]) <= 62
 
 
-@given(st.floats(-1e9, 1e9, allow_subnormal=False), st.sampled_from([1e-7, 0.003, 1.0, 12_345.6]), st.integers(2, 40))
-def test_each_decimal_is_within_the_bar_that_counts_it_however_small(least: float, step: float, count: int) -> None:
+@given(
+    st.floats(-1e9, 1e9, allow_subnormal=False),
+    st.sampled_from([1e-7, 0.003, 1.0, 12_345.6]),
+    st.integers(2, 40),
+)
+def test_each_decimal_is_within_the_bar_that_counts_it_however_small(
+    least: float, step: float, count: int
+) -> None:
     numbers = np.unique(least + step * np.arange(count))
     found = draw_histogram(numbers, PRICE)
     assert found is not None

@@ -48,8 +48,14 @@ def told(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
     return f"{line}\n{body_of(record, spec) if whole else snippet_of(record, spec)}".strip()
 
 
-def test_a_snippet_shows_the_words_that_were_searched_for_and_else_the_beginning(spec: CatalogueSpec) -> None:
-    body = "Stats and saves. " * 30 + "Its fiery breath melts the armour of knights. " + "More of the same. " * 30
+def test_a_snippet_shows_the_words_that_were_searched_for_and_else_the_beginning(
+    spec: CatalogueSpec,
+) -> None:
+    body = (
+        "Stats and saves. " * 30
+        + "Its fiery breath melts the armour of knights. "
+        + "More of the same. " * 30
+    )
     record = film(plot=body)
     assert "fiery breath melts" in snippet_of(record, spec, query="who melts armour with breath?")
     for query in ("", "nothing of it", "stats"):
@@ -70,20 +76,27 @@ def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: Catalogu
         notes="hidden",
         plot=PLOT,
     )
-    assert line_of(record, spec) == (
-        "studio: North · year: 1999 · genres: drama, sea, ghost, slow, quiet, … (6) · country: Norway · score: 7.5 · "
-        "minutes: 90"
+    assert (
+        line_of(record, spec)
+        == "studio: North · year: 1999 · genres: drama, sea, ghost, slow, quiet, … (6) · country:"
+        " Norway · score: 7.5 · minutes: 90"
     )
 
 
 def test_a_line_of_few_fields_is_filled_up_with_those_that_say_less(spec: CatalogueSpec) -> None:
-    assert line_of(film(code="x1", year=1999, tagline="Who knows"), spec) == "year: 1999 · tagline: Who knows"
+    assert (
+        line_of(film(code="x1", year=1999, tagline="Who knows"), spec)
+        == "year: 1999 · tagline: Who knows"
+    )
     assert line_of(film(plot=PLOT), spec) == ""
 
 
 @pytest.mark.row("N1")
 def test_a_record_with_nothing_but_a_code_or_a_link_is_told_by_it(spec: CatalogueSpec) -> None:
-    assert told(film(code="x1", page="https://example.org/1"), spec) == "code: x1 · page: https://example.org/1"
+    assert (
+        told(film(code="x1", page="https://example.org/1"), spec)
+        == "code: x1 · page: https://example.org/1"
+    )
 
 
 def test_the_fields_of_a_record_are_values_with_texts_and_lists_cut(spec: CatalogueSpec) -> None:
@@ -100,7 +113,9 @@ def test_the_fields_of_a_record_are_values_with_texts_and_lists_cut(spec: Catalo
 @pytest.mark.parametrize(
     ("number", "text"), [(265.0, "265"), (85.1337792642, "85.1338"), (1999, "1999"), (-0.5, "-0.5")]
 )
-def test_numbers_are_written_without_needless_decimals(spec: CatalogueSpec, number: float, text: str) -> None:
+def test_numbers_are_written_without_needless_decimals(
+    spec: CatalogueSpec, number: float, text: str
+) -> None:
     assert short_value(number, spec.fields["score"]) == text
 
 
@@ -114,14 +129,22 @@ def test_a_summary_has_the_line_and_the_description_cut_or_whole(spec: Catalogue
 
 def test_the_text_of_a_record_has_every_shown_field_and_no_text_twice(spec: CatalogueSpec) -> None:
     script = "\n\n".join([PLOT.replace(". ", ".\n"), "Then the storm comes."])
-    text = record_text(film(cast=[{"name": "Åse", "role": "keeper"}], notes="hidden", plot=PLOT, script=script), spec)
-    assert text == f'title: The Light\ncast: [{{"name": "Åse", "role": "keeper"}}]\nscript: {script}'
+    text = record_text(
+        film(cast=[{"name": "Åse", "role": "keeper"}], notes="hidden", plot=PLOT, script=script),
+        spec,
+    )
+    assert (
+        text == f'title: The Light\ncast: [{{"name": "Åse", "role": "keeper"}}]\nscript: {script}'
+    )
 
 
 @pytest.mark.parametrize(
     ("links", "page"),
     [
-        ({"poster": "https://example.org/p.png", "page": "https://example.org/1"}, "https://example.org/1"),
+        (
+            {"poster": "https://example.org/p.png", "page": "https://example.org/1"},
+            "https://example.org/1",
+        ),
         ({"poster": "https://example.org/p.PNG?size=2"}, None),
         ({"page": "ftp://example.org/1"}, None),
         ({"page": "http://example.org/1"}, "http://example.org/1"),
@@ -135,7 +158,9 @@ def test_the_page_of_a_record_is_its_first_link_that_is_no_picture(
 
 
 def test_fields_that_were_asked_for_are_told_too(spec: CatalogueSpec) -> None:
-    record = film(year=1999, tagline="Who knows", country="Norway", minutes=90, score=7.5, studio="North")
+    record = film(
+        year=1999, tagline="Who knows", country="Norway", minutes=90, score=7.5, studio="North"
+    )
     assert [field.name for field in told_fields(record, spec, asked=["tagline"])][-1] == "tagline"
     assert "tagline" not in [field.name for field in told_fields(record, spec)]
 
@@ -155,6 +180,8 @@ def test_the_part_of_a_text_that_is_shown_is_the_same_in_every_process() -> None
     printed = set()
     for seed in ("1", "2", "3"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run([sys.executable, "-c", SNIPPETS], env=environment, capture_output=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", SNIPPETS], env=environment, capture_output=True, check=True
+        )
         printed.add(done.stdout)
     assert len(printed) == 1

@@ -12,8 +12,12 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 
-OUTSIDER = Principal(name="eve", actions=LOCAL_USER.actions, visibility=Visibility(audiences=frozenset()))
-SHUT_OUT = Principal(name="mallory", actions=LOCAL_USER.actions, visibility=Visibility(hidden=frozenset({"songs"})))
+OUTSIDER = Principal(
+    name="eve", actions=LOCAL_USER.actions, visibility=Visibility(audiences=frozenset())
+)
+SHUT_OUT = Principal(
+    name="mallory", actions=LOCAL_USER.actions, visibility=Visibility(hidden=frozenset({"songs"}))
+)
 
 
 def record(name: str, year: int, mood: str, *, audiences: tuple[str, ...] = ()) -> Record:

@@ -37,6 +37,10 @@ def test_a_tile_has_a_line_telling_fields_and_a_text(plain: Library) -> None:
     tile = shown(plain).tile
     assert tile is not None
     assert (tile.line, tile.image, tile.audio) == ("1998", None, False)
-    assert ("episodes", "Episodes", "26") in [(field.field, field.label, field.value) for field in tile.fields]
-    assert "year" not in [field.field for field in tile.fields], "the line below the title has it already"
+    assert ("episodes", "Episodes", "26") in [
+        (field.field, field.label, field.value) for field in tile.fields
+    ]
+    assert "year" not in [field.field for field in tile.fields], (
+        "the line below the title has it already"
+    )
     assert 0 < len(tile.text) <= 250

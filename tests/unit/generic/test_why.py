@@ -1,4 +1,6 @@
-"""`explain: true`: every search and recommendation says why, in numbers that add up, in both forms of its answer."""
+"""`explain: true`: every search and recommendation says why, in numbers that add up, in both forms
+of its answer.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -60,14 +62,22 @@ def test_the_words_that_a_hit_lacks_are_named(sample: Library) -> None:
 
 
 @pytest.mark.parametrize("preferences", [None, "after 2010, not horror, darker tone"])
-def test_the_signals_of_a_recommendation_add_up_to_its_similarity(sample: Library, preferences: str | None) -> None:
-    wanted = {"titles": ["Cowboy Bebop"], "explain": True, **({"preferences": preferences} if preferences else {})}
+def test_the_signals_of_a_recommendation_add_up_to_its_similarity(
+    sample: Library, preferences: str | None
+) -> None:
+    wanted = {
+        "titles": ["Cowboy Bebop"],
+        "explain": True,
+        **({"preferences": preferences} if preferences else {}),
+    }
     answer = sample.call("recommend_similar", **wanted)
     assert answer.structured is not None
     found = answer.structured["recommendations"]
     assert found
     for one in found:
-        assert sum(one["why"]["strength"].values()) == pytest.approx(one["similarityScore"], abs=NEAR)
+        assert sum(one["why"]["strength"].values()) == pytest.approx(
+            one["similarityScore"], abs=NEAR
+        )
         similarity = one["why"]["order"]["similarity"]
         assert similarity <= one["similarityScore"] + NEAR
     assert ("wish" in found[0]["why"]["order"]) == (preferences is not None)

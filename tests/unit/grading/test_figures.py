@@ -4,7 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.recorded_figures import find_falls, flatten, has_fallen, load_recorded, save_recorded
+from benchmarks.recorded_figures import (
+    find_falls,
+    flatten,
+    has_fallen,
+    load_recorded,
+    save_recorded,
+)
 
 from stackroom.grading.metrics import Figure, build_figure
 
@@ -23,12 +29,20 @@ GAINED_AND_LOST = build_figure([0.0] * 6 + [1.0] * 48 + [0.0] * 46)
 @pytest.mark.parametrize(
     ("before", "now", "is_fall"),
     [
-        pytest.param(RECORDED, Figure(mean=0.74, low=0.7, high=0.78), True, id="below the interval"),
-        pytest.param(RECORDED, Figure(mean=0.76, low=0.7, high=0.8), False, id="within the interval"),
+        pytest.param(
+            RECORDED, Figure(mean=0.74, low=0.7, high=0.78), True, id="below the interval"
+        ),
+        pytest.param(
+            RECORDED, Figure(mean=0.76, low=0.7, high=0.8), False, id="within the interval"
+        ),
         pytest.param(RECORDED, Figure(mean=0.95, low=0.9, high=1.0), False, id="better"),
         pytest.param(ERRORS, replace(ERRORS, mean=0.2, low=0.1, high=0.3), True, id="more errors"),
-        pytest.param(ERRORS, replace(ERRORS, mean=0.0, low=0.0, high=0.0), False, id="fewer errors"),
-        pytest.param(of(60, 40), of(54, 46), True, id="six questions lost, though the intervals overlap"),
+        pytest.param(
+            ERRORS, replace(ERRORS, mean=0.0, low=0.0, high=0.0), False, id="fewer errors"
+        ),
+        pytest.param(
+            of(60, 40), of(54, 46), True, id="six questions lost, though the intervals overlap"
+        ),
         pytest.param(of(60, 40), of(59, 41), False, id="one question lost"),
         pytest.param(of(50, 50), GAINED_AND_LOST, False, id="losses that gains make up for"),
         pytest.param(build_figure([0.8] * 100), build_figure([0.799] * 100), False, id="rounding"),
@@ -57,7 +71,9 @@ def test_nested_results_become_figures_by_path_and_notes_are_left_out() -> None:
     assert found["near"].lower_is_better
 
 
-@pytest.mark.parametrize("figure", [of(3, 1), of(1, 3, lower_is_better=True), build_figure([0.25, 0.5]), RECORDED])
+@pytest.mark.parametrize(
+    "figure", [of(3, 1), of(1, 3, lower_is_better=True), build_figure([0.25, 0.5]), RECORDED]
+)
 def test_recorded_figures_are_read_as_they_were_written(tmp_path: Path, figure: Figure) -> None:
     path = tmp_path / "recorded.json"
     assert load_recorded(path) == {}

@@ -1,4 +1,6 @@
-"""The questions that a catalogue writes for itself, those of a user, and the grades of the sample catalogues."""
+"""The questions that a catalogue writes for itself, those of a user, and the grades of the sample
+catalogues.
+"""
 
 import random
 import shutil
@@ -11,7 +13,13 @@ from stackroom.assembly.app import App
 from stackroom.assembly.self_grading import grade_catalogue, keep_own_questions, tune_catalogue
 from stackroom.errors import InputError, StorageError
 from stackroom.grading.golden_set import describe, misspell, name_topic, shorten, write_golden_set
-from stackroom.grading.questions import Question, QuestionKind, load_own_questions, load_questions, save_questions
+from stackroom.grading.questions import (
+    Question,
+    QuestionKind,
+    load_own_questions,
+    load_questions,
+    save_questions,
+)
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import RecordId
 from stackroom.settings import Settings
@@ -29,7 +37,9 @@ def questions_of(app: App, count: int) -> list[Question]:
 @pytest.mark.usefixtures("dishes")
 def test_a_catalogue_writes_questions_of_every_kind_that_it_has_fields_for(app: App) -> None:
     questions = questions_of(app, 60)
-    kinds = {kind: sum(one.kind is kind for one in questions) for kind in {one.kind for one in questions}}
+    kinds = {
+        kind: sum(one.kind is kind for one in questions) for kind in {one.kind for one in questions}
+    }
     assert set(kinds) == {
         QuestionKind.MISSPELT,
         QuestionKind.SHORT,
@@ -77,11 +87,26 @@ def test_questions_are_kept_in_a_file_and_a_damaged_one_is_named(tmp_path: Path)
         ("questions = 3", "'questions'"),
         ("", "'questions' is missing"),
         ('[[questions]]\nquery = "soup"', "question 1: 'expect' is missing"),
-        ('[[questions]]\nquery = "soup"\nexpect = "dish-1"', "question 1: 'expect' input should be a valid list"),
-        ('[[questions]]\nquery = ""\nexpect = ["dish-1"]', "question 1: 'query' string should have at least 1"),
-        ('[[questions]]\nqeury = "soup"\nexpect = ["dish-1"]', "question 1: 'qeury' is not a known key"),
-        ('[[questions]]\nquery = "soup"\nexpect = ["dish-1"]\n[[question]]', "'question' is not a known key"),
-        ('[[questions]]\nquery = "soup"\nexpect = ["dish-1000"]', "'expect' has 'dish-1000', which is no id"),
+        (
+            '[[questions]]\nquery = "soup"\nexpect = "dish-1"',
+            "question 1: 'expect' input should be a valid list",
+        ),
+        (
+            '[[questions]]\nquery = ""\nexpect = ["dish-1"]',
+            "question 1: 'query' string should have at least 1",
+        ),
+        (
+            '[[questions]]\nqeury = "soup"\nexpect = ["dish-1"]',
+            "question 1: 'qeury' is not a known key",
+        ),
+        (
+            '[[questions]]\nquery = "soup"\nexpect = ["dish-1"]\n[[question]]',
+            "'question' is not a known key",
+        ),
+        (
+            '[[questions]]\nquery = "soup"\nexpect = ["dish-1000"]',
+            "'expect' has 'dish-1000', which is no id",
+        ),
         ("[[questions", "not TOML"),
     ],
 )
@@ -162,7 +187,10 @@ def test_a_text_without_a_full_sentence_gives_no_description() -> None:
 
 
 def test_a_topic_is_a_heading_with_the_rarest_words_below_it() -> None:
-    rare = {token: count for count, token in enumerate(query_tokens("tides moon harbour pilots ropes ships anchor"))}
+    rare = {
+        token: count
+        for count, token in enumerate(query_tokens("tides moon harbour pilots ropes ships anchor"))
+    }
     topic = name_topic(
         "Sailing",
         "Ships anchor ropes pilots harbour moon tides",
@@ -180,7 +208,9 @@ def samples(whole_home: Path, tmp_path: Path) -> Iterator[App]:
     app.close()
 
 
-@pytest.mark.parametrize("name", ["anime", "papers", "handbook", "dnd", "personal", "judoka", "music"])
+@pytest.mark.parametrize(
+    "name", ["anime", "papers", "handbook", "dnd", "personal", "judoka", "music"]
+)
 def test_tuning_raises_or_keeps_the_grade_of_the_held_out_half(samples: App, name: str) -> None:
     graded = grade_catalogue(samples, name, 120)
     before = graded.catalogue.searcher.search_spec

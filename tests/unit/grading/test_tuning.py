@@ -33,7 +33,9 @@ known_weight = 2
 """A spec whose ranking is mostly by fame."""
 
 
-def grade_badly_weighed(app: App, source: Path, add: Callable[..., IngestReport]) -> GradedCatalogue:
+def grade_badly_weighed(
+    app: App, source: Path, add: Callable[..., IngestReport]
+) -> GradedCatalogue:
     write_dishes(source, range(90), fame=lambda row: 37 * int(row["id"][5:]) % 100)
     add(source, declaration=BADLY_WEIGHED)
     return grade_catalogue(app, "dishes", 240)
@@ -68,19 +70,27 @@ def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_w
     assert kept.overall.ndcg_10.mean > before + 0.02
     add_dishes(write_dishes(tmp_path / "dishes.jsonl", range(95)), declaration=BADLY_WEIGHED)
     reopened = App(app.settings)
-    assert reopened.open_catalogue("dishes").searcher.search_spec == tuning.search  # a rebuild leaves them
+    # a rebuild leaves them
+    assert reopened.open_catalogue("dishes").searcher.search_spec == tuning.search
     reopened.close()
     assert remove_file(badly_weighed.folder / TUNED_FILE)
     assert searcher.search_spec.known_weight == 2.0
     assert not remove_file(badly_weighed.folder / TUNED_FILE)
 
 
-def test_weights_that_lose_on_the_held_out_half_are_not_kept(badly_weighed: GradedCatalogue) -> None:
+def test_weights_that_lose_on_the_held_out_half_are_not_kept(
+    badly_weighed: GradedCatalogue,
+) -> None:
     spec, searched = badly_weighed.catalogue.spec, badly_weighed.asked
-    first = [one for kind in QuestionKind for one in [one for one in searched if one.question.kind is kind][::2]]
+    first = [
+        one
+        for kind in QuestionKind
+        for one in [one for one in searched if one.question.kind is kind][::2]
+    ]
     # The other half's answers are the records that the present weights rank first.
     others = [
-        replace(one, answers=frozenset(one.rank(spec.search)[:1])) if one not in first else one for one in searched
+        replace(one, answers=frozenset(one.rank(spec.search)[:1])) if one not in first else one
+        for one in searched
     ]
     tuning = tune(others, spec.search, spec)
     assert not tuning.is_accepted
@@ -103,7 +113,10 @@ def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
     by_rules = tune(badly_weighed.asked, present, spec)
     assert by_rules.tried.vector_weight == 0.9
     own = badly_weighed.folder / "golden.toml"
-    questions = [f'[[questions]]\nquery = "{words_of(number)}"\nexpect = ["dish-{number}"]\n' for number in range(60)]
+    questions = [
+        f'[[questions]]\nquery = "{words_of(number)}"\nexpect = ["dish-{number}"]\n'
+        for number in range(60)
+    ]
     own.write_text("".join(questions), encoding="utf-8")
     graded = grade_catalogue(lasting_app, "dishes", 60)
     own.unlink()
@@ -124,11 +137,16 @@ def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
     path.write_text('{"search": {"vector_weight": 7}}', encoding="utf-8")
     with pytest.raises(StorageError, match=r"tuned\.json is damaged .*--reset"):
         find_tuned(path)
-    assert lasting_app.open_catalogue("dishes").searcher.search_spec == badly_weighed.catalogue.spec.search
+    assert (
+        lasting_app.open_catalogue("dishes").searcher.search_spec
+        == badly_weighed.catalogue.spec.search
+    )
     path.unlink()
 
 
 def test_tuned_weights_leave_all_others_as_declared(tmp_path: Path) -> None:
     search = compile_text(BADLY_WEIGHED, origin="dishes").search
     save_tuned({"known_weight": 0.25}, tmp_path / TUNED_FILE, figures={})
-    assert watch_tuned(tmp_path / TUNED_FILE, search).find() == search.model_copy(update={"known_weight": 0.25})
+    assert watch_tuned(tmp_path / TUNED_FILE, search).find() == search.model_copy(
+        update={"known_weight": 0.25}
+    )

@@ -1,4 +1,6 @@
-"""Updates and rebuilds of a graded catalogue: one that answers worse is refused, one that does not never is."""
+"""Updates and rebuilds of a graded catalogue: one that answers worse is refused, one that does not
+never is.
+"""
 
 import random
 import shutil
@@ -63,7 +65,10 @@ def state_of(app: App) -> dict[str, Any]:
     return {
         "records": {record.id: record for record in reader.fetch(keys, scope=WHOLE).values()},
         "vectors": dict(zip(reader.ids(keys), reader.vectors(keys).round(4).tolist(), strict=True)),
-        "hits": [hit.record.id for hit in view.search("winter soup with honey", scope=WHOLE, limit=10).hits],
+        "hits": [
+            hit.record.id
+            for hit in view.search("winter soup with honey", scope=WHOLE, limit=10).hits
+        ],
         "model": reader.model,
         "origins": origins,
         "spec": (folder_of(app) / "catalogue.toml").read_text(encoding="utf-8"),
@@ -90,7 +95,9 @@ def zero_vectors(app: App) -> None:
 def spoiling_server() -> Iterator[EmbeddingServer]:
     """An endpoint of another model, whose vectors say nothing of the texts."""
     server = EmbeddingServer(ModelId(name="nonsense", dimension=64))
-    server.vector_of = lambda text, dimension: word_vector(f"nonsense {len(text)} {text[-9:]}", dimension)
+    server.vector_of = lambda text, dimension: word_vector(
+        f"nonsense {len(text)} {text[-9:]}", dimension
+    )
     yield server
     server.die()
 
@@ -102,7 +109,9 @@ def test_an_index_rebuilt_from_spoilt_vectors_is_refused_and_the_former_one_kept
 ) -> None:
     before = state_of(app)
     spoil(app)
-    with pytest.raises(RegressionError, match=r"the former one kept: .*vectors alone: 0\.\d+ → 0\.\d+"):
+    with pytest.raises(
+        RegressionError, match=r"the former one kept: .*vectors alone: 0\.\d+ → 0\.\d+"
+    ):
         rebuild_index(app, "dishes")
     assert state_of(app) == before
     reopened = App(app.settings)
@@ -122,8 +131,12 @@ def test_a_model_that_spoils_the_vectors_is_refused_and_the_former_vectors_stay(
     app: App, graded: Path, add_dishes: AddDishes, spoiling_server: EmbeddingServer
 ) -> None:
     before = state_of(app)
-    changed = App(app.settings.model_copy(update={"embedding": spoiling_server.settings(timeout_s=120)}))
-    with pytest.raises(RegressionError, match="was refused, and its former records and index are kept"):
+    changed = App(
+        app.settings.model_copy(update={"embedding": spoiling_server.settings(timeout_s=120)})
+    )
+    with pytest.raises(
+        RegressionError, match="was refused, and its former records and index are kept"
+    ):
         add_dishes(graded, app=changed)
     changed.close()
     assert state_of(app) == before
@@ -140,9 +153,13 @@ def test_an_update_whose_spec_no_longer_searches_the_text_is_undone_unless_force
     assert (folder_of(app) / "catalogue.toml").read_text(encoding="utf-8") == BROKEN
 
 
-def test_new_changed_and_removed_records_are_never_a_regression(app: App, graded: Path, add_dishes: AddDishes) -> None:
+def test_new_changed_and_removed_records_are_never_a_regression(
+    app: App, graded: Path, add_dishes: AddDishes
+) -> None:
     assert add_dishes(write_dishes(graded, range(400))).written == 310
-    changed = write_dishes(graded, range(400), story=lambda row: make_dish(int(row["id"][5:]) + 5_000)["story"])
+    changed = write_dishes(
+        graded, range(400), story=lambda row: make_dish(int(row["id"][5:]) + 5_000)["story"]
+    )
     assert add_dishes(changed).written == 400
     assert add_dishes(write_dishes(graded, range(40, 400), title="Soup")).removed == 40
     assert app.open_catalogue("dishes").shelf.reader().count(WHOLE) == 360
@@ -169,7 +186,9 @@ def test_other_readers_stay_with_the_state_before_until_an_update_is_accepted(
     assert shelf.reader().stale is None
 
 
-def test_the_mark_of_an_update_that_was_killed_holds_nobody_back(app: App, graded: Path, add_dishes: AddDishes) -> None:
+def test_the_mark_of_an_update_that_was_killed_holds_nobody_back(
+    app: App, graded: Path, add_dishes: AddDishes
+) -> None:
     (folder_of(app) / "update.lock").touch()
     add_dishes(write_dishes(graded, range(95)))
     (folder_of(app) / "update.lock").touch()
@@ -177,7 +196,9 @@ def test_the_mark_of_an_update_that_was_killed_holds_nobody_back(app: App, grade
     assert not (folder_of(app) / "update.lock").exists()
 
 
-def test_a_refused_update_is_read_again_by_the_next_one(graded: Path, add_dishes: AddDishes) -> None:
+def test_a_refused_update_is_read_again_by_the_next_one(
+    graded: Path, add_dishes: AddDishes
+) -> None:
     changed = write_dishes(graded, range(90), year=1999)
     with pytest.raises(RegressionError):
         add_dishes(changed, declaration=BROKEN)

@@ -6,7 +6,13 @@ import pytest
 
 from stackroom.ingest import pipeline
 from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.pipeline import IngestCounts, ListRows, Target, ingest_batch, ingest_from_provider
+from stackroom.ingest.pipeline import (
+    IngestCounts,
+    ListRows,
+    Target,
+    ingest_batch,
+    ingest_from_provider,
+)
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom_catalogues.papers.rows import MAPPING
@@ -70,7 +76,9 @@ def test_a_batch_takes_nothing_away(target: Target, shelf: MemoryShelf) -> None:
     assert shelf.reader().count(WHOLE) == 7
 
 
-def test_a_row_that_cannot_be_kept_is_left_out_and_the_others_are_written(target: Target, shelf: MemoryShelf) -> None:
+def test_a_row_that_cannot_be_kept_is_left_out_and_the_others_are_written(
+    target: Target, shelf: MemoryShelf
+) -> None:
     rows: list[Any] = [
         {"id": "huge", "title": "A", "year": 1e300},
         {"id": "half \ud800", "title": "B"},
@@ -85,7 +93,9 @@ def test_no_rows_are_no_counts(target: Target) -> None:
     assert ingest_batch([], target) == IngestCounts(inserted=0, duplicates=0, failed=0)
 
 
-def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(target: Target, shelf: MemoryShelf) -> None:
+def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(
+    target: Target, shelf: MemoryShelf
+) -> None:
     provider = ListedRows(papers(20), is_whole=False, breaks_after=14)
     with pytest.raises(KeyboardInterrupt):
         ingest_from_provider(provider, target)
@@ -95,7 +105,9 @@ def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(target: Target
     assert 8 <= provider.starts[1] < 14
     assert counts.rows == 20 - provider.starts[1]
     assert shelf.reader().count(WHOLE) == 20
-    assert ingest_from_provider(provider, target) == IngestCounts(inserted=0, duplicates=20, failed=0)
+    assert ingest_from_provider(provider, target) == IngestCounts(
+        inserted=0, duplicates=20, failed=0
+    )
 
 
 def test_the_same_list_has_the_same_name_and_another_has_another() -> None:
@@ -110,7 +122,9 @@ def test_a_list_begins_where_it_is_told_to() -> None:
 
 
 @pytest.mark.row("P5")
-def test_a_title_that_another_source_brought_is_a_duplicate(target: Target, shelf: MemoryShelf) -> None:
+def test_a_title_that_another_source_brought_is_a_duplicate(
+    target: Target, shelf: MemoryShelf
+) -> None:
     ingest_batch([{"id": "arxiv:1", "title": "On Computable Numbers"}], target)
     again = ingest_batch([{"id": "s2:1", "title": "On computable numbers"}], target)
     assert again == IngestCounts(inserted=0, duplicates=1, failed=0)

@@ -1,4 +1,6 @@
-"""Rows into records by a spec alone: what costs a cell, what costs a row, and how fields are read."""
+"""Rows into records by a spec alone: what costs a cell, what costs a row, and how fields are
+read.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -53,7 +55,10 @@ def test_a_record_without_a_title_is_named_by_its_id() -> None:
 
 
 def test_a_record_has_the_tags_of_the_columns_that_say_yes() -> None:
-    marked = '[fields.has]\ntype = "tag[]"\nmarked = { barn = "barn", bush = "a bush", boat = "boat", bay = "bay" }'
+    marked = (
+        '[fields.has]\ntype = "tag[]"\nmarked = { barn = "barn", bush = "a bush", boat = "boat",'
+        ' bay = "bay" }'
+    )
     cells = {"name": "Dawn", "barn": "1", "bush": "X", "boat": "no", "bay": ""}
     assert [tag.value for tag in fields_of(cells, marked)["has"]] == ["barn", "a bush"]
 
@@ -73,14 +78,20 @@ def test_a_title_that_is_declared_required_is_required() -> None:
         ("minutes", "0", "'minutes' is 0; expected 1 or more"),
     ],
 )
-def test_a_cell_that_does_not_fit_costs_the_cell_and_not_the_record(column: str, cell: str, reason: str) -> None:
+def test_a_cell_that_does_not_fit_costs_the_cell_and_not_the_record(
+    column: str, cell: str, reason: str
+) -> None:
     ((record,), unread, _) = read({"id": "1", "name": "Alien", column: cell}, spec_of())
     assert record.fields == {"name": "Alien"}
     assert [(one.field, one.reason) for one in unread] == [(column, reason)]
 
 
 def test_a_cell_of_a_required_field_that_does_not_fit_costs_the_record() -> None:
-    spec = spec_of(within=FILMS.replace('[fields.year]\ntype = "int"', '[fields.year]\ntype = "int"\nrequired = true'))
+    spec = spec_of(
+        within=FILMS.replace(
+            '[fields.year]\ntype = "int"', '[fields.year]\ntype = "int"\nrequired = true'
+        )
+    )
     with pytest.raises(InputError, match=r"'year' is 'n\.n\.', not a number"):
         read({"id": "1", "name": "Alien", "year": "n.n."}, spec)
 
@@ -105,7 +116,13 @@ def test_a_title_is_composed_of_columns() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "year"),
-    [("2013-09-13", 2013), ("13 September 2013", 2013), ("Alien (1979)", 1979), ("1990-1995", 1990), (1979, 1979)],
+    [
+        ("2013-09-13", 2013),
+        ("13 September 2013", 2013),
+        ("Alien (1979)", 1979),
+        ("1990-1995", 1990),
+        (1979, 1979),
+    ],
 )
 def test_a_year_is_taken_from_a_date_or_a_text(cell: Any, year: int) -> None:
     declared = '[fields.made]\ntype = "int"\npath = "released"\ntake = "year"'

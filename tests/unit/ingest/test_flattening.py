@@ -1,4 +1,6 @@
-"""Nested objects as columns: by their keys, or where the keys are data, as lists of what they hold."""
+"""Nested objects as columns: by their keys, or where the keys are data, as lists of what they
+hold.
+"""
 
 from typing import Any
 
@@ -46,4 +48,6 @@ def test_few_keys_are_columns_even_if_each_row_has_others() -> None:
 
 
 def test_a_row_without_nested_objects_is_as_it_was() -> None:
-    assert flattened_rows([{"a": 1, "b": [{"c": 2}], "d": {}}]) == [{"a": 1, "b": [{"c": 2}], "d": {}}]
+    assert flattened_rows([{"a": 1, "b": [{"c": 2}], "d": {}}]) == [
+        {"a": 1, "b": [{"c": 2}], "d": {}}
+    ]

@@ -69,7 +69,9 @@ def test_the_place_of_a_grouped_record_names_all_its_rows(drinks: IngestBench) -
 
 
 @pytest.mark.parametrize("digests", [False, True])
-def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: IngestBench, digests: bool) -> None:
+def test_adding_again_changes_what_changed_and_removes_what_is_gone(
+    drinks: IngestBench, digests: bool
+) -> None:
     drinks.add(ListedRows(MIXED, has_digests=digests))
     again = drinks.add(ListedRows(MIXED, has_digests=digests))
     assert (again.written, again.unchanged, again.removed) == (0, 2, 0)
@@ -95,8 +97,12 @@ def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: IngestBench)
 def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([MIXED[0], ingredient("7", "Ice", strength="strong")]))
     assert report.cells == [("line 2", "strength", "'strength' is 'strong', not a number")]
-    assert drinks.ledger.cells() == [("rows.jsonl", "line 2", "strength", "'strength' is 'strong', not a number")]
-    assert report.notes == ["strength: 1 cell is left out; line 2: 'strength' is 'strong', not a number"]
+    assert drinks.ledger.cells() == [
+        ("rows.jsonl", "line 2", "strength", "'strength' is 'strong', not a number")
+    ]
+    assert report.notes == [
+        "strength: 1 cell is left out; line 2: 'strength' is 'strong', not a number"
+    ]
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Ice")
 
 
@@ -116,12 +122,17 @@ def test_places_are_joined_into_one(places: list[str], joined: str) -> None:
 
 def test_a_preview_shows_groups_as_records() -> None:
     spec = compile_text(DRINKS, origin="drinks.toml")
-    found = {record.id: record.get("ingredients") for record in iter_records([{"id_drink": ""}, *MIXED], spec)}
+    found = {
+        record.id: record.get("ingredients")
+        for record in iter_records([{"id_drink": ""}, *MIXED], spec)
+    }
     assert found == {"7": ("4 cl Gin", "Tonic"), "8": ("2 cl Rum",)}
 
 
 def test_a_required_field_may_be_in_any_row_of_a_group(drinks: IngestBench) -> None:
-    required = DRINKS.replace('[fields.strength]\ntype = "int"', '[fields.strength]\ntype = "int"\nrequired = true')
+    required = DRINKS.replace(
+        '[fields.strength]\ntype = "int"', '[fields.strength]\ntype = "int"\nrequired = true'
+    )
     shelf = IngestBench(spec=compile_text(required, origin="drinks.toml"))
     report = shelf.add(ListedRows([*MIXED, ingredient("7", "Ice", strength="12")]))
     assert shelf.records()["7"].get("strength") == 12

@@ -1,4 +1,6 @@
-"""A row's kind: from the path that the declaration names, or from the source that the row comes from."""
+"""A row's kind: from the path that the declaration names, or from the source that the row comes
+from.
+"""
 
 from typing import Any
 
@@ -7,7 +9,12 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, SpecError
-from stackroom.ingest.mapping import build_mapping, find_source_kind, mapping_of_source, require_derivable_kinds
+from stackroom.ingest.mapping import (
+    build_mapping,
+    find_source_kind,
+    mapping_of_source,
+    require_derivable_kinds,
+)
 from stackroom.model.record import Record
 
 pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N11")]
@@ -20,7 +27,10 @@ year = { type = "int", kinds = ["game"] }
 country = { type = "text", kinds = ["designer"] }
 """
 KINDS = "[kinds.game]\n[kinds.designer]\n"
-SOURCES = '[kinds.game]\nsources = ["games*.csv"]\n[kinds.designer]\nsources = ["designers.csv", "*#designers"]\n'
+SOURCES = (
+    '[kinds.game]\nsources = ["games*.csv"]\n[kinds.designer]\nsources = ["designers.csv",'
+    ' "*#designers"]\n'
+)
 
 
 def spec_of(head: str = "", kinds: str = KINDS) -> CatalogueSpec:
@@ -44,10 +54,15 @@ def test_a_row_s_kind_is_what_stands_at_the_declared_path(stated: Any) -> None:
         ({"type": "7"}, "no kind '7'; kinds: game, designer"),
         ({"type": ""}, "'type', the record's kind, is missing; kinds: game, designer"),
         ({}, "'type', the record's kind, is missing"),
-        ({"type": ["game", "designer"]}, "'type', the record's kind, has several values: 'game, designer'"),
+        (
+            {"type": ["game", "designer"]},
+            "'type', the record's kind, has several values: 'game, designer'",
+        ),
     ],
 )
-def test_a_row_that_names_no_declared_kind_is_refused_with_those_there_are(row: dict[str, Any], reason: str) -> None:
+def test_a_row_that_names_no_declared_kind_is_refused_with_those_there_are(
+    row: dict[str, Any], reason: str
+) -> None:
     with pytest.raises(InputError, match=reason):
         record_of(spec_of('kind = "type"\n'), **row)
 
@@ -71,7 +86,9 @@ def test_a_record_has_the_fields_of_its_kind_only() -> None:
 def test_a_source_that_a_kind_lists_has_rows_of_that_kind(source: str, kind: str) -> None:
     spec = spec_of(kinds=SOURCES)
     assert find_source_kind(spec, source) == kind
-    (record,) = mapping_of_source(build_mapping(spec), spec, source).records_of({"id": "1", "name": "One"})
+    (record,) = mapping_of_source(build_mapping(spec), spec, source).records_of(
+        {"id": "1", "name": "One"}
+    )
     assert record.kind == kind
 
 
@@ -83,7 +100,9 @@ def test_a_source_of_no_kind_is_refused_with_the_sources_that_are_listed() -> No
 
 
 def test_a_source_of_two_kinds_is_refused() -> None:
-    spec = spec_of(kinds='[kinds.game]\nsources = ["*.csv"]\n[kinds.designer]\nsources = ["designers.csv"]\n')
+    spec = spec_of(
+        kinds='[kinds.game]\nsources = ["*.csv"]\n[kinds.designer]\nsources = ["designers.csv"]\n'
+    )
     with pytest.raises(InputError, match=r"'sources' of several kinds match it \(game, designer\)"):
         find_source_kind(spec, "/data/designers.csv")
 
@@ -95,24 +114,33 @@ def test_rows_of_a_source_that_no_kind_lists_say_their_kind_where_a_path_is_decl
 
 
 def test_several_kinds_and_no_word_of_which_a_row_is_are_refused() -> None:
-    with pytest.raises(SpecError, match=r"games.toml: it has several kinds \(game, designer\) and does not say"):
+    with pytest.raises(
+        SpecError, match=r"games.toml: it has several kinds \(game, designer\) and does not say"
+    ):
         require_derivable_kinds(spec_of(), origin="games.toml")
     require_derivable_kinds(spec_of('kind = "type"\n'), origin="games.toml")
     require_derivable_kinds(spec_of(kinds=SOURCES), origin="games.toml")
 
 
 def test_a_catalogue_of_one_kind_need_not_say_where_it_stands() -> None:
-    spec = compile_text(HEAD + "[kinds.game]\n[fields.name]\ntype='text'\nrole='title'\n", origin="games.toml")
+    spec = compile_text(
+        HEAD + "[kinds.game]\n[fields.name]\ntype='text'\nrole='title'\n", origin="games.toml"
+    )
     require_derivable_kinds(spec, origin="games.toml")
     assert record_of(spec).kind == "game"
 
 
 def test_where_rows_say_their_kind_the_kinds_are_declared_and_no_field_has_that_name() -> None:
     with pytest.raises(SpecError, match=r"'kind': no kinds are declared"):
-        compile_text(HEAD + 'kind = "type"\n[fields.name]\ntype="text"\nrole="title"\n', origin="games.toml")
+        compile_text(
+            HEAD + 'kind = "type"\n[fields.name]\ntype="text"\nrole="title"\n', origin="games.toml"
+        )
     with pytest.raises(SpecError, match=r"'fields.kind': 'kind' is reserved for the record's kind"):
         spec_of('kind = "type"\n', kinds=KINDS + "[fields.kind]\ntype = 'text'\n")
 
 
 def test_where_a_kind_comes_from_is_no_part_of_what_is_indexed() -> None:
-    assert len({spec_of().digest, spec_of('kind = "type"\n').digest, spec_of(kinds=SOURCES).digest}) == 1
+    assert (
+        len({spec_of().digest, spec_of('kind = "type"\n').digest, spec_of(kinds=SOURCES).digest})
+        == 1
+    )

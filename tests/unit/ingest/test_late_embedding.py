@@ -1,4 +1,6 @@
-"""Texts that are embedded after their records were written: batches, publishing, and what others change meanwhile."""
+"""Texts that are embedded after their records were written: batches, publishing, and what others
+change meanwhile.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -60,14 +62,24 @@ class SlowEmbedder(WordEmbedder):
 class Bench:
     """Records without vectors, and an embedding of them by a clock of their own."""
 
-    def __init__(self, shelved: Shelved, anime: Anime, count: int, *, text_s: float = 0.0, took_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        shelved: Shelved,
+        anime: Anime,
+        count: int,
+        *,
+        text_s: float = 0.0,
+        took_s: float = 0.0,
+    ) -> None:
         clock = Clock()
         self.embedder = SlowEmbedder()
         self.embedder.clock, self.embedder.text_s, self.embedder.batches = clock, text_s, []
         self.shelf = CountingShelf(shelved.spec, model=self.embedder.model)
         self.shelf.clock, self.shelf.took_s = clock, took_s
         self.put(*(anime(f"Story {number}", synopsis=f"Tale {number}.") for number in range(count)))
-        self.late = LateEmbedding(spec=shelved.spec, writer=self.shelf, embedder=self.embedder, monotonic=clock)
+        self.late = LateEmbedding(
+            spec=shelved.spec, writer=self.shelf, embedder=self.embedder, monotonic=clock
+        )
         self.clock = clock
 
     def put(self, *records: Record) -> None:
@@ -94,7 +106,9 @@ def test_every_text_is_embedded_once_for_all_records_of_it(shelved: Any, anime: 
         pytest.param(0.03, [FIRST_BATCH, FIRST_BATCH], id="as-it-should-be"),
     ],
 )
-def test_batches_are_as_large_as_a_kill_may_cost(shelved: Any, anime: Anime, text_s: float, sizes: list[int]) -> None:
+def test_batches_are_as_large_as_a_kill_may_cost(
+    shelved: Any, anime: Anime, text_s: float, sizes: list[int]
+) -> None:
     bench = Bench(shelved, anime, sum(sizes), text_s=text_s)
     bench.late.run()
     assert bench.embedder.batches == sizes
@@ -115,7 +129,12 @@ def test_the_time_that_is_left_is_told_by_the_length_of_texts_not_by_their_numbe
 ) -> None:
     bench = Bench(shelved, anime, 0)
     lengths = sorted([40, 900] * 300, reverse=is_long_first)
-    bench.put(*(anime(f"Story {n}", synopsis=f"{n:03} " + "x" * length) for n, length in enumerate(lengths)))
+    bench.put(
+        *(
+            anime(f"Story {n}", synopsis=f"{n:03} " + "x" * length)
+            for n, length in enumerate(lengths)
+        )
+    )
     told: list[tuple[float, float]] = []
     embedder = LengthEmbedder()
     embedder.clock, embedder.text_s, embedder.batches = bench.clock, 0.0, []
@@ -168,7 +187,9 @@ def test_vectors_are_published_at_once_and_then_no_more_often_than_their_share_o
     count = 10 * FIRST_BATCH
     often = Bench(shelved, anime, count, text_s=0.03)
     often.late.run()
-    assert often.shelf.published == len(often.embedder.batches), f"batches take more than {PUBLISH_S} s"
+    assert often.shelf.published == len(often.embedder.batches), (
+        f"batches take more than {PUBLISH_S} s"
+    )
     rarely = Bench(shelved, anime, count, text_s=0.03, took_s=0.3)
     rarely.late.run()
     expected = count * 0.03 / (0.3 / PUBLISH_SHARE)
@@ -176,7 +197,9 @@ def test_vectors_are_published_at_once_and_then_no_more_often_than_their_share_o
     assert rarely.shelf.reader().awaiting_vectors == 0
 
 
-def test_a_text_that_is_changed_while_others_are_embedded_is_embedded_too(shelved: Any, anime: Anime) -> None:
+def test_a_text_that_is_changed_while_others_are_embedded_is_embedded_too(
+    shelved: Any, anime: Anime
+) -> None:
     bench = Bench(shelved, anime, FIRST_BATCH + 1)
     changed = anime("Story 0", synopsis="Another tale.")
 

@@ -8,7 +8,14 @@ import pytest
 
 from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import StorageError
-from stackroom.ingest.ledger import Ledger, Origin, check_ledger, find_places, find_written, note_present_records
+from stackroom.ingest.ledger import (
+    Ledger,
+    Origin,
+    check_ledger,
+    find_places,
+    find_written,
+    note_present_records,
+)
 from stackroom.model.record import RecordId
 
 ONE, TWO = RecordId("one"), RecordId("two")
@@ -35,17 +42,23 @@ def test_origins_are_kept_by_source_until_they_are_forgotten(tmp_path: Path) -> 
     again.close()
 
 
-def test_a_ledger_of_an_earlier_version_is_opened_and_keeps_texts_from_then_on(tmp_path: Path) -> None:
+def test_a_ledger_of_an_earlier_version_is_opened_and_keeps_texts_from_then_on(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "ledger.sqlite"
     with closing(apsw.Connection(str(path))) as db:
-        db.execute("CREATE TABLE origins (source, id, row, digest, PRIMARY KEY (source, id)) WITHOUT ROWID")
+        db.execute(
+            "CREATE TABLE origins (source, id, row, digest, PRIMARY KEY (source, id)) WITHOUT ROWID"
+        )
         db.execute("INSERT INTO origins VALUES ('a.csv', 'one', 'line 1', '')")
     assert (find_places(path, [ONE]), find_written(path, ONE)) == ({ONE: ("a.csv", "line 1")}, {})
     ledger = Ledger(path)
     assert ledger.origins("a.csv") == {ONE: Origin("line 1", "")}
     ledger.note_origins("a.csv", {TWO: Origin("line 2", "", '{"price":"9 €"}')})
     fields = {"price": FieldSpec(name="price", type=FieldType.FLOAT, source_path="price")}
-    assert [str(one) for one in ledger.conversions("a.csv", fields)] == ["1 read as a number ('9 €', line 2)"]
+    assert [str(one) for one in ledger.conversions("a.csv", fields)] == [
+        "1 read as a number ('9 €', line 2)"
+    ]
     ledger.close()
     assert (find_written(path, ONE), find_written(path, TWO)) == ({}, {"price": "9 €"})
 
@@ -56,10 +69,16 @@ def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() 
     ledger.note_source_records("a.csv", {ONE: b"{}", TWO: b"[]"})
     ledger.note_source_records("a.csv", {ONE: b"1"})
     ledger.note_source_records("b.csv", {TWO: b"2"})
-    assert ledger.last_source_records("a.csv", [ONE, TWO, RecordId("three")]) == {ONE: b"1", TWO: b"[]"}
+    assert ledger.last_source_records("a.csv", [ONE, TWO, RecordId("three")]) == {
+        ONE: b"1",
+        TWO: b"[]",
+    }
     assert ledger.ids_from_sources([ONE, TWO]) == {ONE}
     ledger.forget_origins("a.csv", [ONE, TWO])
-    assert (ledger.last_source_records("a.csv", [ONE, TWO]), ledger.last_source_records("b.csv", [TWO])) == (
+    assert (
+        ledger.last_source_records("a.csv", [ONE, TWO]),
+        ledger.last_source_records("b.csv", [TWO]),
+    ) == (
         {},
         {TWO: b"2"},
     )
@@ -79,7 +98,9 @@ def test_a_ledger_that_cannot_be_opened_is_said_to_be(tmp_path: Path) -> None:
         Ledger(tmp_path / "no such folder" / "ledger.sqlite")
 
 
-def test_a_note_that_cannot_be_kept_is_refused_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_that_cannot_be_kept_is_refused_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("stackroom.ingest.ledger.BUSY_TIMEOUT_MS", 0)
     path = tmp_path / "ledger.sqlite"
     ledger = Ledger(path)
@@ -93,7 +114,9 @@ def test_a_note_that_cannot_be_kept_is_refused_with_the_file(tmp_path: Path, mon
 
 def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None:
     ledger = Ledger()
-    ledger.replace_cells("a.csv", [("line 2", "year", "no year"), ("line 3", "year", "no year")], unchanged=())
+    ledger.replace_cells(
+        "a.csv", [("line 2", "year", "no year"), ("line 3", "year", "no year")], unchanged=()
+    )
     ledger.replace_cells("b.csv", [("line 2", "size", "no number")], unchanged=())
     ledger.replace_cells("a.csv", [("line 9", "size", "no number")], unchanged={"line 3"})
     assert ledger.cells() == [
@@ -103,7 +126,9 @@ def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None
     ]
 
 
-def test_a_ledger_of_a_catalogue_that_becomes_editable_is_still_what_was_written(tmp_path: Path) -> None:
+def test_a_ledger_of_a_catalogue_that_becomes_editable_is_still_what_was_written(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "ledger.sqlite"
     with closing(Ledger(path)) as ledger:
         ledger.note_origins("a.csv", {ONE: Origin("line 1", "")})
@@ -113,7 +138,9 @@ def test_a_ledger_of_a_catalogue_that_becomes_editable_is_still_what_was_written
         assert ledger.last_source_records("a.csv", [ONE]) == {ONE: b"{}"}
 
 
-def test_a_ledger_that_cannot_be_read_is_named_without_the_folders_of_the_server(tmp_path: Path) -> None:
+def test_a_ledger_that_cannot_be_read_is_named_without_the_folders_of_the_server(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "films" / "ledger.sqlite"
     path.parent.mkdir()
     path.write_bytes(b"no database" * 1_000)

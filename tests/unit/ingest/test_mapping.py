@@ -13,8 +13,12 @@ from stackroom.model.record import Record, RecordId
 from stackroom.packages import PACKAGES
 
 
-def test_a_record_as_declared_is_accepted(anime_spec: CatalogueSpec, anime: Callable[..., Record]) -> None:
-    require_valid(anime("a", episodes=12, alternatives=("b",), synopsis="x", tags=["space"]), anime_spec)
+def test_a_record_as_declared_is_accepted(
+    anime_spec: CatalogueSpec, anime: Callable[..., Record]
+) -> None:
+    require_valid(
+        anime("a", episodes=12, alternatives=("b",), synopsis="x", tags=["space"]), anime_spec
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,9 @@ def test_a_value_of_another_kind_is_refused_with_what_would_be_right(
 
 
 @pytest.mark.parametrize("record_id", ["", "x" * 513])
-def test_an_id_that_is_empty_or_endless_is_refused(anime_spec: CatalogueSpec, record_id: str) -> None:
+def test_an_id_that_is_empty_or_endless_is_refused(
+    anime_spec: CatalogueSpec, record_id: str
+) -> None:
     with pytest.raises(InputError, match="the record's id"):
         require_valid(Record(id=RecordId(record_id), fields={"title": "x"}), anime_spec)
 
@@ -52,7 +58,9 @@ def test_a_value_that_no_file_can_have_is_refused(
 
 def test_a_field_is_required_of_the_kinds_that_have_it_only(anime_spec: CatalogueSpec) -> None:
     field = replace(anime_spec.fields["episodes"], required=True, kinds=("series",))
-    spec = replace(anime_spec, kinds=("series", "film"), fields={**anime_spec.fields, "episodes": field})
+    spec = replace(
+        anime_spec, kinds=("series", "film"), fields={**anime_spec.fields, "episodes": field}
+    )
     require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="film"), spec)
     with pytest.raises(InputError, match="'episodes' is missing"):
         require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="series"), spec)
@@ -72,7 +80,9 @@ def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: Catalogu
         ({"plays": -1}, "'plays' is -1; expected 0 or more"),
     ],
 )
-def test_a_number_out_of_its_bounds_is_refused_with_what_would_be_right(fields: dict[str, Any], problem: str) -> None:
+def test_a_number_out_of_its_bounds_is_refused_with_what_would_be_right(
+    fields: dict[str, Any], problem: str
+) -> None:
     track = Record(id=RecordId("t"), kind="track", fields={"name": "x", **fields})
     with pytest.raises(InputError) as refused:
         require_valid(track, PACKAGES.get("music").spec)

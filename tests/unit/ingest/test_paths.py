@@ -14,7 +14,12 @@ ROW: dict[str, Any] = {
     "firstname": "Ann",
     "surname": "Baker",
     "middle": "",
-    "authors": [{"name": "Ann", "tags": ["a", "b"]}, {"name": "Bo", "tags": ["c"]}, {"age": 3}, None],
+    "authors": [
+        {"name": "Ann", "tags": ["a", "b"]},
+        {"name": "Bo", "tags": ["c"]},
+        {"age": 3},
+        None,
+    ],
     "tags": ["x", None, "y"],
     "money": {"EUR": {"name": "euro"}, "CHF": {"name": "franc"}},
     "empty": [],

@@ -30,7 +30,12 @@ BATCH = 4
 
 def row(number: int, **changes: Any) -> dict[str, Any]:
     page = f"https://myanimelist.net/anime/{number}"
-    return {"title": f"Title {number}", "synopsis": f"Story {number}.", "sources": [page], **changes}
+    return {
+        "title": f"Title {number}",
+        "synopsis": f"Story {number}.",
+        "sources": [page],
+        **changes,
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +57,10 @@ def chapters(anime_spec: Any, embedder: Any) -> IngestBench:
 
 
 def add_up(report: IngestReport) -> bool:
-    return report.rows == report.written + report.unchanged + report.duplicates + report.rejected + report.metadata
+    return (
+        report.rows
+        == report.written + report.unchanged + report.duplicates + report.rejected + report.metadata
+    )
 
 
 def test_every_row_is_counted_once_and_in_the_right_place(bench: IngestBench) -> None:
@@ -67,7 +75,13 @@ def test_every_row_is_counted_once_and_in_the_right_place(bench: IngestBench) ->
         ]
     )
     report = bench.add(source)
-    assert (report.rows, report.metadata, report.written, report.duplicates, report.rejected) == (15, 1, 10, 1, 3)
+    assert (report.rows, report.metadata, report.written, report.duplicates, report.rejected) == (
+        15,
+        1,
+        10,
+        1,
+        3,
+    )
     assert add_up(report)
     assert report.embedded == 10
     assert len(bench.records()) == 10
@@ -80,7 +94,9 @@ def test_what_is_left_out_is_listed_with_its_place_and_reason(bench: IngestBench
         ("line 3", "'title' is missing; every anime needs one"),
         ("line 4", "'episodes' is 'many', not a whole number such as 12"),
     ]
-    assert bench.ledger.rejects() == [("rows.jsonl", place, reason) for place, reason in report.rejects]
+    assert bench.ledger.rejects() == [
+        ("rows.jsonl", place, reason) for place, reason in report.rejects
+    ]
 
 
 def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(bench: IngestBench) -> None:
@@ -93,7 +109,9 @@ def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(bench: In
     assert (report.written, report.rejects) == (1, [("line 1", "not valid JSON")])
 
 
-def test_an_unchanged_source_writes_and_embeds_nothing_again(bench: IngestBench, embedder: Any) -> None:
+def test_an_unchanged_source_writes_and_embeds_nothing_again(
+    bench: IngestBench, embedder: Any
+) -> None:
     source = ListedRows([row(number) for number in range(10)])
     bench.add(source)
     change_no = bench.shelf.reader().change_no
@@ -108,7 +126,10 @@ def test_an_edited_cell_is_an_edit_where_ids_are_composed_and_rows_that_repeat_o
 ) -> None:
     spec = replace(anime_spec, id_path="", id_template=parse_column_template("{title} ({year})"))
     bench = IngestBench(spec=spec, mapping=build_mapping(spec), embedder=None)
-    rows = [{"title": "Alien", "year": "1979"}, {"title": "Solaris", "year": "1972", "synopsis": "Slow."}]
+    rows = [
+        {"title": "Alien", "year": "1979"},
+        {"title": "Solaris", "year": "1972", "synopsis": "Slow."},
+    ]
     again = {"title": "Alien", "year": "1979", "synopsis": "Another one."}
     first = bench.add(ListedRows([*rows, again, rows[0]]))
     assert (first.written, first.duplicates) == (4, 0)
@@ -120,7 +141,9 @@ def test_an_edited_cell_is_an_edit_where_ids_are_composed_and_rows_that_repeat_o
         "Alien (1979) ",
         "Solaris (1972)",
     ]
-    report = bench.add(ListedRows([rows[0], {**rows[1], "synopsis": "Slow and deep."}, again, rows[0]]))
+    report = bench.add(
+        ListedRows([rows[0], {**rows[1], "synopsis": "Slow and deep."}, again, rows[0]])
+    )
     assert (report.written, report.unchanged, report.removed) == (1, 3, 0)
     assert sorted(bench.records()) == ids
 
@@ -163,7 +186,14 @@ def test_an_edited_cell_is_an_edit_where_no_column_identifies_a_row(sales: Inges
     rows = [sold(number) for number in range(20)]
     sales.add(ListedRows(rows))
     before = ids_by_day(sales)
-    moved = [*rows[1:7], sold(7, price=9), *rows[8:12], sold(12, shop="z"), *rows[13:], sold(25, shop="new", wine="x")]
+    moved = [
+        *rows[1:7],
+        sold(7, price=9),
+        *rows[8:12],
+        sold(12, shop="z"),
+        *rows[13:],
+        sold(25, shop="new", wine="x"),
+    ]
     report = sales.add(ListedRows(moved))
     assert (report.written, report.unchanged, report.removed) == (3, 17, 1)
     after = ids_by_day(sales)
@@ -178,25 +208,33 @@ def test_an_edited_cell_is_an_edit_where_no_column_identifies_a_row(sales: Inges
 def test_a_row_that_differs_in_much_is_a_new_record(sales: IngestBench) -> None:
     sales.add(ListedRows([sold(number) for number in range(4)]))
     before = set(sales.records())
-    report = sales.add(ListedRows([*(sold(number) for number in range(3)), sold(3, shop="z", wine="Y")]))
+    report = sales.add(
+        ListedRows([*(sold(number) for number in range(3)), sold(3, shop="z", wine="Y")])
+    )
     assert (report.written, report.removed, len(before & set(sales.records()))) == (1, 1, 3)
 
 
-def test_very_many_new_rows_are_compared_with_none(sales: IngestBench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_new_rows_are_compared_with_none(
+    sales: IngestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pipeline, "MOST_MATCHED", 5)
     sales.add(ListedRows([sold(number) for number in range(9)]))
     report = sales.add(ListedRows([sold(number, price=number) for number in range(9)]))
     assert (report.written, report.unchanged, report.removed) == (8, 1, 8)
 
 
-def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(bench: IngestBench, embedder: Any) -> None:
+def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(
+    bench: IngestBench, embedder: Any
+) -> None:
     bench.add(ListedRows([row(1), row(2), row(3)]))
     report = bench.add(ListedRows([row(1, episodes=12), row(2, synopsis="Another story."), row(3)]))
     assert (report.written, report.unchanged, report.embedded) == (2, 1, 1)
     assert max(embedder.documents.values()) == 1
 
 
-def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(bench: IngestBench) -> None:
+def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(
+    bench: IngestBench,
+) -> None:
     twins = [row(number, title="Twin", synopsis="The same.") for number in (1, 2)]
     assert bench.add(ListedRows(twins)).embedded == 1
     reader = bench.shelf.reader()
@@ -239,7 +277,9 @@ def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made
     assert set(embedder.documents.values()) == {1}
 
 
-def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(bench: IngestBench) -> None:
+def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(
+    bench: IngestBench,
+) -> None:
     rows = [{"title": ""}, *(row(number) for number in range(9))]
     with pytest.raises(KeyboardInterrupt):
         bench.add(ListedRows(rows, breaks_after=6))
@@ -258,7 +298,10 @@ def test_without_an_embedder_records_are_written_without_vectors(bench: IngestBe
 
 def test_progress_is_told_after_every_batch(bench: IngestBench) -> None:
     told: list[int] = []
-    bench.add(ListedRows([row(number) for number in range(10)]), progress=lambda report: told.append(report.written))
+    bench.add(
+        ListedRows([row(number) for number in range(10)]),
+        progress=lambda report: told.append(report.written),
+    )
     assert told == [4, 8, 10, 10, 10, 10], "twice more while the texts are embedded"
 
 
@@ -267,7 +310,9 @@ def test_an_empty_source_makes_an_empty_catalogue(bench: IngestBench) -> None:
 
 
 def answers(rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> ListedRows:
-    """Return rows that answer a question: not all there is, and read on from where they were interrupted."""
+    """Return rows that answer a question: not all there is, and read on from where they were
+    interrupted.
+    """
     return ListedRows(rows, name="arxiv:bread", is_whole=False, breaks_after=breaks_after)
 
 
@@ -285,16 +330,22 @@ class Unopened(Mapping[str, Any]):
 
 
 class Files(ListedRows):
-    """Rows with a place and a digest each, like files; the values of `closed` ones must not be looked at."""
+    """Rows with a place and a digest each, like files; the values of `closed` ones must not be
+    looked at.
+    """
 
-    def __init__(self, files: Mapping[str, tuple[str, Mapping[str, Any]]], *, closed: Iterable[str] = ()) -> None:
+    def __init__(
+        self, files: Mapping[str, tuple[str, Mapping[str, Any]]], *, closed: Iterable[str] = ()
+    ) -> None:
         super().__init__([])
         self.files = files
         self.closed = frozenset(closed)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         for place, (digest, values) in self.files.items():
-            yield SourceRow(place=place, values=Unopened() if place in self.closed else values, digest=digest)
+            yield SourceRow(
+                place=place, values=Unopened() if place in self.closed else values, digest=digest
+            )
 
 
 def ids(bench: IngestBench) -> list[str]:
@@ -305,7 +356,9 @@ def of_chapters(row: Mapping[str, Any]) -> Iterator[Record]:
     """Map a row to a record a chapter."""
     for number in range(row["chapters"]):
         name = f"{row['title']}#{number}"
-        yield Record(id=RecordId(name), fields={"title": name, "synopsis": row.get("synopsis", "A story.")})
+        yield Record(
+            id=RecordId(name), fields={"title": name, "synopsis": row.get("synopsis", "A story.")}
+        )
 
 
 def stopping_at(number: int) -> Callable[[IngestReport], None]:
@@ -322,7 +375,9 @@ def stopping_at(number: int) -> Callable[[IngestReport], None]:
 CHAPTERS = RowMapping(records_of=of_chapters)
 
 
-def test_a_row_that_is_gone_is_removed_and_nothing_else_is(bench: IngestBench, embedder: Any) -> None:
+def test_a_row_that_is_gone_is_removed_and_nothing_else_is(
+    bench: IngestBench, embedder: Any
+) -> None:
     bench.add(ListedRows([row(number) for number in range(10)]))
     report = bench.add(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
     assert (report.removed, report.written, report.unchanged, report.embedded) == (2, 0, 8, 0)
@@ -339,7 +394,9 @@ def test_more_rows_than_a_batch_can_be_gone_at_once(bench: IngestBench) -> None:
     assert bench.ledger.origins("rows.jsonl") == {"mal-0": Origin("line 1", "")}
 
 
-def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(bench: IngestBench, embedder: Any) -> None:
+def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(
+    bench: IngestBench, embedder: Any
+) -> None:
     bench.add(ListedRows([row(1), row(2)]))
     bench.add(ListedRows([row(1)]))
     report = bench.add(ListedRows([row(1), row(2)]))
@@ -369,7 +426,8 @@ def test_an_interrupted_reading_removes_nothing(bench: IngestBench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "reason"), [([], ""), ([{"name": "No title"}], "; line 1: 'title' is missing; every anime needs one")]
+    ("rows", "reason"),
+    [([], ""), ([{"name": "No title"}], "; line 1: 'title' is missing; every anime needs one")],
 )
 def test_a_source_without_a_row_that_makes_a_record_does_not_remove_all_there_is(
     bench: IngestBench, rows: list[Mapping[str, Any]], reason: str
@@ -389,7 +447,9 @@ def test_a_source_removes_only_what_came_from_it_alone(bench: IngestBench) -> No
     assert ids(bench) == ["mal-1", "mal-3", "mal-4"]
 
 
-def test_a_changed_row_is_written_with_the_vector_of_its_new_text(bench: IngestBench, embedder: Any) -> None:
+def test_a_changed_row_is_written_with_the_vector_of_its_new_text(
+    bench: IngestBench, embedder: Any
+) -> None:
     bench.add(ListedRows([row(1), row(2)]))
     assert bench.add(ListedRows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
     reader = bench.shelf.reader()
@@ -399,7 +459,9 @@ def test_a_changed_row_is_written_with_the_vector_of_its_new_text(bench: IngestB
     assert (reader.vectors([key])[0] == embedder.embed_documents([text])[0]).all()
 
 
-def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(bench: IngestBench) -> None:
+def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(
+    bench: IngestBench,
+) -> None:
     files = {f"{number}.md": (f"digest {number}", row(number)) for number in range(6)}
     assert bench.add(Files(files)).written == 6
     report = bench.add(Files(files, closed=files))
@@ -431,7 +493,13 @@ def test_a_row_that_is_passed_over_is_still_the_first_of_its_id(bench: IngestBen
 def test_a_row_may_make_several_records_and_all_go_with_it(chapters: IngestBench) -> None:
     bench = chapters
     report = bench.add(
-        ListedRows([{"title": "A", "chapters": 3}, {"title": "B", "chapters": 6}, {"title": "C", "chapters": 0}])
+        ListedRows(
+            [
+                {"title": "A", "chapters": 3},
+                {"title": "B", "chapters": 6},
+                {"title": "C", "chapters": 0},
+            ]
+        )
     )
     assert (report.rows, report.written) == (3, 9)
     shorter = bench.add(ListedRows([{"title": "A", "chapters": 2}, {"title": "B", "chapters": 6}]))
@@ -441,13 +509,20 @@ def test_a_row_may_make_several_records_and_all_go_with_it(chapters: IngestBench
 
 
 def test_a_row_with_one_bad_record_is_refused_whole(chapters: IngestBench) -> None:
-    report = chapters.add(ListedRows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}]))
+    report = chapters.add(
+        ListedRows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}])
+    )
     assert (report.rejected, report.written) == (1, 1)
     assert ids(chapters) == ["B#0"]
 
 
-def test_a_row_of_several_records_and_a_known_digest_counts_all_of_them(chapters: IngestBench) -> None:
-    files = {"a.md": ("a", {"title": "A", "chapters": 3}), "b.md": ("b", {"title": "B", "chapters": 2})}
+def test_a_row_of_several_records_and_a_known_digest_counts_all_of_them(
+    chapters: IngestBench,
+) -> None:
+    files = {
+        "a.md": ("a", {"title": "A", "chapters": 3}),
+        "b.md": ("b", {"title": "B", "chapters": 2}),
+    }
     assert chapters.add(Files(files)).written == 5
     assert chapters.add(Files(files, closed=files)).unchanged == 5
 
@@ -461,7 +536,9 @@ def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted
     with pytest.raises(KeyboardInterrupt):
         chapters.add(Files(files), progress=stopping_at(stop_at))
     report = chapters.add(Files(files))
-    assert report.written + report.unchanged == len(ids(chapters)) == 6 * (BATCH - 1) + 2 * BATCH + 1
+    assert (
+        report.written + report.unchanged == len(ids(chapters)) == 6 * (BATCH - 1) + 2 * BATCH + 1
+    )
     assert set(embedder.documents.values()) == {1}
 
 
@@ -491,7 +568,9 @@ def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
 
 
 @pytest.mark.parametrize("stop_at", [1, 2, 3])
-def test_answers_of_several_records_lose_none_when_they_are_interrupted(chapters: IngestBench, stop_at: int) -> None:
+def test_answers_of_several_records_lose_none_when_they_are_interrupted(
+    chapters: IngestBench, stop_at: int
+) -> None:
     rows: list[Mapping[str, Any]] = [{"title": name, "chapters": 3} for name in "ABCDEF"]
     with pytest.raises(KeyboardInterrupt):
         chapters.add(answers(rows), progress=stopping_at(stop_at))
@@ -499,7 +578,9 @@ def test_answers_of_several_records_lose_none_when_they_are_interrupted(chapters
     assert ids(chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
 
 
-def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(bench: IngestBench) -> None:
+def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(
+    bench: IngestBench,
+) -> None:
     source = answers([row(number) for number in range(9)])
     bench.add(source)
     report = bench.add(source)
@@ -507,8 +588,14 @@ def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_
     assert (report.rows, report.unchanged, report.written) == (9, 9, 0)
 
 
-def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(bench: IngestBench) -> None:
-    rows: list[Mapping[str, Any]] = [{"title": ""}, *(row(number) for number in range(8)), {"title": " "}]
+def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(
+    bench: IngestBench,
+) -> None:
+    rows: list[Mapping[str, Any]] = [
+        {"title": ""},
+        *(row(number) for number in range(8)),
+        {"title": " "},
+    ]
     with pytest.raises(KeyboardInterrupt):
         bench.add(answers(rows, breaks_after=7))
     bench.add(answers(rows))

@@ -15,7 +15,9 @@ SPEC = PACKAGES.get("music").spec
 
 
 def record(record_id: str, kind: str, **fields: Any) -> Put:
-    return Put(record=Record(id=RecordId(record_id), kind=kind, fields={"name": record_id, **fields}))
+    return Put(
+        record=Record(id=RecordId(record_id), kind=kind, fields={"name": record_id, **fields})
+    )
 
 
 @pytest.fixture
@@ -37,13 +39,17 @@ def test_a_catalogue_in_which_everything_named_is_there_has_no_problem(shelf: Me
 
 
 def test_what_is_named_and_not_there_is_told_by_relation(shelf: MemoryShelf) -> None:
-    shelf.apply([record(f"air {number}", "track", album_id=f"gone {number}") for number in range(7)])
+    shelf.apply(
+        [record(f"air {number}", "track", album_id=f"gone {number}") for number in range(7)]
+    )
     shelf.apply([Delete(RecordId("handel"))])
     assert check_relations(shelf.reader(), SPEC) == [
         "'artist_ids' of album records names records that do not exist: 'handel'",
         "'artist_ids' of track records names records that do not exist: 'handel'",
-        "'album_id' of track records names records that do not exist: 'gone 0', 'gone 1', 'gone 2', 'gone 3', 'gone 4' "
-        "and 2 more",
+        (
+            "'album_id' of track records names records that do not exist: 'gone 0', 'gone 1', 'gone"
+            " 2', 'gone 3', 'gone 4' and 2 more"
+        ),
     ]
 
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.spec import CatalogueSpec, DateOrder, FieldRole, FieldSpec, FieldType, PreferencesSpec
+from stackroom.catalogue.spec import (
+    CatalogueSpec,
+    DateOrder,
+    FieldRole,
+    FieldSpec,
+    FieldType,
+    PreferencesSpec,
+)
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import ReadRow, build_mapping
 from stackroom.model.record import Tag
@@ -40,10 +47,26 @@ def read(raw: Any, kind: FieldType, **more: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "plain", "written"),
     [
-        ("int", ("7", " -7 ", "70.00", "91 min", "91 minutes", 7, 7.0, None), ("1,234", "007", "+7", "2k", "about 7")),
-        ("float", ("12.50", "0.1234567890123456", 1.5), ("1.249,90", "45 %", "1e3", "12.12345678901234567890")),
-        ("date", ("2015", "2015/04", "2015-04-30 00:00:00", date(2015, 4, 30)), ("30/4/15", "March 3, 2009")),
-        ("date", ("2015-04-30",), ("2015-04-30T14:22:00Z", datetime(2015, 4, 30, 14, 22, tzinfo=UTC))),
+        (
+            "int",
+            ("7", " -7 ", "70.00", "91 min", "91 minutes", 7, 7.0, None),
+            ("1,234", "007", "+7", "2k", "about 7"),
+        ),
+        (
+            "float",
+            ("12.50", "0.1234567890123456", 1.5),
+            ("1.249,90", "45 %", "1e3", "12.12345678901234567890"),
+        ),
+        (
+            "date",
+            ("2015", "2015/04", "2015-04-30 00:00:00", date(2015, 4, 30)),
+            ("30/4/15", "March 3, 2009"),
+        ),
+        (
+            "date",
+            ("2015-04-30",),
+            ("2015-04-30T14:22:00Z", datetime(2015, 4, 30, 14, 22, tzinfo=UTC)),
+        ),
         ("enum", ("yes", "no", True), ("Yes", "1", "ja")),
         ("text", ("1,234", "a < b & c"), ("<p>1</p>", "Tom &amp; Jerry")),
     ],
@@ -52,7 +75,10 @@ def test_the_text_of_a_cell_is_kept_where_its_value_does_not_say_all_of_it(
     kind: str, plain: tuple[Any, ...], written: tuple[Any, ...]
 ) -> None:
     how: dict[str, Any] = {"int": {"unit": "min"}, "enum": {"values": ("yes", "no")}}.get(kind, {})
-    texts = {raw: read_whole(raw, FieldType(kind), **how).written.get("field") for raw in (*plain, *written)}
+    texts = {
+        raw: read_whole(raw, FieldType(kind), **how).written.get("field")
+        for raw in (*plain, *written)
+    }
     assert texts == dict.fromkeys(plain) | {raw: str(raw) for raw in written}
 
 
@@ -113,7 +139,8 @@ def test_a_whole_number_is_an_int(raw: Any) -> None:
 
 @pytest.mark.parametrize("kind", [FieldType.INT, FieldType.FLOAT])
 @pytest.mark.parametrize(
-    "raw", ["many", "7 days", "1-2", "12:30", True, [7], {"n": 7}, math.inf, "1e999", "1" + "0" * 400]
+    "raw",
+    ["many", "7 days", "1-2", "12:30", True, [7], {"n": 7}, math.inf, "1e999", "1" + "0" * 400],
 )
 def test_what_is_no_number_is_refused_by_the_name_of_the_field(kind: FieldType, raw: Any) -> None:
     with pytest.raises(InputError, match=r"^'field' is .{1,64}, not a number$"):
@@ -148,7 +175,9 @@ def test_a_date_is_read_in_the_ways_that_tables_write_it(raw: Any, value: str) -
     assert read(raw, FieldType.DATE) == value
 
 
-@pytest.mark.parametrize("raw", ["yesterday", "2015-02-30", "2015-13", "12", True, ["2015"] * 2, "x" * 999])
+@pytest.mark.parametrize(
+    "raw", ["yesterday", "2015-02-30", "2015-13", "12", True, ["2015"] * 2, "x" * 999]
+)
 def test_what_is_no_date_is_refused_with_one_that_is(raw: Any) -> None:
     with pytest.raises(InputError, match=r"^'field' is .{1,64}, not a date such as 2015-04-30$"):
         read(raw, FieldType.DATE)
@@ -157,7 +186,10 @@ def test_what_is_no_date_is_refused_with_one_that_is(raw: Any) -> None:
 @pytest.mark.parametrize("raw", ["04/30/2015", "4/30/15"])
 def test_the_order_of_day_and_month_is_that_of_the_column(raw: str) -> None:
     assert read(raw, FieldType.DATE, date_order=DateOrder.MONTH_FIRST) == "2015-04-30"
-    advice = r'date such as 2015-04-30; if the month comes first in this column, add date_order = "mdy" to the field$'
+    advice = (
+        r'date such as 2015-04-30; if the month comes first in this column, add date_order = "mdy"'
+        r" to the field$"
+    )
     with pytest.raises(InputError, match=advice):
         read(raw, FieldType.DATE)
 
@@ -201,7 +233,11 @@ def test_a_choice_of_yes_and_no_is_known_in_every_spelling(raw: Any) -> None:
         ('["a", "b"]', "", ("a", "b")),
         ("['a', 'b']", ";", ("a", "b")),
         ("[a, b]", "", ("[a, b]",)),
-        ([{"name": "Ann"}, {"title": "Bo"}, {"value": "Cy"}, {"other": "D"}], "", ("Ann", "Bo", "Cy")),
+        (
+            [{"name": "Ann"}, {"title": "Bo"}, {"value": "Cy"}, {"other": "D"}],
+            "",
+            ("Ann", "Bo", "Cy"),
+        ),
         ([1, 2.0, True], "", ("1", "2", "true")),
         ([], "", None),
         ("[]", "", None),
@@ -209,7 +245,9 @@ def test_a_choice_of_yes_and_no_is_known_in_every_spelling(raw: Any) -> None:
         (";;", ";", None),
     ],
 )
-def test_a_list_is_read_from_a_list_or_a_text_each_item_once(raw: Any, split: str, value: Any) -> None:
+def test_a_list_is_read_from_a_list_or_a_text_each_item_once(
+    raw: Any, split: str, value: Any
+) -> None:
     assert read(raw, FieldType.TEXTS, split=split) == value
     tags = tuple(Tag("", text) for text in value) if value else None
     assert read(raw, FieldType.TAGS, split=split) == tags

@@ -54,7 +54,10 @@ def folder(tmp_path: Path) -> Path:
 def plan(store: Path, tmp_path: Path) -> BackupPlan:
     config = tmp_path / "stackroom.toml"
     config.write_text("offline = true\n")
-    items = (store_item("catalogues/films/records.sqlite", store), file_item("stackroom.toml", config))
+    items = (
+        store_item("catalogues/films/records.sqlite", store),
+        file_item("stackroom.toml", config),
+    )
     return BackupPlan(items=items, notes=("PostgreSQL is not in it",))
 
 
@@ -65,7 +68,9 @@ def make(plan: BackupPlan, folder: Path, *, at: datetime = NIGHT, keep: int = 3)
 def counts(path: Path) -> tuple[int, int]:
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as database:
         assert database.pragma("integrity_check") == "ok"
-        return database.execute("SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)").fetchall()[0]
+        return database.execute(
+            "SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)"
+        ).fetchall()[0]
 
 
 def test_a_back_up_has_everything_with_its_checksums_for_its_owner_only(
@@ -77,7 +82,10 @@ def test_a_back_up_has_everything_with_its_checksums_for_its_owner_only(
     assert (made / "stackroom.toml").read_text() == "offline = true\n"
     manifest = orjson.loads((made / "manifest.json").read_bytes())
     assert sorted(manifest["files"]) == ["catalogues/films/records.sqlite", "stackroom.toml"]
-    assert (manifest["made_at"], manifest["notes"]) == ("2026-11-15T03:00:00+00:00", ["PostgreSQL is not in it"])
+    assert (manifest["made_at"], manifest["notes"]) == (
+        "2026-11-15T03:00:00+00:00",
+        ["PostgreSQL is not in it"],
+    )
     assert check_backup(made) == []
     assert stat.S_IMODE(made.stat().st_mode) == 0o700
     assert {stat.S_IMODE((made / name).stat().st_mode) for name in manifest["files"]} == {0o600}
@@ -113,7 +121,10 @@ def test_a_store_that_is_written_meanwhile_is_copied_as_of_one_moment(
 
             item.copy(target, wait)
 
-        made = make(BackupPlan(items=(BackupItem(name="records.sqlite", copy=slowly, size_bytes=1),)), folder)
+        made = make(
+            BackupPlan(items=(BackupItem(name="records.sqlite", copy=slowly, size_bytes=1),)),
+            folder,
+        )
     finally:
         is_over.set()
         writer.join()
@@ -134,7 +145,9 @@ def test_the_oldest_go_and_foreign_folders_stay(plan: BackupPlan, folder: Path) 
     assert list_backups(folder / "nowhere") == []
 
 
-def test_a_cancelled_back_up_leaves_nothing_and_the_one_before_stays(plan: BackupPlan, folder: Path) -> None:
+def test_a_cancelled_back_up_leaves_nothing_and_the_one_before_stays(
+    plan: BackupPlan, folder: Path
+) -> None:
     before = make(plan, folder)
     context = JobContext()
     context.stop()
@@ -169,7 +182,9 @@ def test_what_is_left_of_one_that_was_being_removed_is_cleared_away_by_the_next(
     assert list(folder.iterdir()) == [newest]
 
 
-def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folder(folder: Path) -> None:
+def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folder(
+    folder: Path,
+) -> None:
     is_paused, goes_on = threading.Event(), threading.Event()
 
     def pause(target: Path, _checkpoint: Checkpoint) -> None:
@@ -182,7 +197,9 @@ def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folde
         assert isinstance(paused.exception(10), StorageError)
         target.write_bytes(b"of the one that took over")
 
-    first, second = (BackupPlan(items=(BackupItem(name="x", copy=copy, size_bytes=1),)) for copy in (pause, meet))
+    first, second = (
+        BackupPlan(items=(BackupItem(name="x", copy=copy, size_bytes=1),)) for copy in (pause, meet)
+    )
     with ThreadPoolExecutor(1) as pool:
         paused = pool.submit(make, first, folder)
         assert is_paused.wait(120)
@@ -193,7 +210,9 @@ def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folde
 
 
 @pytest.mark.parametrize("name", ["stackroom.toml", "catalogues/films/records.sqlite"])
-def test_a_damaged_or_missing_file_of_a_back_up_is_found(plan: BackupPlan, folder: Path, name: str) -> None:
+def test_a_damaged_or_missing_file_of_a_back_up_is_found(
+    plan: BackupPlan, folder: Path, name: str
+) -> None:
     made = make(plan, folder)
     content = bytearray((made / name).read_bytes())
     content[len(content) // 2] ^= 1
@@ -214,7 +233,9 @@ def test_a_back_up_that_does_not_read_back_is_not_kept_and_the_one_before_stays(
         (fresh / "stackroom.toml").write_text("something else")
 
     monkeypatch.setattr("stackroom.jobs.backup._sync", spoil)
-    with pytest.raises(StorageError, match=r"the back-up is not kept: .*stackroom\.toml is damaged"):
+    with pytest.raises(
+        StorageError, match=r"the back-up is not kept: .*stackroom\.toml is damaged"
+    ):
         make(plan, folder, at=NIGHT + timedelta(days=1), keep=1)
     assert list(folder.iterdir()) == [before]
 
@@ -247,4 +268,6 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(folder: Path) -> None
 
 def test_a_back_up_that_would_fill_the_disk_is_not_begun(folder: Path) -> None:
     free = shutil.disk_usage(folder.parent).free
-    assert "is made only where twice as much is" in refused(folder, lambda *_: None, size_bytes=free)
+    assert "is made only where twice as much is" in refused(
+        folder, lambda *_: None, size_bytes=free
+    )

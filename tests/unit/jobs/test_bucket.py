@@ -1,4 +1,6 @@
-"""Back-ups in a bucket: whole or not listed, compared after they were sent, few, and brought back as they were."""
+"""Back-ups in a bucket: whole or not listed, compared after they were sent, few, and brought back
+as they were.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -47,7 +49,10 @@ def server(shared_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server
 def plan(tmp_path: Path) -> BackupPlan:
     (tmp_path / "records").write_bytes(b"records " * 1000)
     (tmp_path / "config").write_text("offline = false\n")
-    items = (file_item("catalogues/films/records.sqlite", tmp_path / "records"), file_item("c", tmp_path / "config"))
+    items = (
+        file_item("catalogues/films/records.sqlite", tmp_path / "records"),
+        file_item("c", tmp_path / "config"),
+    )
     return BackupPlan(items=items)
 
 
@@ -56,8 +61,12 @@ def settings(server: S3Server, tmp_path: Path) -> Settings:
     return load_settings({**server.environment(), "STACKROOM_HOME": str(tmp_path / "home")})
 
 
-def store(plan: BackupPlan, settings: Settings, *, days: int = 0, keep: int = 3, to: str = PLACE) -> str:
-    return store_backup(plan, settings, to=to, at=NIGHT + timedelta(days=days), keep=keep, context=JobContext())[0]
+def store(
+    plan: BackupPlan, settings: Settings, *, days: int = 0, keep: int = 3, to: str = PLACE
+) -> str:
+    return store_backup(
+        plan, settings, to=to, at=NIGHT + timedelta(days=days), keep=keep, context=JobContext()
+    )[0]
 
 
 def fetch(settings: Settings, folder: Path, place: str = PLACE) -> Path:
@@ -75,7 +84,9 @@ def test_a_back_up_in_a_bucket_is_the_same_files_and_comes_back_as_they_were(
     plan: BackupPlan, settings: Settings, server: S3Server, tmp_path: Path
 ) -> None:
     assert store(plan, settings) == f"{PLACE}/{NAME}"
-    assert server.names() == [f"kept/{NAME}/{name}" for name in ("c", "catalogues/films/records.sqlite", MANIFEST)]
+    assert server.names() == [
+        f"kept/{NAME}/{name}" for name in ("c", "catalogues/films/records.sqlite", MANIFEST)
+    ]
     assert not list((settings.home / "backups").iterdir())
     for number, place in enumerate((PLACE, f"{PLACE}/{NAME}", f"{PLACE}/")):
         fetched = fetch(settings, tmp_path / str(number), place)
@@ -92,7 +103,9 @@ def test_an_upload_that_is_cut_off_anywhere_leaves_no_back_up_that_looks_whole(
         assert "the back-up cannot be written: access is denied" in refusal(plan, settings, days=1)
         server.is_failing = never
         assert fetch(settings, tmp_path / name).name == NAME
-    assert store(plan, settings, days=1) == f"{PLACE}/20261116T030000Z-3", "no object of a cut one is in the next"
+    assert store(plan, settings, days=1) == f"{PLACE}/20261116T030000Z-3", (
+        "no object of a cut one is in the next"
+    )
     assert check_backup(fetch(settings, tmp_path / "last")) == []
 
 
@@ -100,7 +113,9 @@ def test_an_object_that_does_not_read_back_as_sent_is_no_back_up(
     plan: BackupPlan, settings: Settings, server: S3Server, tmp_path: Path
 ) -> None:
     server.spoiled = {"records.sqlite"}
-    assert "records.sqlite does not read back as sent; the back-up is not kept" in refusal(plan, settings)
+    assert "records.sqlite does not read back as sent; the back-up is not kept" in refusal(
+        plan, settings
+    )
     with pytest.raises(NotFoundError, match="there is no back-up"):
         fetch(settings, tmp_path / "none")
 
@@ -120,10 +135,18 @@ def test_the_oldest_go_with_what_cut_uploads_left_a_day_ago_and_foreign_objects_
 
 
 def test_a_wrong_bucket_key_server_or_scheme_is_named_with_its_field(
-    plan: BackupPlan, settings: Settings, server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    plan: BackupPlan,
+    settings: Settings,
+    server: S3Server,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    assert "--to: s3://nowhere/x: there is no such bucket" in refusal(plan, settings, to="s3://nowhere/x")
-    assert "back-ups are kept in a folder, or at s3://" in refusal(plan, settings, to="gs://bucket/x")
+    assert "--to: s3://nowhere/x: there is no such bucket" in refusal(
+        plan, settings, to="s3://nowhere/x"
+    )
+    assert "back-ups are kept in a folder, or at s3://" in refusal(
+        plan, settings, to="gs://bucket/x"
+    )
     offline = settings.model_copy(update={"offline": True})
     assert "is not used offline" in refusal(plan, offline)
     plain = settings.model_copy(update={"environment": {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}})
@@ -141,13 +164,17 @@ def test_a_manifest_that_names_a_file_outside_writes_nothing_there(
 ) -> None:
     store(plan, settings)
     manifest = server.store.objects[f"{BUCKET}/kept/{NAME}/{MANIFEST}"]
-    server.store.objects[f"{BUCKET}/kept/{NAME}/{MANIFEST}"] = manifest.replace(b'"c"', b'"../../c"')
+    server.store.objects[f"{BUCKET}/kept/{NAME}/{MANIFEST}"] = manifest.replace(
+        b'"c"', b'"../../c"'
+    )
     with pytest.raises(StorageError, match=r"is damaged: it names \.\./\.\./c"):
         fetch(settings, tmp_path / "there" / "here")
     assert not (tmp_path / "c").exists()
 
 
-def test_the_nightly_job_writes_to_the_place_of_the_settings(settings: Settings, server: S3Server) -> None:
+def test_the_nightly_job_writes_to_the_place_of_the_settings(
+    settings: Settings, server: S3Server
+) -> None:
     nightly = settings.model_copy(update={"backup": BackupSettings(to=PLACE)})
     app, control = App(nightly), Control.open(nightly)
     try:

@@ -18,7 +18,9 @@ from support.served import Served
 SEED_CODE = "VZL6-J823-2DQ7-EB57-NZ43-WN4U-J9MX-NKUW-XMZF-SVUX-W"
 
 
-def card(number: Any, name: str, country: str, weight_class: str, stats: str, **more: Any) -> dict[str, Any]:
+def card(
+    number: Any, name: str, country: str, weight_class: str, stats: str, **more: Any
+) -> dict[str, Any]:
     """Return a card as files have it; `stats` are five digits, `name` is first name and surname."""
     first, _, last = name.partition(" ")
     names = ("power", "speed", "technique", "kumikata", "newaza")
@@ -40,18 +42,49 @@ def card(number: Any, name: str, country: str, weight_class: str, stats: str, **
 
 
 CARDS = [
-    card(0, "Tatsuuma Ushiyama", "Vanuatu", "+100", "99999", rarity="Legendary", isHidden=True, cardCode=SEED_CODE),
+    card(
+        0,
+        "Tatsuuma Ushiyama",
+        "Vanuatu",
+        "+100",
+        "99999",
+        rarity="Legendary",
+        isHidden=True,
+        cardCode=SEED_CODE,
+    ),
     card(1, "Kenji Tanaka", "Japan", "-60", "59878", rarity="Epic", countryCode="jp"),
     card(2, "Haruto Sato", "Japan", "-60", "68777", rarity="Common", countryCode="jp"),
     card(3, "Jean Dupont", "France", "-60", "78787", rarity="Legendary", countryCode="fr"),
     card(4, "Luca Rossi", "Italy", "-100", "95656", rarity="Common", countryCode="it"),
-    card(5, "Pedro Silva", "Brazil", "+100", "96667", rarity="Epic", countryCode="br", signatureMoveId=2),
-    card(6, "Marie Petit", "France", "-48", "49878", gender="female", rarity="Epic", countryCode="fr"),
+    card(
+        5,
+        "Pedro Silva",
+        "Brazil",
+        "+100",
+        "96667",
+        rarity="Epic",
+        countryCode="br",
+        signatureMoveId=2,
+    ),
+    card(
+        6, "Marie Petit", "France", "-48", "49878", gender="female", rarity="Epic", countryCode="fr"
+    ),
     card("ABEGENENOU_63", "Aiko Mori", "Japan", "-63", "66666", gender="female", countryCode="jp"),
 ]
 TECHNIQUES = [
-    {"id": 1, "name": "Uchi-mata", "japanese": "内股", "category": "Nage-waza", "subCategory": "Ashi-waza"},
-    {"id": 2, "name": "Tomoe-nage", "japanese": "巴投", "description": "A circle throw, falling backwards."},
+    {
+        "id": 1,
+        "name": "Uchi-mata",
+        "japanese": "内股",
+        "category": "Nage-waza",
+        "subCategory": "Ashi-waza",
+    },
+    {
+        "id": 2,
+        "name": "Tomoe-nage",
+        "japanese": "巴投",
+        "description": "A circle throw, falling backwards.",
+    },
 ]
 PASSAGES = [
     {
@@ -63,7 +96,12 @@ PASSAGES = [
         "version": 1,
         "embedding": [0.1, 0.2],
     },
-    {"id": "snackbar-1", "text": "A snackbar tells the player what happens next.", "source": "docs/ui.md", "tags": []},
+    {
+        "id": "snackbar-1",
+        "text": "A snackbar tells the player what happens next.",
+        "source": "docs/ui.md",
+        "tags": [],
+    },
 ]
 SYNONYMS = {"circle throw over": ["tomoe-nage"], "flibber": ["snackbar"]}
 
@@ -83,7 +121,10 @@ class Judokon(Served):
 
     def ids(self, **filters: Any) -> set[Any]:
         """Return the ids of the cards that a search with these filters gives."""
-        return {hit["id"] for hit in self.structured("judokon.search", query="judoka", filters=filters)["results"]}
+        return {
+            hit["id"]
+            for hit in self.structured("judokon.search", query="judoka", filters=filters)["results"]
+        }
 
     def read(self, name: str) -> Any:
         """Return the content of a file that clients can read."""
@@ -94,7 +135,12 @@ class Judokon(Served):
 def write_files(folder: Path) -> Path:
     """Write the small files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = {"judoka": CARDS, "gokyo": TECHNIQUES, "client_embeddings": PASSAGES, "synonyms": SYNONYMS}
+    rows = {
+        "judoka": CARDS,
+        "gokyo": TECHNIQUES,
+        "client_embeddings": PASSAGES,
+        "synonyms": SYNONYMS,
+    }
     for name, content in rows.items():
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     return folder

@@ -30,12 +30,19 @@ def test_any_one_wrong_letter_is_noticed() -> None:
 
 def test_case_dashes_and_blanks_do_not_matter() -> None:
     code = build_code("7|Teddy|Riner")
-    for written in (code.lower(), code.replace("-", ""), f"  {code.replace('-', ' ')} ", code.replace("-", "–")):
+    for written in (
+        code.lower(),
+        code.replace("-", ""),
+        f"  {code.replace('-', ' ')} ",
+        code.replace("-", "–"),
+    ):
         assert code_key(written) == code_key(code)
         assert check_code(written).has_right_check is True
 
 
-def test_a_code_of_the_projects_own_form_is_well_formed_and_has_no_check_letter(seed_code: str) -> None:
+def test_a_code_of_the_projects_own_form_is_well_formed_and_has_no_check_letter(
+    seed_code: str,
+) -> None:
     form = check_code(seed_code)
     assert (form.is_well_formed, form.has_right_check, form.problem) == (True, None, None)
 

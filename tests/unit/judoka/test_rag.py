@@ -16,10 +16,21 @@ Run = Callable[..., Any]
 
 pytestmark = [pytest.mark.row("J10"), pytest.mark.model]
 
-CARDS = [{"id": 1, "firstname": "Kenji", "surname": "Tanaka", "country": "Japan", "stats": {"power": 9}}]
+CARDS = [
+    {"id": 1, "firstname": "Kenji", "surname": "Tanaka", "country": "Japan", "stats": {"power": 9}}
+]
 PASSAGES = [
-    {"id": "score", "text": "The higher stat earns a point.", "qaContext": "How do I score?", "source": "rules.md"},
-    {"id": "timer", "text": "A round ends when the countdown is over.", "qaContext": "When does a round end?"},
+    {
+        "id": "score",
+        "text": "The higher stat earns a point.",
+        "qaContext": "How do I score?",
+        "source": "rules.md",
+    },
+    {
+        "id": "timer",
+        "text": "A round ends when the countdown is over.",
+        "qaContext": "When does a round end?",
+    },
     {"id": "plain", "text": "A passage without a question."},
 ]
 
@@ -66,14 +77,21 @@ def test_validate_checks_and_prints_the_hit_rate(at_rag: Path, run: Run) -> None
     assert all(check["ok"] for check in found["checks"])
 
 
-def test_validate_fails_under_its_threshold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    noise = [{"id": str(number), "text": f"zebra {number}", "qaContext": "zebra"} for number in range(20)]
+def test_validate_fails_under_its_threshold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    noise = [
+        {"id": str(number), "text": f"zebra {number}", "qaContext": "zebra"} for number in range(20)
+    ]
     build(tmp_path, CARDS, noise, embed=False)
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     told = run(["rag", "validate", "--json"])
     assert told.code == 1
     assert (told.json["hit_rate"], told.json["ok"]) == (0.25, False)
-    assert {check["what"] for check in told.json["checks"] if not check["ok"]} == {"model", "judoka: vectors"}
+    assert {check["what"] for check in told.json["checks"] if not check["ok"]} == {
+        "model",
+        "judoka: vectors",
+    }
 
 
 def test_health_is_doctor(at_rag: Path, run: Run) -> None:
@@ -82,7 +100,9 @@ def test_health_is_doctor(at_rag: Path, run: Run) -> None:
     assert all(one["ok"] for one in run(["rag", "health", "--json"]).json)
 
 
-def test_an_empty_library_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_an_empty_library_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     assert run(["rag", "health"]).code == 1
     asked = run(["rag", "query", "x"])
@@ -90,7 +110,9 @@ def test_an_empty_library_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Mo
     assert "stackroom add FOLDER --as judoka" in asked.err
 
 
-def test_another_kind_of_catalogue_is_refused(plain_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_another_kind_of_catalogue_is_refused(
+    plain_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
     told = run(["rag", "query", "x", "--catalogue", "anime"])
     assert told.code == InputError.exit_code
@@ -103,7 +125,8 @@ def test_the_model_is_checked(at_rag: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"), [(lambda _size: b"short", "weights.bin has 5 bytes"), (bytes, "the model is damaged")]
+    ("make", "told"),
+    [(lambda _size: b"short", "weights.bin has 5 bytes"), (bytes, "the model is damaged")],
 )
 def test_a_model_that_is_cut_short_or_without_sense_is_found(
     models_folder: Path,
@@ -131,7 +154,9 @@ def test_prepare_leaves_a_model_that_is_there(at_rag: Path, run: Run) -> None:
 
 
 @pytest.mark.row("J9")
-def test_prepare_downloads_nothing_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_prepare_downloads_nothing_offline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     monkeypatch.setenv("RAG_STRICT_OFFLINE", "1")
     told = run(["rag", "prepare"])

@@ -43,13 +43,20 @@ def test_the_embeddings_are_in_the_form_with_model_dim_and_items(judokon: Any) -
 
 
 def test_the_synonyms_are_those_of_the_folder(judokon: Any) -> None:
-    assert judokon.read("synonyms.json") == json.loads((judokon.files / "synonyms.json").read_text(encoding="utf-8"))
+    assert judokon.read("synonyms.json") == json.loads(
+        (judokon.files / "synonyms.json").read_text(encoding="utf-8")
+    )
 
 
 def test_the_vectors_are_laid_out_as_their_metadata_says(judokon: Any) -> None:
     metadata = judokon.read("offline_rag_metadata.json")
     assert (metadata["dtype"], metadata["dim"], metadata["count"]) == ("float32", 384, 12)
-    assert len(metadata["ids"]) == len(metadata["kinds"]) == len(set(metadata["ids"])) == metadata["count"]
+    assert (
+        len(metadata["ids"])
+        == len(metadata["kinds"])
+        == len(set(metadata["ids"]))
+        == metadata["count"]
+    )
     blob = judokon.read("offline_rag_vectors.bin")
     rows = np.frombuffer(blob, dtype="<f4").reshape(metadata["count"], metadata["dim"])
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-3)

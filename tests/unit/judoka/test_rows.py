@@ -56,7 +56,9 @@ def test_a_folder_is_read_with_the_kind_of_each_row(small_files: Path) -> None:
     records = read(small_files)
     assert kinds(records) == {"card": 8, "technique": 2, "passage": 2}
     assert len({record.id for record in records}) == len(records)
-    assert {"0", "ABEGENENOU_63", "technique:1", "passage:rules-1"} <= {record.id for record in records}
+    assert {"0", "ABEGENENOU_63", "technique:1", "passage:rules-1"} <= {
+        record.id for record in records
+    }
 
 
 @pytest.mark.row("J1")
@@ -77,7 +79,11 @@ def test_the_published_files_are_read_as_they_are(shared_data: Path) -> None:
     for card in published:
         assert card_of(by_id[str(card["id"])]) == card
     assert by_id["0"].get("signatureMove") == "Jigoku-guruma"
-    assert by_id["passage:prdVectorDatabaseRAG.md-chunk-1"].get("name").startswith("PRD: Vector Database")
+    assert (
+        by_id["passage:prdVectorDatabaseRAG.md-chunk-1"]
+        .get("name")
+        .startswith("PRD: Vector Database")
+    )
 
 
 @pytest.mark.row("J7")
@@ -88,7 +94,8 @@ def test_the_published_malformed_shard_is_refused_with_file_line_column_and_reas
     path = shared_data / "judoka" / "client_embeddings.malformed.json.zst"
     app = App(Settings(home=tmp_path))
     with pytest.raises(
-        InputError, match=r"client_embeddings\.malformed\.json\.zst: not valid JSON at line 609, column"
+        InputError,
+        match=r"client_embeddings\.malformed\.json\.zst: not valid JSON at line 609, column",
     ):
         add_package(app, "judoka", path)
     assert app.library.list_installed() == []
@@ -98,9 +105,15 @@ def test_the_published_malformed_shard_is_refused_with_file_line_column_and_reas
 @pytest.mark.row("J7")
 def test_embeddings_are_read_in_the_form_with_model_and_items(tmp_path: Path) -> None:
     item = {"id": "ABEGENENOU_63", "text": "A fast judoka.", "embedding": [0.02, -0.11]}
-    path = write(tmp_path, "client_embeddings.json", {"model": "MiniLM-L6-v2", "dim": 384, "items": [item]})
+    path = write(
+        tmp_path, "client_embeddings.json", {"model": "MiniLM-L6-v2", "dim": 384, "items": [item]}
+    )
     (passage,) = read(path)
-    assert (passage.kind, passage.id, passage.get("text")) == ("passage", "passage:ABEGENENOU_63", "A fast judoka.")
+    assert (passage.kind, passage.id, passage.get("text")) == (
+        "passage",
+        "passage:ABEGENENOU_63",
+        "A fast judoka.",
+    )
     assert "embedding" not in passage.get("rest")
 
 
@@ -116,7 +129,9 @@ def test_packed_files_are_read(small_files: Path, packing: str) -> None:
 
 
 @pytest.mark.row("J7")
-@pytest.mark.parametrize("name", ["judoka.json", "gokyo.json", "client_embeddings.json", "synonyms.json"])
+@pytest.mark.parametrize(
+    "name", ["judoka.json", "gokyo.json", "client_embeddings.json", "synonyms.json"]
+)
 def test_a_malformed_file_is_refused_with_its_place_before_anything_is_written(
     small_files: Path, tmp_path: Path, name: str
 ) -> None:
@@ -138,14 +153,18 @@ def test_a_malformed_file_is_refused_with_its_place_before_anything_is_written(
         ("countryCodeMapping.json", "3", "country codes are expected"),
     ],
 )
-def test_a_file_of_another_form_is_told_what_is_wanted(small_files: Path, name: str, content: Any, says: str) -> None:
+def test_a_file_of_another_form_is_told_what_is_wanted(
+    small_files: Path, name: str, content: Any, says: str
+) -> None:
     write(small_files, name, content)
     with pytest.raises(InputError, match=says) as refused:
         read(small_files)
     assert name in refused.value.message
 
 
-def test_a_folder_without_any_of_the_files_is_refused_and_other_locations_are_left_to_others(tmp_path: Path) -> None:
+def test_a_folder_without_any_of_the_files_is_refused_and_other_locations_are_left_to_others(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(InputError, match=r"none of judoka\.json"):
         open_rows(str(tmp_path))
     assert open_rows(str(tmp_path / "nothing.json")) is None
@@ -158,12 +177,16 @@ def test_a_file_of_another_name_is_read_by_the_looks_of_its_rows(small_files: Pa
     cards = json.loads((small_files / "judoka.json").read_text(encoding="utf-8"))
     assert kinds(read(write(small_files, "mine.json", cards))) == {"card": 8}
     assert kinds(read(write(small_files, "texts.json", [{"id": 1, "text": "a"}]))) == {"passage": 1}
-    assert kinds(read(write(small_files, "moves.json", [{"id": 1, "name": "a"}]))) == {"technique": 1}
+    assert kinds(read(write(small_files, "moves.json", [{"id": 1, "name": "a"}]))) == {
+        "technique": 1
+    }
 
 
 def test_country_and_code_are_filled_in_from_each_other(small_files: Path) -> None:
     write(
-        small_files, "countryCodeMapping.json", {"vu": {"country": "Vanuatu", "code": "vu"}, "jp": {"country": "Japan"}}
+        small_files,
+        "countryCodeMapping.json",
+        {"vu": {"country": "Vanuatu", "code": "vu"}, "jp": {"country": "Japan"}},
     )
     cards = json.loads((small_files / "judoka.json").read_text(encoding="utf-8"))
     cards[1].pop("country")
@@ -177,9 +200,17 @@ def test_country_and_code_are_filled_in_from_each_other(small_files: Path) -> No
 @pytest.mark.row("J3")
 @pytest.mark.parametrize(
     ("written", "normalised", "weight"),
-    [("-60", "-60", 60), ("+100", "+100", 101), ("−73 kg", "-73", 73), ("81", "-81", 81), ("+78kg", "+78", 79)],
+    [
+        ("-60", "-60", 60),
+        ("+100", "+100", 101),
+        ("−73 kg", "-73", 73),
+        ("81", "-81", 81),
+        ("+78kg", "+78", 79),
+    ],
 )
-def test_a_weight_class_has_a_limit_in_kilograms(written: str, normalised: str, weight: float) -> None:
+def test_a_weight_class_has_a_limit_in_kilograms(
+    written: str, normalised: str, weight: float
+) -> None:
     assert normalised_class(written) == normalised
     assert weight_of(normalised) == weight
 
@@ -211,8 +242,17 @@ def test_a_card_has_its_average_its_strengths_and_a_code(small_files: Path) -> N
         ({"stats": {"power": float("nan")}}, "'stats.power' is nan, not a whole number"),
     ],
 )
-def test_a_card_that_cannot_be_read_is_refused_with_the_reason(changes: dict[str, Any], says: str) -> None:
-    row = {"id": 1, "firstname": "A", "surname": "B", "stats": {"power": 1}, "rarity": "Epic", **changes}
+def test_a_card_that_cannot_be_read_is_refused_with_the_reason(
+    changes: dict[str, Any], says: str
+) -> None:
+    row = {
+        "id": 1,
+        "firstname": "A",
+        "surname": "B",
+        "stats": {"power": 1},
+        "rarity": "Epic",
+        **changes,
+    }
     with pytest.raises(InputError) as refused:
         records_of(row)
     assert says in refused.value.message
@@ -238,7 +278,12 @@ def test_the_synonyms_are_kept_beside_the_catalogue_and_stay_when_a_location_has
     assert json.loads(kept.read_text(encoding="utf-8")) == before
 
 
-def test_a_second_build_of_the_same_files_changes_nothing(small_files: Path, tmp_path: Path) -> None:
+def test_a_second_build_of_the_same_files_changes_nothing(
+    small_files: Path, tmp_path: Path
+) -> None:
     app = App(Settings(home=tmp_path))
     reports = [add_package(app, "judoka", small_files) for _ in range(2)]
-    assert [(report.written, report.unchanged, report.rejected) for report in reports] == [(12, 0, 0), (0, 12, 0)]
+    assert [(report.written, report.unchanged, report.rejected) for report in reports] == [
+        (12, 0, 0),
+        (0, 12, 0),
+    ]

@@ -25,22 +25,37 @@ def test_a_search_answers_in_the_fixed_shape_with_ids_as_written(judokon: Any) -
     assert (set(answer), list(answer)[-1]) == ({"results", "evidence", "hint", "notes"}, "notes")
     assert answer["evidence"] == "strong"
     for hit in found:
-        assert set(hit) == {"id", "name", "country", "rarity", "weightClass", "stats", "score", "relevance"}
+        assert set(hit) == {
+            "id",
+            "name",
+            "country",
+            "rarity",
+            "weightClass",
+            "stats",
+            "score",
+            "relevance",
+        }
         assert list(hit["stats"]) == ["power", "speed", "technique", "kumikata", "newaza"]
         assert 0 <= hit["score"] <= 1
     assert {hit["country"] for hit in found} == {"Japan"}
     powers = [hit["stats"]["power"] for hit in found]
     assert powers == sorted(powers, reverse=True)
-    every = judokon.structured("judokon.search", query="cards with speed above 0", topK=50)["results"]
+    every = judokon.structured("judokon.search", query="cards with speed above 0", topK=50)[
+        "results"
+    ]
     assert {hit["id"] for hit in every} == {0, 1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}
     for top_k in (0, 51):
-        assert judokon.call("judokon.search", query="judoka", topK=top_k).error_code == "invalid_input"
+        assert (
+            judokon.call("judokon.search", query="judoka", topK=top_k).error_code == "invalid_input"
+        )
 
 
 @pytest.mark.row("J2")
 @pytest.mark.row("N2")
 def test_a_filter_that_leaves_one_judoka_does_not_make_it_certain(judokon: Any) -> None:
-    found = judokon.structured("judokon.search", query="municipal wastewater permits", filters={"country": "Brazil"})
+    found = judokon.structured(
+        "judokon.search", query="municipal wastewater permits", filters={"country": "Brazil"}
+    )
     assert [hit["relevance"] for hit in found["results"]] in ([], [None])
     assert found["evidence"] == "none"
 
@@ -86,7 +101,9 @@ def test_filters_narrow_a_search(judokon: Any, filters: dict[str, Any], wanted: 
         ({"stats": ["Power≥9"], "weightClass": "-100"}, {4}),
     ],
 )
-def test_weights_and_stats_narrow_a_search(judokon: Any, filters: dict[str, Any], wanted: set[Any]) -> None:
+def test_weights_and_stats_narrow_a_search(
+    judokon: Any, filters: dict[str, Any], wanted: set[Any]
+) -> None:
     assert judokon.ids(**filters) == wanted
 
 
@@ -104,7 +121,9 @@ def test_weights_and_stats_narrow_a_search(judokon: Any, filters: dict[str, Any]
         ({"contry": "Japan"}, "did you mean 'country'?"),
     ],
 )
-def test_a_wrong_filter_is_told_what_would_be_right(judokon: Any, filters: dict[str, Any], says: str) -> None:
+def test_a_wrong_filter_is_told_what_would_be_right(
+    judokon: Any, filters: dict[str, Any], says: str
+) -> None:
     answer = judokon.call("judokon.search", query="judoka", filters=filters)
     assert answer.error_code == "invalid_input"
     assert says in answer.text
@@ -139,18 +158,29 @@ def test_a_random_card_meets_the_filters_and_is_not_hidden(judokon: Any) -> None
     assert nobody.error_code == "not_found"
     assert "listCountries" in nobody.text
     wrong = judokon.call("judokon.random", filters={"contry": "Japan"})
-    assert "unknown argument 'filters.contry' (did you mean 'country'?); known: country, rarity" in wrong.text
+    assert (
+        "unknown argument 'filters.contry' (did you mean 'country'?); known: country, rarity"
+        in wrong.text
+    )
 
 
 @pytest.mark.row("J2")
-def test_values_are_excluded_from_a_search_and_notes_say_what_was_taken_for_what(judokon: Any) -> None:
+def test_values_are_excluded_from_a_search_and_notes_say_what_was_taken_for_what(
+    judokon: Any,
+) -> None:
     found = judokon.structured(
-        "judokon.search", query="judoka", topK=50, exclude={"country": ["JPN", "france"], "rarity": ["Legendary"]}
+        "judokon.search",
+        query="judoka",
+        topK=50,
+        exclude={"country": ["JPN", "france"], "rarity": ["Legendary"]},
     )
     assert {hit["country"] for hit in found["results"]}.isdisjoint({"Japan", "France"})
     assert {hit["rarity"] for hit in found["results"]} == {"Common", "Epic"}
     assert found["notes"] == ["'JPN' taken as 'Japan'"]
-    assert "'JPN' taken as 'Japan'" in judokon.call("judokon.search", query="x", exclude={"country": ["JPN"]}).text
+    assert (
+        "'JPN' taken as 'Japan'"
+        in judokon.call("judokon.search", query="x", exclude={"country": ["JPN"]}).text
+    )
     wrong = judokon.call("judokon.search", query="x", exclude={"contry": ["Japan"]})
     assert "'exclude.contry': nothing can be excluded by it (did you mean 'country'?)" in wrong.text
 
@@ -159,7 +189,11 @@ def test_values_are_excluded_from_a_search_and_notes_say_what_was_taken_for_what
 def test_a_code_leads_to_its_card_however_it_is_written(judokon: Any, seed_code: str) -> None:
     own = judokon.structured("judokon.getById", id=1)["cardCode"]
     assert own == build_code("1|Kenji|Tanaka")
-    for code, wanted in ((own, 1), (own.lower().replace("-", " "), 1), (seed_code.replace("-", "").lower(), 0)):
+    for code, wanted in (
+        (own, 1),
+        (own.lower().replace("-", " "), 1),
+        (seed_code.replace("-", "").lower(), 0),
+    ):
         assert judokon.structured("judokon.resolveCode", code=code)["id"] == wanted
     unknown = judokon.call("judokon.resolveCode", code="JDKN-2222-2222-2222")
     assert unknown.error_code == "not_found"
@@ -167,14 +201,19 @@ def test_a_code_leads_to_its_card_however_it_is_written(judokon: Any, seed_code:
 
 
 @pytest.mark.row("J5")
-def test_a_code_is_checked_for_form_check_letter_and_existence(judokon: Any, seed_code: str) -> None:
+def test_a_code_is_checked_for_form_check_letter_and_existence(
+    judokon: Any, seed_code: str
+) -> None:
     own = build_code("1|Kenji|Tanaka")
     wrong = own[:-1] + ("A" if own[-1] != "A" else "B")
     checked = {
         code: judokon.structured("judokon.validateCardCode", code=code)
         for code in (own, seed_code, wrong, build_code("99|No|Body"), "O0I1", "abc-234")
     }
-    told = {code: tuple(one[key] for key in ("valid", "format", "checksum", "known")) for code, one in checked.items()}
+    told = {
+        code: tuple(one[key] for key in ("valid", "format", "checksum", "known"))
+        for code, one in checked.items()
+    }
     assert told == {
         own: (True, True, True, True),
         seed_code: (True, True, None, True),
@@ -278,7 +317,9 @@ def library(home: Path, rows: list[dict[str, Any]]) -> App:
 
 @pytest.mark.row("J1")
 def test_what_is_missing_is_said_with_how_to_set_it_up(tmp_path: Path) -> None:
-    bare = library(tmp_path / "bare", [{"id": 1, "firstname": "A", "surname": "Bee", "stats": {"power": 1}}])
+    bare = library(
+        tmp_path / "bare", [{"id": 1, "firstname": "A", "surname": "Bee", "stats": {"power": 1}}]
+    )
     gate = bare.build_gate(["judoka"])
     found = gate.call(LOCAL_USER, "query_rag", {"query": "bee"}).structured
     assert found is not None
@@ -297,5 +338,7 @@ def test_a_catalogue_that_has_lost_its_records_says_how_to_fill_it(tmp_path: Pat
     shelf.writer().apply([Delete(one) for one in reader.ids(reader.scan(scope=WHOLE, limit=10))])
     answer = empty.build_gate(["judoka"]).call(LOCAL_USER, "query_rag", {"query": "scoring"})
     assert answer.error_code == "not_found"
-    assert "is empty; run: stackroom rag prepare, then stackroom add FOLDER --as judoka" in answer.text
+    assert (
+        "is empty; run: stackroom rag prepare, then stackroom add FOLDER --as judoka" in answer.text
+    )
     empty.close()

@@ -1,4 +1,6 @@
-"""A map that follows its catalogue: what is new lies beside its neighbours, and much that is new makes it anew."""
+"""A map that follows its catalogue: what is new lies beside its neighbours, and much that is new
+makes it anew.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +17,21 @@ from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import Delete, Embedding, Put
 
 Make = Callable[..., Record]
-TOPICS = ("robots in space with lasers", "a bakery with bread and cake", "a school by the winter sea")
+TOPICS = (
+    "robots in space with lasers",
+    "a bakery with bread and cake",
+    "a school by the winter sea",
+)
 
 
 def filled(shelved: Any, anime: Make, each: int = 20) -> StoredMap:
     """Fill a catalogue with three topics, and make its map."""
     shelved.put(
-        *(anime(f"{place}-{number}", synopsis=topic) for place, topic in enumerate(TOPICS) for number in range(each))
+        *(
+            anime(f"{place}-{number}", synopsis=topic)
+            for place, topic in enumerate(TOPICS)
+            for number in range(each)
+        )
     )
     made = make_map(shelved.shelf.reader())
     assert made is not None
@@ -39,9 +49,12 @@ def test_a_new_record_lies_among_its_neighbours(shelved: Any, anime: Make) -> No
     placed = follow(made, shelved.shelf.reader())
     assert (len(placed.keys), placed.changed, placed.is_due) == (61, 1, False)
     middles = [
-        np.mean([place_of(placed, shelved, f"{topic}-{one}") for one in range(20)], axis=0) for topic in range(3)
+        np.mean([place_of(placed, shelved, f"{topic}-{one}") for one in range(20)], axis=0)
+        for topic in range(3)
     ]
-    distances = [np.linalg.norm(place_of(placed, shelved, "new bread") - middle) for middle in middles]
+    distances = [
+        np.linalg.norm(place_of(placed, shelved, "new bread") - middle) for middle in middles
+    ]
     assert int(np.argmin(distances)) == 1
 
 
@@ -71,7 +84,9 @@ def test_a_vector_that_has_no_numbers_is_left_out_and_the_others_are_laid_out(
     reader = shelved.shelf.reader
     whole = filled(shelved, anime)
     vector = np.ones(shelved.embedder.model.dimension, dtype=np.float32)
-    shelved.shelf.apply([Put(record=anime("broken"), embedding=Embedding(digest=b"broken", vector=vector))])
+    shelved.shelf.apply(
+        [Put(record=anime("broken"), embedding=Embedding(digest=b"broken", vector=vector))]
+    )
     vector[0] = nothing  # as a damaged file has it; no shelf takes such a vector
     assert len(follow(whole, reader()).keys) == 60
     made = make_map(reader())

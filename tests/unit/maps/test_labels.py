@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from stackroom.maps.labels import MappedValues, colour_by_numbers, colour_by_values, find_labels, find_steps
+from stackroom.maps.labels import (
+    MappedValues,
+    colour_by_numbers,
+    colour_by_values,
+    find_labels,
+    find_steps,
+)
 
 WEST, EAST = -20_000, 20_000
 
@@ -16,8 +22,13 @@ def two_groups(each: int = 30) -> np.ndarray:
 def values_of(each: int = 30) -> MappedValues:
     """Films in the west, books in the east, and both are old or new at random."""
     rows = np.arange(2 * each)
-    kinds, ages = np.where(rows < each, 0, 1), 2 + np.random.default_rng(4).integers(0, 2, size=2 * each)
-    return MappedValues(["film", "book", "old", "new"], np.concatenate([kinds, ages]), np.concatenate([rows] * 2))
+    kinds, ages = (
+        np.where(rows < each, 0, 1),
+        2 + np.random.default_rng(4).integers(0, 2, size=2 * each),
+    )
+    return MappedValues(
+        ["film", "book", "old", "new"], np.concatenate([kinds, ages]), np.concatenate([rows] * 2)
+    )
 
 
 def test_a_label_is_what_is_typical_of_its_place() -> None:
@@ -28,13 +39,17 @@ def test_a_label_is_what_is_typical_of_its_place() -> None:
 
 def test_a_label_has_a_second_value_where_it_says_as_much_of_the_place() -> None:
     rows = np.arange(60)
-    words = MappedValues(["cinema", "paper", "films"], np.concatenate([rows // 30, np.full(30, 2)]), np.r_[rows, :30])
+    words = MappedValues(
+        ["cinema", "paper", "films"], np.concatenate([rows // 30, np.full(30, 2)]), np.r_[rows, :30]
+    )
     texts = {one.text for one in find_labels(two_groups(), [values_of(), words]) if one.level == 0}
     assert texts == {"film · cinema", "book · paper"}
 
 
 def test_values_that_were_read_of_some_records_only_count_among_these() -> None:
-    words = MappedValues(["cinema"], np.zeros(5, np.int64), np.arange(0, 200, 40), known=np.arange(0, 400, 40))
+    words = MappedValues(
+        ["cinema"], np.zeros(5, np.int64), np.arange(0, 200, 40), known=np.arange(0, 400, 40)
+    )
     places = two_groups(200)
     assert [one.text for one in find_labels(places, [words]) if one.level == 0] == ["cinema"]
     assert find_labels(places, [words._replace(known=None)]) == []

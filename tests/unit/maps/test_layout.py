@@ -14,7 +14,9 @@ from stackroom.maps.layout import (
 def clustered(clusters: int, each: int) -> np.ndarray:
     chooser = np.random.default_rng(3)
     centres = chooser.normal(size=(clusters, 40))
-    return (np.repeat(centres, each, axis=0) + 0.2 * chooser.normal(size=(clusters * each, 40))).astype(np.float32)
+    return (
+        np.repeat(centres, each, axis=0) + 0.2 * chooser.normal(size=(clusters * each, 40))
+    ).astype(np.float32)
 
 
 def brute_force(points: np.ndarray, among: np.ndarray, count: int) -> list[set[int]]:
@@ -27,7 +29,9 @@ def test_the_nearest_rows_are_those_of_brute_force(rows: int) -> None:
     points = np.random.default_rng(rows).normal(size=(rows, 8)).astype(np.float32)
     others = [set(row.tolist()) for row in nearest_among(points, points, 4)]
     assert [one | {row} for row, one in enumerate(others)] == brute_force(points, points, 5)
-    assert [set(row.tolist()) for row in nearest_among(points[:3], points, 4)] == brute_force(points[:3], points, 4)
+    assert [set(row.tolist()) for row in nearest_among(points[:3], points, 4)] == brute_force(
+        points[:3], points, 4
+    )
 
 
 def test_forces_on_a_grid_are_nearly_those_between_all_pairs() -> None:
@@ -35,7 +39,10 @@ def test_forces_on_a_grid_are_nearly_those_between_all_pairs() -> None:
     dx, dy = x[:, None] - x, y[:, None] - y
     nearness = 1 / (1 + dx * dx + dy * dy)
     squares, total = nearness * nearness, float(nearness.sum()) - len(x)
-    exact, near = ((squares * dx).sum(axis=1) / total, (squares * dy).sum(axis=1) / total), Repulsion().at(x, y)
+    exact, near = (
+        ((squares * dx).sum(axis=1) / total, (squares * dy).sum(axis=1) / total),
+        Repulsion().at(x, y),
+    )
     for one, other in zip(exact, near, strict=True):
         assert np.corrcoef(one, other)[0, 1] > 0.97
         assert float(np.abs(one - other).mean()) < 0.25 * float(np.abs(one).mean())

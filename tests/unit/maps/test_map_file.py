@@ -15,7 +15,9 @@ MODEL = ModelId(name="word-hash", dimension=4)
 
 def small_map() -> StoredMap:
     places = np.array([[-32_767, 5], [0, 0], [32_767, -5]], dtype=np.int16)
-    words = Occurrences(values=["sea", "été"], indexes=np.array([1, 0, 1]), keys=np.array([9, 1, 1]))
+    words = Occurrences(
+        values=["sea", "été"], indexes=np.array([1, 0, 1]), keys=np.array([9, 1, 1])
+    )
     return StoredMap(model=MODEL, keys=np.array([1, 5, 9]), places=places, words=words)
 
 
@@ -27,7 +29,10 @@ def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert found.model == MODEL
     for one, other in ((found.keys, made.keys), (found.places, made.places)):
         assert np.array_equal(one, other)
-    pairs = {(key, found.words.values[index]) for key, index in zip(found.words.keys, found.words.indexes, strict=True)}
+    pairs = {
+        (key, found.words.values[index])
+        for key, index in zip(found.words.keys, found.words.indexes, strict=True)
+    }
     assert pairs == {(1, "sea"), (1, "été"), (9, "été")}
 
 

@@ -15,8 +15,16 @@ def test_words_of_a_place_are_found_in_the_form_of_most_and_those_of_everywhere_
     shelved: Any, anime: Make
 ) -> None:
     shelved.put(*(anime(f"a-{one}", synopsis="robots in space with a story") for one in range(18)))
-    shelved.put(*(anime(f"a-{one}", synopsis="a robot in space with a story") for one in range(18, 20)))
-    shelved.put(*(anime(f"{kind}-{one}", synopsis=f"{kind} and a story") for kind in TOPICS for one in range(20)))
+    shelved.put(
+        *(anime(f"a-{one}", synopsis="a robot in space with a story") for one in range(18, 20))
+    )
+    shelved.put(
+        *(
+            anime(f"{kind}-{one}", synopsis=f"{kind} and a story")
+            for kind in TOPICS
+            for one in range(20)
+        )
+    )
     made = make_map(shelved.shelf.reader())
     assert made is not None
     words = made.words
@@ -27,6 +35,17 @@ def test_words_of_a_place_are_found_in_the_form_of_most_and_those_of_everywhere_
 
 
 TOPICS = (
-    *("bread", "winter", "tennis", "castles", "police", "idols", "soccer", "trains", "magic", "pirates"),
+    *(
+        "bread",
+        "winter",
+        "tennis",
+        "castles",
+        "police",
+        "idols",
+        "soccer",
+        "trains",
+        "magic",
+        "pirates",
+    ),
     *("doctors", "chess"),
 )

@@ -28,13 +28,18 @@ def write_collection(folder: Path, grades: Mapping[str, int]) -> Path:
     corpus = [json.dumps({"_id": name, "title": "", "text": text}) for name, text in TEXTS.items()]
     (folder / "corpus.jsonl").write_text("\n".join(corpus))
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "how do bees keep warm"}))
-    lines = ["query-id\tcorpus-id\tscore", *(f"q\t{name}\t{grade}" for name, grade in grades.items())]
+    lines = [
+        "query-id\tcorpus-id\tscore",
+        *(f"q\t{name}\t{grade}" for name, grade in grades.items()),
+    ]
     (folder / "qrels" / "test.tsv").write_text("\n".join(lines))
     return folder
 
 
 def test_grades_are_kept_and_documents_judged_irrelevant_are_not(folder: Path) -> None:
-    collection = load_collection(write_collection(folder, {"d1": 1, "d2": 2, "d3": 0}), split="test")
+    collection = load_collection(
+        write_collection(folder, {"d1": 1, "d2": 2, "d3": 0}), split="test"
+    )
     assert collection.grades == {"q": {"d1": 1, "d2": 2}}
     assert collection.is_graded
 
@@ -49,8 +54,12 @@ def test_grades_are_used_unless_binary_is_asked_for(folder: Path) -> None:
     assert says.startswith("binary")
 
 
-def test_the_grades_of_cranfield_are_read_as_binary_unless_they_are_asked_for(tmp_path: Path) -> None:
-    collection = load_collection(write_collection(tmp_path / "cranfield", {"d1": 1, "d2": 4}), split="test")
+def test_the_grades_of_cranfield_are_read_as_binary_unless_they_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    collection = load_collection(
+        write_collection(tmp_path / "cranfield", {"d1": 1, "d2": 4}), split="test"
+    )
     by_default, says = choose_grades(collection, binary=None)
     assert by_default.grades == {"q": {"d1": 1, "d2": 1}}
     assert "Cranfield" in says
@@ -68,7 +77,9 @@ def test_an_evaluation_scores_by_the_grades(folder: Path, tmp_path: Path, embedd
     graded = load_collection(write_collection(folder, {"d1": 5, "d3": 1}), split="test")
 
     def ndcg_of(collection: Any) -> float:
-        found = evaluate(collection, embedder=embedder, work=tmp_path / "work", progress=lambda _: None)
+        found = evaluate(
+            collection, embedder=embedder, work=tmp_path / "work", progress=lambda _: None
+        )
         return found["lexical"].ndcg_10.mean
 
     assert ndcg_of(graded) > ndcg_of(graded.as_binary())

@@ -2,7 +2,16 @@
 
 import pytest
 
-from stackroom.model.scope import AUDIENCE_FIELD, PUBLIC, SEES_EVERYTHING, WHOLE, AnyOf, Range, Scope, Visibility
+from stackroom.model.scope import (
+    AUDIENCE_FIELD,
+    PUBLIC,
+    SEES_EVERYTHING,
+    WHOLE,
+    AnyOf,
+    Range,
+    Scope,
+    Visibility,
+)
 
 STAFF = Visibility(frozenset({"staff"}))
 
@@ -36,5 +45,9 @@ def test_who_sees_everything_has_no_further_condition() -> None:
 
 
 def test_narrowing_keeps_what_may_be_seen() -> None:
-    narrowed = Scope(conditions=(Range("year", 1),), visibility=STAFF).narrowed(AnyOf("type", ("TV",)))
-    assert narrowed == Scope(conditions=(Range("year", 1), AnyOf("type", ("TV",))), visibility=STAFF)
+    narrowed = Scope(conditions=(Range("year", 1),), visibility=STAFF).narrowed(
+        AnyOf("type", ("TV",))
+    )
+    assert narrowed == Scope(
+        conditions=(Range("year", 1), AnyOf("type", ("TV",))), visibility=STAFF
+    )

@@ -1,4 +1,6 @@
-"""Music to test with: real audio files in every format, a small library of them, and a way to ask for it."""
+"""Music to test with: real audio files in every format, a small library of them, and a way to ask
+for it.
+"""
 
 import base64
 import io
@@ -70,7 +72,9 @@ ATOMS = {
 
 def sound(seconds: float) -> np.ndarray[Any, Any]:
     """Return a tone."""
-    samples: np.ndarray[Any, Any] = (0.3 * np.sin(np.arange(int(RATE * seconds)) / 5)).astype(np.float32)
+    samples: np.ndarray[Any, Any] = (0.3 * np.sin(np.arange(int(RATE * seconds)) / 5)).astype(
+        np.float32
+    )
     return samples
 
 
@@ -98,7 +102,11 @@ def m4a_file(seconds: float) -> bytes:
     handler = box(b"hdlr", whole, bytes(4), b"soun", bytes(12), b"\0")
     media = box(b"mdia", head, handler, box(b"minf", box(b"stbl")))
     movie = box(b"mvhd", whole, struct.pack(">IIII", 0, 0, 1000, duration), bytes(80))
-    return box(b"ftyp", b"M4A ", bytes(4), b"M4A mp42isom") + box(b"moov", movie, box(b"trak", media)) + box(b"mdat")
+    return (
+        box(b"ftyp", b"M4A ", bytes(4), b"M4A mp42isom")
+        + box(b"moov", movie, box(b"trak", media))
+        + box(b"mdat")
+    )
 
 
 def audio_file(ending: str, seconds: float) -> bytes:
@@ -120,7 +128,9 @@ class AudioFolder:
     path: Path
     _plain: dict[tuple[str, float], bytes] = field(default_factory=dict)
 
-    def add(self, name: str, *, seconds: float = 1.0, cover: bytes | None = None, **tags: Any) -> Path:
+    def add(
+        self, name: str, *, seconds: float = 1.0, cover: bytes | None = None, **tags: Any
+    ) -> Path:
         """Write a tagged file; the format is that of its ending, and tags have Vorbis names."""
         path = self.path / name
         ending = path.suffix[1:]
@@ -186,7 +196,9 @@ def _write_atoms(tags: Any, values: Mapping[str, Any], cover: bytes | None) -> N
             tags[ATOMS[name]] = _texts(value)
         else:
             label = TEXT_FRAMES.get(name, "MusicBrainz Track Id")
-            tags[f"----:com.apple.iTunes:{label}"] = [MP4FreeForm(text.encode()) for text in _texts(value)]
+            tags[f"----:com.apple.iTunes:{label}"] = [
+                MP4FreeForm(text.encode()) for text in _texts(value)
+            ]
     if cover:
         tags["covr"] = [MP4Cover(cover)]
 
@@ -239,7 +251,9 @@ def audio_formats() -> Sequence[str]:
 
 
 def add_many(folder: AudioFolder, count: int) -> None:
-    """Put so many tagged files into a folder: artists with two albums of ten tracks each, in all formats."""
+    """Put so many tagged files into a folder: artists with two albums of ten tracks each, in all
+    formats.
+    """
     for number in range(count):
         artist, album, position = number // 20, number // 10 % 2, number % 10 + 1
         ending = FORMATS[number % len(FORMATS)]
@@ -256,9 +270,9 @@ def add_many(folder: AudioFolder, count: int) -> None:
 
 GENRES = ("Rock", "Jazz", "Folk", "Classical", "Electronic", "Blues")
 FORTY = (
-    "Amber Birch Cedar Delta Ember Falcon Garden Harbour Island Juniper Kestrel Lantern Meadow Nightfall Orchard "
-    "Prairie Quarry River Summit Timber Umbra Valley Willow Yonder Zephyr Anchor Beacon Copper Dusk Echo Frost Glass "
-    "Hollow Iron Jade Knight Lily Marble North Ocean"
+    "Amber Birch Cedar Delta Ember Falcon Garden Harbour Island Juniper Kestrel Lantern Meadow"
+    " Nightfall Orchard Prairie Quarry River Summit Timber Umbra Valley Willow Yonder Zephyr Anchor"
+    " Beacon Copper Dusk Echo Frost Glass Hollow Iron Jade Knight Lily Marble North Ocean"
 )
 WORDS = FORTY.split()
 
@@ -278,7 +292,9 @@ class MusicHome:
 
     def add(self, source: RowSource | str | Path) -> IngestReport:
         """Bring the catalogue up to a source or a location."""
-        return add_package(self.app, "music", source, name=self.name, embed=not self.app.settings.offline)
+        return add_package(
+            self.app, "music", source, name=self.name, embed=not self.app.settings.offline
+        )
 
     @property
     def folder(self) -> Path:
@@ -323,7 +339,9 @@ def home(tmp_path: Path) -> Iterator[MusicHome]:
 @pytest.fixture(scope="session")
 def sample_music(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MusicHome]:
     """A library with the sample, without vectors."""
-    app = App(Settings(home=copy_samples(tmp_path_factory.mktemp("sample-music"), "music"), offline=True))
+    app = App(
+        Settings(home=copy_samples(tmp_path_factory.mktemp("sample-music"), "music"), offline=True)
+    )
     yield MusicHome(app=app)
     app.close()
 
@@ -335,14 +353,22 @@ MEANT_ARTISTS = re.compile(
 
 
 @pytest.fixture(scope="session")
-def meant_music(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MusicHome]:
-    """A library with a third of the sample, four tracks of an album at most, with the real model."""
+def meant_music(
+    models_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MusicHome]:
+    """A library with a third of the sample, four tracks of an album at most, with the real
+    model.
+    """
     folder = tmp_path_factory.mktemp("meant-music")
     (folder / "models").symlink_to(models_folder, target_is_directory=True)
     app = App(Settings(home=folder))
     music = MusicHome(app=app)
-    lines = filter(MEANT_ARTISTS.search, Path(builtin_sample()).read_text(encoding="utf-8").splitlines())
-    (folder / "part.jsonl").write_text("\n".join(one for one in lines if json.loads(one).get("position", 1) <= 4))
+    lines = filter(
+        MEANT_ARTISTS.search, Path(builtin_sample()).read_text(encoding="utf-8").splitlines()
+    )
+    (folder / "part.jsonl").write_text(
+        "\n".join(one for one in lines if json.loads(one).get("position", 1) <= 4)
+    )
     music.add(folder / "part.jsonl")
     yield music
     app.close()

@@ -1,4 +1,6 @@
-"""What an agent that looks after a catalogue works with: names, gaps, corrections, playlists. Pure."""
+"""What an agent that looks after a catalogue works with: names, gaps, corrections, playlists.
+Pure.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -8,7 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom_catalogues.music.gaps import find_gaps, missing_albums, missing_positions, propose_fixes
+from stackroom_catalogues.music.gaps import (
+    find_gaps,
+    missing_albums,
+    missing_positions,
+    propose_fixes,
+)
 from stackroom_catalogues.music.names import ReleaseNames, mended, work_key
 from stackroom_catalogues.music.playlist import TOLERANCE, Candidate, arranged, choose, minutes_in
 
@@ -22,16 +29,34 @@ def record(kind: str, record_id: str, name: str, **fields: Any) -> Record:
 
 
 def track(number: int, name: str = "", **fields: Any) -> Record:
-    usual = {"artist_ids": ("a1",), "artists": ("Ann",), "seconds": 200.0, "year": 2001, "genres": (ROCK,), "file": "x"}
+    usual = {
+        "artist_ids": ("a1",),
+        "artists": ("Ann",),
+        "seconds": 200.0,
+        "year": 2001,
+        "genres": (ROCK,),
+        "file": "x",
+    }
     known = {**usual, "album_id": "l1", "position": number, **fields}
     present = {key: value for key, value in known.items() if value is not None}
     return record("track", f"t{number}", name or f"Song {number}", **present)
 
 
-ALBUM = record("album", "l1", "Songs", artist_ids=("a1",), artists=("Ann",), year=2001, genres=(ROCK,), cover="c.jpg")
+ALBUM = record(
+    "album",
+    "l1",
+    "Songs",
+    artist_ids=("a1",),
+    artists=("Ann",),
+    year=2001,
+    genres=(ROCK,),
+    cover="c.jpg",
+)
 
 
-def gaps_of(*tracks: Record, albums: tuple[Record, ...] = (ALBUM,), **named: Any) -> dict[str, list[list[str]]]:
+def gaps_of(
+    *tracks: Record, albums: tuple[Record, ...] = (ALBUM,), **named: Any
+) -> dict[str, list[list[str]]]:
     """Return what is lacking: for each gap the ids of the records, or the names."""
     return {
         name: [[one.id for one in found.records] or [found.said["name"]] for found in gaps]
@@ -75,7 +100,9 @@ def test_what_a_track_or_an_album_lacks_is_told() -> None:
         ([], []),
     ],
 )
-def test_numbers_that_an_album_leaves_out_are_told(places: list[tuple[Any, Any]], missing: list[str]) -> None:
+def test_numbers_that_an_album_leaves_out_are_told(
+    places: list[tuple[Any, Any]], missing: list[str]
+) -> None:
     tracks = [track(n, position=position, disc=disc) for n, (disc, position) in enumerate(places)]
     assert missing_positions(tracks) == missing
 
@@ -118,7 +145,9 @@ def test_albums_that_a_discography_has_and_the_catalogue_does_not_are_told() -> 
 def test_an_album_of_others_that_the_artist_is_on_is_not_missing() -> None:
     compilation = record("album", "l2", "Hits of the Year", artists=("Various Artists",))
     reference = ["Hits of the Year", "More Hits"]
-    assert gaps_of(track(1), reference=reference, further=[compilation])["missing_albums"] == [["More Hits"]]
+    assert gaps_of(track(1), reference=reference, further=[compilation])["missing_albums"] == [
+        ["More Hits"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,9 +171,15 @@ def test_names_of_albums_are_compared_by_what_they_mean(one: str, other: str, sa
 
 
 def test_a_long_list_of_long_names_is_held_against_many_albums() -> None:
-    names = [f"Songs of the {chr(97 + number % 26) * (1 + number // 26)} river and hills" for number in range(300)]
+    names = [
+        f"Songs of the {chr(97 + number % 26) * (1 + number // 26)} river and hills"
+        for number in range(300)
+    ]
     albums = [record("album", f"l{number}", name) for number, name in enumerate(names)]
-    absent = [f"Songs of {chr(97 + number % 26) * (1 + number // 26)} {'abcde ' * 70}" for number in range(300)]
+    absent = [
+        f"Songs of {chr(97 + number % 26) * (1 + number // 26)} {'abcde ' * 70}"
+        for number in range(300)
+    ]
     missing = missing_albums([*absent, *names], albums)
     assert missing == [" ".join(name.split()) for name in absent]
 
@@ -183,16 +218,25 @@ def test_the_key_of_a_name_is_never_empty() -> None:
     assert work_key("(feat. Bob)")
 
 
-def fields_of(*wanted: Record, albums: tuple[Record, ...] = (ALBUM,), tracks: tuple[Record, ...]) -> dict[str, Any]:
-    return {fix.record.id: dict(fix.fields) for fix in propose_fixes(wanted, albums=albums, tracks=tracks)}
+def fields_of(
+    *wanted: Record, albums: tuple[Record, ...] = (ALBUM,), tracks: tuple[Record, ...]
+) -> dict[str, Any]:
+    return {
+        fix.record.id: dict(fix.fields)
+        for fix in propose_fixes(wanted, albums=albums, tracks=tracks)
+    }
 
 
 def test_year_and_genre_are_taken_from_what_is_around_a_track() -> None:
     lost = track(1, year=None, genres=None)
-    assert fields_of(lost, tracks=(lost, track(2), track(3))) == {"t1": {"year": 2001, "genres": (ROCK,)}}
+    assert fields_of(lost, tracks=(lost, track(2), track(3))) == {
+        "t1": {"year": 2001, "genres": (ROCK,)}
+    }
     bare_album = record("album", "l1", "Songs")
     others = (track(2, year=1999), track(3, year=1999))
-    assert fields_of(lost, albums=(bare_album,), tracks=(lost, *others)) == {"t1": {"year": 1999, "genres": (ROCK,)}}
+    assert fields_of(lost, albums=(bare_album,), tracks=(lost, *others)) == {
+        "t1": {"year": 1999, "genres": (ROCK,)}
+    }
     assert fields_of(bare_album, albums=(bare_album,), tracks=others) == {
         "l1": {"year": 1999, "genres": (ROCK,), "seconds": 400.0}
     }
@@ -201,7 +245,9 @@ def test_year_and_genre_are_taken_from_what_is_around_a_track() -> None:
 def test_a_track_without_an_album_has_the_genre_of_most_tracks_by_its_artist() -> None:
     lost = track(9, genres=None, album_id=None)
     jazz = track(4, genres=(Tag("genre", "Jazz"),))
-    assert fields_of(lost, tracks=(lost, track(1), track(2), track(3), jazz)) == {"t9": {"genres": (ROCK,)}}
+    assert fields_of(lost, tracks=(lost, track(1), track(2), track(3), jazz)) == {
+        "t9": {"genres": (ROCK,)}
+    }
     assert fields_of(lost, tracks=(lost, track(1), track(2))) == {}, "two are too few to tell by"
 
 
@@ -209,7 +255,10 @@ def test_nothing_is_proposed_for_what_is_right_or_cannot_be_known() -> None:
     unknown = track(1, year=None, genres=None, album_id=None)
     right = (track(2), ALBUM, record("artist", "a1", "Ann"))
     whole = record("album", "l1", "Songs", year=2001, genres=(ROCK,), seconds=1.0)
-    assert fields_of(unknown, whole, right[0], right[2], albums=(whole,), tracks=(unknown, track(2))) == {}
+    assert (
+        fields_of(unknown, whole, right[0], right[2], albums=(whole,), tracks=(unknown, track(2)))
+        == {}
+    )
 
 
 def test_a_fix_says_why() -> None:
@@ -274,7 +323,9 @@ def test_a_playlist_has_no_track_twice_is_not_too_long_and_is_the_same_again(
 
 @given(st.lists(st.integers(1, 5), max_size=30))
 def test_no_artist_is_twice_in_a_row_wherever_that_can_be(artists: list[int]) -> None:
-    chosen = [candidate(number, artist, 100.0, 1 / (number + 1)) for number, artist in enumerate(artists)]
+    chosen = [
+        candidate(number, artist, 100.0, 1 / (number + 1)) for number, artist in enumerate(artists)
+    ]
     order = arranged(chosen)
     assert sorted(one.record.id for one in order) == sorted(one.record.id for one in chosen)
     most = max((artists.count(one) for one in set(artists)), default=0)
@@ -283,7 +334,10 @@ def test_no_artist_is_twice_in_a_row_wherever_that_can_be(artists: list[int]) ->
 
 
 def test_a_playlist_is_as_long_as_asked_for_where_tracks_of_that_length_can_be_found() -> None:
-    some = [candidate(number, number % 9, 100.0 + 17 * (number % 13), 1 - number / 200) for number in range(80)]
+    some = [
+        candidate(number, number % 9, 100.0 + 17 * (number % 13), 1 - number / 200)
+        for number in range(80)
+    ]
     for minutes in (10, 20, 45, 60, 90):
         total = sum(one.seconds for one in choose(some, target_s=60 * minutes))
         assert abs(total - 60 * minutes) <= TOLERANCE * 60 * minutes

@@ -1,4 +1,6 @@
-"""Audio files → rows: what tags say in every format, what cannot be read, and what need not be read again."""
+"""Audio files → rows: what tags say in every format, what cannot be read, and what need not be read
+again.
+"""
 
 import os
 import random
@@ -32,7 +34,9 @@ def rows_of(folder: Path) -> dict[str, SourceRow]:
 
 
 @pytest.mark.parametrize("ending", ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
-def test_every_format_says_the_same_of_the_same_tags(audio: Any, pictures: tuple[bytes, bytes], ending: str) -> None:
+def test_every_format_says_the_same_of_the_same_tags(
+    audio: Any, pictures: tuple[bytes, bytes], ending: str
+) -> None:
     path = audio.add(
         f"song.{ending}",
         cover=pictures[0],
@@ -85,12 +89,15 @@ def test_every_format_says_the_same_of_the_same_tags(audio: Any, pictures: tuple
         ([], None),
     ],
 )
-def test_a_year_is_told_from_a_date_however_it_is_written(dates: list[str], year: int | None) -> None:
+def test_a_year_is_told_from_a_date_however_it_is_written(
+    dates: list[str], year: int | None
+) -> None:
     assert year_of(dates) == year
 
 
 @pytest.mark.parametrize(
-    ("said", "position"), [("0", None), ("x", None), ("3/", 3), ("07/12", 7), ("", None), ("-1", None)]
+    ("said", "position"),
+    [("0", None), ("x", None), ("3/", 3), ("07/12", 7), ("", None), ("-1", None)],
 )
 def test_a_number_that_is_none_is_left_out(audio: Any, said: str, position: int | None) -> None:
     path = audio.add("song.ogg", title="A", tracknumber=said)
@@ -110,7 +117,9 @@ def test_a_number_that_is_none_is_left_out(audio: Any, said: str, position: int 
         ("月光", "月光"),
     ],
 )
-def test_letters_that_were_decoded_wrongly_are_put_right_and_others_left_alone(written: str, wanted: str) -> None:
+def test_letters_that_were_decoded_wrongly_are_put_right_and_others_left_alone(
+    written: str, wanted: str
+) -> None:
     assert meant(written) == wanted
 
 
@@ -123,18 +132,23 @@ def test_a_tag_in_the_wrong_encoding_is_read_as_it_was_meant(audio: Any) -> None
 
 
 def test_control_characters_and_blanks_do_not_get_into_names(audio: Any) -> None:
-    path = audio.add("song.flac", title="  A\tname\u202e \x07 of\n lines ", artist=["", "  ", "One"])
+    path = audio.add(
+        "song.flac", title="  A\tname\u202e \x07 of\n lines ", artist=["", "  ", "One"]
+    )
     said = read_tags(path)
     assert said["title"] == "A name of lines"
     assert said["artists"] == ["One"]
 
 
 def test_what_joins_letters_stays_in_names(audio: Any) -> None:
-    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f3a4"  # Persian, and a singer
+    # Persian, and a singer
+    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f3a4"
     assert read_tags(audio.add("song.flac", title=joined))["title"] == joined
 
 
-def test_files_that_are_no_sound_are_left_out_with_the_reason_and_the_others_read(audio: Any, tmp_path: Path) -> None:
+def test_files_that_are_no_sound_are_left_out_with_the_reason_and_the_others_read(
+    audio: Any, tmp_path: Path
+) -> None:
     audio.add("good.mp3", title="Good")
     (audio.path / "empty.mp3").write_bytes(b"")
     (audio.path / "text.mp3").write_text("this is not a song " * 100)
@@ -158,7 +172,9 @@ def test_damaged_files_of_every_format_are_read_or_refused_and_never_end_the_sca
 ) -> None:
     dice = random.Random(5)
     for ending in audio_formats:
-        whole = audio.add(f"{ending}.{ending}", title="A title", artist="B", cover=pictures[0]).read_bytes()
+        whole = audio.add(
+            f"{ending}.{ending}", title="A title", artist="B", cover=pictures[0]
+        ).read_bytes()
         for number in range(40):
             broken = bytearray(whole[: dice.randrange(1, len(whole))] if number % 2 else whole)
             for _ in range(dice.randrange(1, 30)):
@@ -170,7 +186,9 @@ def test_damaged_files_of_every_format_are_read_or_refused_and_never_end_the_sca
         assert row.problem or row.values["seconds"] > 0
 
 
-def test_a_link_that_leads_out_of_the_folder_is_refused_and_one_within_it_read(audio: Any, tmp_path: Path) -> None:
+def test_a_link_that_leads_out_of_the_folder_is_refused_and_one_within_it_read(
+    audio: Any, tmp_path: Path
+) -> None:
     outside = tmp_path / "secret.mp3"
     outside.write_bytes(audio.add("own.mp3", title="Own").read_bytes())
     (audio.path / "out.mp3").symlink_to(outside)
@@ -270,7 +288,9 @@ def test_only_files_that_changed_are_read_again(audio: Any, counted_reading: Any
     ledger.close()
 
 
-def test_a_scan_that_is_stopped_remembers_what_it_has_read(audio: Any, counted_reading: Any) -> None:
+def test_a_scan_that_is_stopped_remembers_what_it_has_read(
+    audio: Any, counted_reading: Any
+) -> None:
     for number in range(6):
         audio.add(f"{number}.wav", title=str(number))
     ledger = Ledger()
@@ -289,7 +309,9 @@ def test_a_scan_that_is_stopped_remembers_what_it_has_read(audio: Any, counted_r
 
 def test_a_folder_without_audio_files_is_refused_with_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(InputError, match=r"no audio file in it; endings that are read: \.mp3, \.flac"):
+    with pytest.raises(
+        InputError, match=r"no audio file in it; endings that are read: \.mp3, \.flac"
+    ):
         AudioRows(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
         AudioRows(tmp_path / "nothing")
@@ -332,7 +354,9 @@ def test_artists_listed_one_by_one_replace_the_credit_that_joins_them(audio: Any
     assert read_tags(path)["artists"] == singers
 
 
-def test_an_old_tag_at_the_end_adds_nothing_to_a_newer_one_and_is_read_where_it_is_the_only_one(audio: Any) -> None:
+def test_an_old_tag_at_the_end_adds_nothing_to_a_newer_one_and_is_read_where_it_is_the_only_one(
+    audio: Any,
+) -> None:
     old_tag = b"TAG" + b"Old title".ljust(30, b"\0") + bytes(94) + b"\x00"
     path = audio.add("song.mp3")
     path.write_bytes(path.read_bytes() + old_tag)

@@ -1,6 +1,8 @@
-"""A music folder and its catalogue over time: what changes in one changes in the other, and nothing else is touched.
+"""A music folder and its catalogue over time: what changes in one changes in the other, and nothing
+else is touched.
 
-`STACKROOM_AUDIO_FILES=2000` makes the folder as large as that; by default it is small, so that the tests are quick.
+`STACKROOM_AUDIO_FILES=2000` makes the folder as large as that; by default it is small, so that the
+tests are quick.
 """
 
 import os
@@ -48,10 +50,15 @@ def test_a_rescan_after_one_change_reads_one_file_and_touches_one_record(
     assert read.read == ["03 track.ogg"]
     after = everything(home)
     gone, come = set(before) - set(after), set(after) - set(before)
-    assert [before[one]["file"] for one in gone] == [after[one]["file"] for one in come] == [changed]
+    assert (
+        [before[one]["file"] for one in gone] == [after[one]["file"] for one in come] == [changed]
+    )
     assert all(before[one] == after[one] for one in set(before) & set(after))
     assert (third.written, third.removed) == (1, 1)
-    assert home.ask("search", query="Another Name Entirely")["tracks"]["items"][0]["name"] == "Another Name Entirely"
+    assert (
+        home.ask("search", query="Another Name Entirely")["tracks"]["items"][0]["name"]
+        == "Another Name Entirely"
+    )
 
 
 def everything(home: Any) -> dict[str, dict[str, Any]]:
@@ -73,12 +80,22 @@ def test_a_change_that_is_not_of_the_name_keeps_the_id(audio: Any, home: Any) ->
     assert report.removed == 0
 
 
-def test_a_change_made_by_hand_stays_and_what_the_file_says_of_the_rest_comes(audio: Any, home: Any) -> None:
+def test_a_change_made_by_hand_stays_and_what_the_file_says_of_the_rest_comes(
+    audio: Any, home: Any
+) -> None:
     for number in (1, 2):
-        audio.add(f"{number}.mp3", title=f"Song {number}", artist="Ann", album="Songs", tracknumber=str(number))
+        audio.add(
+            f"{number}.mp3",
+            title=f"Song {number}",
+            artist="Ann",
+            album="Songs",
+            tracknumber=str(number),
+        )
     home.add(audio.path)
     track = next(one for one, fields in everything(home).items() if fields.get("file") == "1.mp3")
-    answer = home.call("catalog.mutate", action="update", id=track, fields={"year": 1999, "name": "By Hand"})
+    answer = home.call(
+        "catalog.mutate", action="update", id=track, fields={"year": 1999, "name": "By Hand"}
+    )
     assert not answer.is_error, answer.text
     audio.retag("2.mp3", genre="Folk")
     home.add(audio.path)
@@ -90,9 +107,13 @@ def test_a_change_made_by_hand_stays_and_what_the_file_says_of_the_rest_comes(au
     assert [tag.value for tag in after["genres"]] == ["Folk"]
 
 
-def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(audio: Any, home: Any) -> None:
+def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(
+    audio: Any, home: Any
+) -> None:
     for number in (1, 2):
-        audio.add(f"{number}.mp3", title=f"Song {number}", artist="Ann", album="Songs", genre="Folk")
+        audio.add(
+            f"{number}.mp3", title=f"Song {number}", artist="Ann", album="Songs", genre="Folk"
+        )
     home.add(audio.path)
     deleted = home.ask("mutate", action="delete", id="artist-ann", cascade=True)
     assert (deleted["total"], everything(home)) == (4, {})
@@ -103,7 +124,10 @@ def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(aud
     assert home.add(audio.path).written == 3
     assert {one["name"] for one in everything(home).values()} == {"Bob", "Ann", "Songs", "Song 3"}
     track = home.ask("get", query_type="track", id="Song 3")
-    assert [[one["name"] for one in track[kind]["items"]] for kind in ("artists", "albums")] == [["Ann"], ["Songs"]]
+    assert [[one["name"] for one in track[kind]["items"]] for kind in ("artists", "albums")] == [
+        ["Ann"],
+        ["Songs"],
+    ]
 
 
 def test_a_new_track_has_the_name_that_its_artist_was_given_by_hand(audio: Any, home: Any) -> None:
@@ -132,23 +156,38 @@ def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, h
         media = CallerMedia(LOCAL_USER, home.gate.toolbox_of(LOCAL_USER).media)
         assert media.get_file(track, MediaKind.AUDIO).path == (audio.path / name).resolve()
     assert everything(home)[tracks["\x1b[1m.mp3"]]["name"] == "[1m"
-    composed = home.ask("mutate", action="update", id=tracks["e\u0301.mp3"], fields={"file": "e\u0301.mp3", "plays": 1})
+    composed = home.ask(
+        "mutate",
+        action="update",
+        id=tracks["e\u0301.mp3"],
+        fields={"file": "e\u0301.mp3", "plays": 1},
+    )
     assert [one["field"] for one in composed["changes"][0]["fields"]] == ["plays"]
 
 
 def test_a_genre_given_by_hand_is_counted_with_that_of_files(audio: Any, home: Any) -> None:
     audio.add("1.mp3", title="One", artist="Ann", genre="Folk")
     home.add(audio.path)
-    home.ask("mutate", action="create", kind="track", fields={"name": "Two", "genres": ["Folk", "Waltz"]})
+    home.ask(
+        "mutate", action="create", kind="track", fields={"name": "Two", "genres": ["Folk", "Waltz"]}
+    )
     audio.add("3.mp3", title="Three", artist="Ann", genre="Waltz")
     home.add(audio.path)
     stats = home.ask("get", query_type="stats")["stats"]
     assert stats["genres"] == [{"genre": "Folk", "tracks": 2}, {"genre": "Waltz", "tracks": 2}]
 
 
-def test_what_is_gone_from_the_folder_goes_and_what_moves_stays_itself(audio: Any, home: Any) -> None:
+def test_what_is_gone_from_the_folder_goes_and_what_moves_stays_itself(
+    audio: Any, home: Any
+) -> None:
     for number in (1, 2):
-        audio.add(f"a/{number}.mp3", title=f"Song {number}", artist="Ann", album="Songs", albumartist="Ann")
+        audio.add(
+            f"a/{number}.mp3",
+            title=f"Song {number}",
+            artist="Ann",
+            album="Songs",
+            albumartist="Ann",
+        )
     audio.add("b/3.mp3", title="Song 3", artist="Bob", album="Other", albumartist="Bob")
     home.add(audio.path)
     shutil.rmtree(audio.path / "b")
@@ -161,7 +200,9 @@ def test_what_is_gone_from_the_folder_goes_and_what_moves_stays_itself(audio: An
     assert {one["file"] for one in after.values() if "file" in one} == {"c/1.mp3", "c/2.mp3"}
 
 
-def test_a_folder_that_is_suddenly_empty_does_not_empty_the_catalogue(audio: Any, home: Any) -> None:
+def test_a_folder_that_is_suddenly_empty_does_not_empty_the_catalogue(
+    audio: Any, home: Any
+) -> None:
     audio.add("1.mp3", title="One", artist="Ann")
     home.add(audio.path)
     (audio.path / "1.mp3").unlink()
@@ -198,4 +239,7 @@ def calls_of_a_search(gate: Gate) -> int:
     words = ("amber", "river", "jazz", "the falcon", "metalica", "garden of iron")
     queries = [f"{word} {other}" for word in words for other in ("", "and", "garden", "live", "9")]
     tool.run(LOCAL_USER, tool.params(query="what is read once is read"))
-    return max(count_calls(lambda query=query: tool.run(LOCAL_USER, tool.params(query=query))) for query in queries)
+    return max(
+        count_calls(lambda query=query: tool.run(LOCAL_USER, tool.params(query=query)))
+        for query in queries
+    )

@@ -25,7 +25,9 @@ def grouped(*tracks: Tagged) -> dict[str, list[dict[str, Any]]]:
     rows = [dict(row.values) for row in group_rows(tracks)]
     for row in rows:
         assert records_of(row)
-    return {kind: [row for row in rows if row["kind"] == kind] for kind in ("artist", "album", "track")}
+    return {
+        kind: [row for row in rows if row["kind"] == kind] for kind in ("artist", "album", "track")
+    }
 
 
 def names(rows: list[dict[str, Any]]) -> list[str]:
@@ -34,19 +36,42 @@ def names(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_tracks_of_an_album_share_it_and_their_artist(music_spec: Any) -> None:
     rows = grouped(
-        tagged("a/1.mp3", title="One", artists=["Béla"], album="First", position=1, year=1990, genres=["Rock"]),
-        tagged("a/2.mp3", title="Two", artists=["BELA"], album="FIRST", position=2, year=1990, genres=["rock", "Pop"]),
+        tagged(
+            "a/1.mp3",
+            title="One",
+            artists=["Béla"],
+            album="First",
+            position=1,
+            year=1990,
+            genres=["Rock"],
+        ),
+        tagged(
+            "a/2.mp3",
+            title="Two",
+            artists=["BELA"],
+            album="FIRST",
+            position=2,
+            year=1990,
+            genres=["rock", "Pop"],
+        ),
         tagged("a/3.mp3", title="Three", artists=["Béla"], album="First", position=3, year=1991),
     )
     (artist,), (album,), tracks = rows.values()
-    assert artist == {"id": "artist-bela", "kind": "artist", "name": "Béla", "genres": ["Rock", "Pop"]}
+    assert artist == {
+        "id": "artist-bela",
+        "kind": "artist",
+        "name": "Béla",
+        "genres": ["Rock", "Pop"],
+    }
     assert (album["name"], album["year"], album["seconds"]) == ("First", 1990, 300.0)
     assert album["artists"] == ["Béla"]
     assert album["genres"] == ["Rock", "Pop"]
     assert {track["album_id"] for track in tracks} == {album["id"]}
     assert {track["album"] for track in tracks} == {"First"}
     assert [track["artist_ids"] for track in tracks] == [["artist-bela"]] * 3
-    assert [track["artists"] for track in tracks] == [["Béla"]] * 3, "the copy of a name is as the artist has it"
+    assert [track["artists"] for track in tracks] == [["Béla"]] * 3, (
+        "the copy of a name is as the artist has it"
+    )
     for row in (artist, album, *tracks):
         (record,) = records_of(row)
         require_valid(record, music_spec)
@@ -68,7 +93,14 @@ def test_ids_are_the_same_whatever_else_there_is_and_in_whatever_order() -> None
 def test_musicbrainz_ids_name_records_and_join_what_has_none(music_spec: Any) -> None:
     shared: dict[str, Any] = {"album": "Kid A", "artists": ["Radiohead"]}
     rows = grouped(
-        tagged("k/1.mp3", title="A", **shared, album_mbid=MBIDS[1], artist_mbids=[MBIDS[2]], track_mbid=MBIDS[3]),
+        tagged(
+            "k/1.mp3",
+            title="A",
+            **shared,
+            album_mbid=MBIDS[1],
+            artist_mbids=[MBIDS[2]],
+            track_mbid=MBIDS[3],
+        ),
         tagged("k/2.mp3", title="B", **shared),
         tagged("elsewhere/3.mp3", title="C", **{**shared, "album": "Other"}),
     )
@@ -107,7 +139,9 @@ def test_an_album_artist_that_every_track_shares_is_the_albums() -> None:
     assert rows["album"][0]["artists"] == ["Ella"]
 
 
-def test_albums_of_one_name_in_different_folders_are_different_unless_the_album_artist_is_the_same() -> None:
+def test_albums_of_one_name_in_different_folders_are_different_unless_the_album_artist_is_the_same() -> (
+    None
+):
     apart = grouped(
         tagged("x/1.mp3", title="A", artists=["One"], album="Greatest Hits"),
         tagged("y/1.mp3", title="B", artists=["Two"], album="Greatest Hits"),
@@ -115,7 +149,13 @@ def test_albums_of_one_name_in_different_folders_are_different_unless_the_album_
     assert len(apart["album"]) == 2
     joined = grouped(
         tagged("x/1.mp3", title="A", artists=["One"], album="Greatest Hits", album_artists=["One"]),
-        tagged("y/2.flac", title="B", artists=["One", "Guest"], album="Greatest Hits", album_artists=["One"]),
+        tagged(
+            "y/2.flac",
+            title="B",
+            artists=["One", "Guest"],
+            album="Greatest Hits",
+            album_artists=["One"],
+        ),
     )
     assert len(joined["album"]) == 1
 
@@ -161,7 +201,9 @@ def test_a_file_that_says_nothing_is_named_after_its_file_and_folders() -> None:
     assert tracks["alone.wav"].keys() >= {"name"}
     assert "album" not in tracks["alone.wav"]
     assert tracks["Downloads/07. Song.mp3"]["name"] == "Song"
-    assert "album" not in tracks["Downloads/07. Song.mp3"], "who says something means what they leave out"
+    assert "album" not in tracks["Downloads/07. Song.mp3"], (
+        "who says something means what they leave out"
+    )
 
 
 def test_files_with_the_same_tags_are_both_there() -> None:
@@ -175,10 +217,22 @@ def test_files_with_the_same_tags_are_both_there() -> None:
 def test_discs_are_parts_of_one_album() -> None:
     rows = grouped(
         tagged(
-            "Artist/Box/CD1/1.mp3", title="A", artists=["X"], album="Box", disc=1, position=1, folders=["Artist", "Box"]
+            "Artist/Box/CD1/1.mp3",
+            title="A",
+            artists=["X"],
+            album="Box",
+            disc=1,
+            position=1,
+            folders=["Artist", "Box"],
         ),
         tagged(
-            "Artist/Box/CD2/1.mp3", title="B", artists=["X"], album="Box", disc=2, position=1, folders=["Artist", "Box"]
+            "Artist/Box/CD2/1.mp3",
+            title="B",
+            artists=["X"],
+            album="Box",
+            disc=2,
+            position=1,
+            folders=["Artist", "Box"],
         ),
     )
     assert len(rows["album"]) == 1
@@ -196,7 +250,9 @@ def test_the_cover_is_what_most_files_have_inside_or_else_what_lies_beside_them(
     beside = grouped(tagged("d/1.mp3", title="A", **shared))
     assert beside["album"][0]["cover"] == "d/cover.jpg"
     alone = grouped(tagged("1.mp3", title="A", artists=["X"], picture="one.jpg"))
-    assert alone["track"][0]["cover"] == "media/covers/one.jpg", "a track without an album has its own"
+    assert alone["track"][0]["cover"] == "media/covers/one.jpg", (
+        "a track without an album has its own"
+    )
     assert "cover" not in inside["track"][0]
 
 

@@ -48,7 +48,13 @@ def test_a_like_is_kept_by_id_or_name_and_taken_back(own: Any) -> None:
 def test_a_playlist_keeps_its_order_and_is_changed_and_deleted_by_id_or_name(own: Any) -> None:
     kept = keep(own, name="Evening", tracks=[SATIE, RAG, SATIE])["changes"][0]
     assert playlists(own) == [("Evening", [SATIE, RAG, SATIE])]
-    own.ask("mutate", action="update", kind="playlist", id=kept["id"], fields={"name": "Late", "tracks": [RAG]})
+    own.ask(
+        "mutate",
+        action="update",
+        kind="playlist",
+        id=kept["id"],
+        fields={"name": "Late", "tracks": [RAG]},
+    )
     assert playlists(own) == [("Late", [RAG])]
     own.ask("mutate", action="delete", kind="playlist", id="Late")
     assert playlists(own) == []
@@ -61,7 +67,10 @@ def test_a_playlist_keeps_its_order_and_is_changed_and_deleted_by_id_or_name(own
         ({"kind": "like", "id": "zzzz qqqq"}, "no artist or album or track"),
         ({"kind": "like", "id": SATIE, "fields": {"why": "x"}}, "a like has no 'why'"),
         ({"kind": "playlist", "fields": {"tracks": [SATIE]}}, "needs a 'name'"),
-        ({"kind": "playlist", "fields": {"name": "x", "tracks": ["artist-erik-satie"]}}, "not track"),
+        (
+            {"kind": "playlist", "fields": {"name": "x", "tracks": ["artist-erik-satie"]}},
+            "not track",
+        ),
         ({"kind": "playlist", "fields": {"name": "x", "tracks": [1]}}, "'tracks' must be a list"),
         (
             {"kind": "playlist", "fields": {"name": "x", "about": "piano"}},

@@ -1,4 +1,6 @@
-"""Where music comes from: folders, databases, tables, the sample; and the records that their rows make."""
+"""Where music comes from: folders, databases, tables, the sample; and the records that their rows
+make.
+"""
 
 import gzip
 import json
@@ -23,9 +25,13 @@ SPEC = package_recipe(PACKAGES.get("music")).loaded.spec
 
 
 def read(location: Path) -> list[Record]:
-    """Return the records of a location, each fit for the catalogue and with relations that lead somewhere."""
+    """Return the records of a location, each fit for the catalogue and with relations that lead
+    somewhere.
+    """
     source = open_rows(PACKAGES.get("music"), str(location))
-    records = [record for row in source.iter_rows() if not row.problem for record in records_of(row.values)]
+    records = [
+        record for row in source.iter_rows() if not row.problem for record in records_of(row.values)
+    ]
     by_id = {record.id: record for record in records}
     assert len(by_id) == len(records)
     for record in records:
@@ -37,7 +43,10 @@ def read(location: Path) -> list[Record]:
                 assert all(by_id[one].kind == relation.to for one in named)
                 titles = [by_id[one].get("name") for one in named]
                 copied = record.get(relation.copies)
-                assert list(copied if isinstance(copied, tuple) else [copied] if copied else []) == titles
+                assert (
+                    list(copied if isinstance(copied, tuple) else [copied] if copied else [])
+                    == titles
+                )
     return records
 
 
@@ -52,18 +61,30 @@ def named(records: list[Record], name: str) -> Record:
 @pytest.mark.row("Z17")
 def test_a_folder_of_audio_becomes_artists_albums_and_tracks(audio: Any) -> None:
     for number in range(1, 4):
-        audio.add(f"b/{number}.ogg", title=f"Song {number}", artist="Ann", album="Songs", tracknumber=str(number))
+        audio.add(
+            f"b/{number}.ogg",
+            title=f"Song {number}",
+            artist="Ann",
+            album="Songs",
+            tracknumber=str(number),
+        )
     audio.add("alone.mp3", title="Alone", artist="Bob", date="1999", genre="Rock")
     records = read(audio.path)
     assert kinds(records) == {"artist": 2, "album": 1, "track": 4}
     alone = named(records, "Alone")
-    assert (alone.get("file"), alone.get("year"), alone.get("genres")) == ("alone.mp3", 1999, (Tag("genre", "Rock"),))
+    assert (alone.get("file"), alone.get("year"), alone.get("genres")) == (
+        "alone.mp3",
+        1999,
+        (Tag("genre", "Rock"),),
+    )
     assert kinds(read(audio.path / "alone.mp3")) == {"artist": 1, "track": 1}
 
 
 @pytest.mark.row("Z4")
 @pytest.mark.data
-def test_chinook_is_read_whole_with_its_relations_and_never_written_to(chinook: Path, tmp_path: Path) -> None:
+def test_chinook_is_read_whole_with_its_relations_and_never_written_to(
+    chinook: Path, tmp_path: Path
+) -> None:
     before = chinook.read_bytes()
     records = read(chinook)
     assert kinds(records) == {"artist": 275, "album": 347, "track": 3503}
@@ -106,7 +127,14 @@ def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path)
             "aliases": ["Anna", "Анна"],
             "genres": [{"category": "era", "value": "now"}],
         },
-        {"id": "l1", "kind": "album", "name": "Songs", "artist_ids": ["a1"], "artists": ["Ann"], "year": 2001},
+        {
+            "id": "l1",
+            "kind": "album",
+            "name": "Songs",
+            "artist_ids": ["a1"],
+            "artists": ["Ann"],
+            "year": 2001,
+        },
         {
             "id": "t1",
             "kind": "track",
@@ -137,7 +165,9 @@ def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path)
         "seconds",
     ]
     cells = [[row.get(column, "") for column in columns] for row in rows]
-    body = [[";".join(cell) if isinstance(cell, list) else str(cell) for cell in row] for row in cells]
+    body = [
+        [";".join(cell) if isinstance(cell, list) else str(cell) for cell in row] for row in cells
+    ]
     table.write_text("\n".join(",".join(row) for row in [columns, *body]))
     by_json, by_csv = read(lines), read(table)
     assert kinds(by_json) == kinds(by_csv) == {"artist": 1, "album": 1, "track": 1}
@@ -159,7 +189,9 @@ def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path)
         ({"added": "yesterday"}, "'added' is 'yesterday', not date"),
     ],
 )
-def test_a_row_that_is_wrong_is_refused_with_what_would_be_right(changes: dict[str, Any], says: str) -> None:
+def test_a_row_that_is_wrong_is_refused_with_what_would_be_right(
+    changes: dict[str, Any], says: str
+) -> None:
     with pytest.raises(InputError) as refused:
         require_valid(*records_of({"id": "t1", "kind": "track", "name": "One", **changes}), SPEC)
     assert says in refused.value.message
@@ -176,7 +208,9 @@ def test_the_page_of_music_names_the_fields_of_tracks_and_artists() -> None:
     page = path.read_text(encoding="utf-8").partition("## Fields")[2]
     for kind in ("A track", "an artist"):
         listed = re.findall(r"`(\w+)`", page.partition(f"{kind} has ")[2].partition(". ")[0])
-        assert sorted(listed) == sorted(field.name for field in SPEC.fields.values() if field.is_of(kind.split()[1]))
+        assert sorted(listed) == sorted(
+            field.name for field in SPEC.fields.values() if field.is_of(kind.split()[1])
+        )
 
 
 @pytest.mark.row("Z17")

@@ -1,4 +1,5 @@
-"""The music sample: the form of every record, how records refer to each other, and the pieces that can be played.
+"""The music sample: the form of every record, how records refer to each other, and the pieces that
+can be played.
 
 What cannot be checked here is whether the facts are true.
 """
@@ -37,7 +38,17 @@ SHARED = ("id", "kind", "name", "aliases")
 KEYS = {
     "artist": (*SHARED, "genres", "about"),
     "album": (*SHARED, "artist_ids", "artists", "genres", "year", "seconds", "about"),
-    "track": (*SHARED, "artist_ids", "artists", "album_id", "album", "genres", "year", "position", "seconds"),
+    "track": (
+        *SHARED,
+        "artist_ids",
+        "artists",
+        "album_id",
+        "album",
+        "genres",
+        "year",
+        "position",
+        "seconds",
+    ),
 }
 
 Row = dict[str, Any]
@@ -95,13 +106,23 @@ def test_texts_are_in_form_and_no_word_is_of_two_alphabets(rows: list[Row]) -> N
             assert not {"LATIN", "CYRILLIC"} <= alphabets, word
 
 
-def test_every_reference_leads_to_the_record_it_names(rows: list[Row], by_id: dict[str, Row]) -> None:
+def test_every_reference_leads_to_the_record_it_names(
+    rows: list[Row], by_id: dict[str, Row]
+) -> None:
     for row in rows:
-        names = [by_id[one]["name"] for one in row.get("artist_ids", ()) if by_id[one]["kind"] == "artist"]
+        names = [
+            by_id[one]["name"]
+            for one in row.get("artist_ids", ())
+            if by_id[one]["kind"] == "artist"
+        ]
         assert names == row.get("artists", []), row["id"]
         if row["kind"] == "track":
             album = by_id[row["album_id"]]
-            assert (album["kind"], album["name"], album["artist_ids"]) == ("album", row["album"], row["artist_ids"])
+            assert (album["kind"], album["name"], album["artist_ids"]) == (
+                "album",
+                row["album"],
+                row["artist_ids"],
+            )
             assert row.get("year", 0) <= album.get("year", 0)
 
 
@@ -123,7 +144,9 @@ def test_albums_are_whole_and_as_long_as_their_tracks_and_every_artist_has_one(
 
 def test_those_tracks_can_be_played_that_a_piece_is_written_for(rows: list[Row]) -> None:
     playable = {row["id"]: row["file"] for row in rows if "file" in row}
-    assert playable == {piece.track_id: synth.file_of(piece.track_id) for piece in synth.load_pieces()}
+    assert playable == {
+        piece.track_id: synth.file_of(piece.track_id) for piece in synth.load_pieces()
+    }
 
 
 def test_a_track_that_can_be_played_is_as_long_as_its_file(by_id: dict[str, Row]) -> None:
@@ -134,7 +157,9 @@ def test_a_track_that_can_be_played_is_as_long_as_its_file(by_id: dict[str, Row]
 
 
 @pytest.mark.parametrize("piece", synth.load_pieces()[:4], ids=lambda piece: piece.track_id)
-def test_a_piece_is_the_same_each_time_long_enough_not_too_loud_and_without_a_click(piece: synth.Tune) -> None:
+def test_a_piece_is_the_same_each_time_long_enough_not_too_loud_and_without_a_click(
+    piece: synth.Tune,
+) -> None:
     content = synth.render(piece)
     assert content == synth.render(piece)
     with wave.open(io.BytesIO(content)) as file:
@@ -147,7 +172,9 @@ def test_a_piece_is_the_same_each_time_long_enough_not_too_loud_and_without_a_cl
 
 
 def test_the_sample_is_what_its_lists_make(maker: ModuleType) -> None:
-    assert maker.build_text() == SAMPLE.read_text("utf-8"), "run: python scripts/music_sample/make_library.py"
+    assert maker.build_text() == SAMPLE.read_text("utf-8"), (
+        "run: python scripts/music_sample/make_library.py"
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Music in a shared server, over a real library: albums are added to the right catalogue, for those who may."""
+"""Music in a shared server, over a real library: albums are added to the right catalogue, for those
+who may.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -43,7 +45,11 @@ class MusicServer:
 @pytest.fixture
 def app(tmp_path: Path, music: Path) -> Iterator[App]:
     """An empty library without a model, and with downloads into that folder."""
-    app = App(Settings(home=tmp_path / "home", offline=True, sections={"downloads": {"folder": str(music)}}))
+    app = App(
+        Settings(
+            home=tmp_path / "home", offline=True, sections={"downloads": {"folder": str(music)}}
+        )
+    )
     yield app
     app.close()
 
@@ -56,7 +62,9 @@ def music_server(app: App, music: Path) -> Iterator[MusicServer]:
         section = context.read_settings("downloads", DownloadsSettings)
         settings = download_settings(context, section)
         albums = AlbumCatalogue(context, settings.folder)
-        yield MusicServer(control=control, albums=albums, downloads=build_downloads(context, settings, albums))
+        yield MusicServer(
+            control=control, albums=albums, downloads=build_downloads(context, settings, albums)
+        )
 
 
 def add_music(app: App, location: Path, name: str) -> None:
@@ -78,15 +86,25 @@ def take_in(music_server: MusicServer, music: Path, content: bytes) -> str | Non
 
 
 def test_an_album_is_taken_in_by_the_catalogue_of_its_folder_as_that_was_built(
-    app: App, music_server: MusicServer, music: Path, elsewhere: Path, tagged_wav: Callable[..., bytes]
+    app: App,
+    music_server: MusicServer,
+    music: Path,
+    elsewhere: Path,
+    tagged_wav: Callable[..., bytes],
 ) -> None:
     add_music(app, elsewhere, "music")
     add_music(app, music, "songs")
     before = app.open_catalogue("music").shelf.reader().count(WHOLE)
-    assert take_in(music_server, music, tagged_wav(title="Overture", album="Fireworks", artist="Handel")) is None
+    assert (
+        take_in(
+            music_server, music, tagged_wav(title="Overture", album="Fireworks", artist="Handel")
+        )
+        is None
+    )
     reader = app.open_catalogue("songs").shelf.reader()
     titles = {
-        str(record.get("name")) for record in reader.fetch(reader.scan(scope=WHOLE, limit=20), scope=WHOLE).values()
+        str(record.get("name"))
+        for record in reader.fetch(reader.scan(scope=WHOLE, limit=20), scope=WHOLE).values()
     }
     assert {"Hornpipe", "Overture", "Fireworks", "Handel"} <= titles
     assert app.open_catalogue("music").shelf.reader().count(WHOLE) == before
@@ -107,12 +125,21 @@ def test_an_album_that_was_deleted_by_hand_comes_back_when_it_is_asked_for_and_i
     assert {"Overture", "Fireworks", "Zed", "Hornpipe"} < before
     shelf = app.open_catalogue("music").shelf
     history = shelf.history()
-    (zed,) = (one for one in history.list_changes(limit=20) if one.after and one.after.get("name") == "Zed")
-    assert {(one.author.principal, one.author.call_id) for one in history.list_changes(limit=3)} == {("ann", "c-1")}
+    (zed,) = (
+        one
+        for one in history.list_changes(limit=20)
+        if one.after and one.after.get("name") == "Zed"
+    )
+    assert {
+        (one.author.principal, one.author.call_id) for one in history.list_changes(limit=3)
+    } == {("ann", "c-1")}
     Edits(shelf=shelf).apply(EditRequest(action=EditAction.DELETE, id=zed.id, cascade=True))
     assert not {"Overture", "Fireworks", "Zed"} & names()
 
-    assert music_server.albums.add_album(music / "Handel" / "Fireworks", asked_for(music_server)) is None
+    assert (
+        music_server.albums.add_album(music / "Handel" / "Fireworks", asked_for(music_server))
+        is None
+    )
 
     assert names() == before
 
@@ -125,11 +152,17 @@ def test_a_file_that_is_no_music_is_told(app: App, music_server: MusicServer, mu
     (album / "01.mp3").write_bytes(b"<html>please log in</html>")
     told = music_server.albums.add_album(album, asked_for(music_server))
     assert told is not None
-    assert told.startswith("not in the catalogue: 1 of its files, such as '01.mp3': it cannot be read")
+    assert told.startswith(
+        "not in the catalogue: 1 of its files, such as '01.mp3': it cannot be read"
+    )
 
 
 def test_an_album_is_taken_in_by_a_catalogue_of_music_where_none_has_its_folder(
-    app: App, music_server: MusicServer, music: Path, elsewhere: Path, tagged_wav: Callable[..., bytes]
+    app: App,
+    music_server: MusicServer,
+    music: Path,
+    elsewhere: Path,
+    tagged_wav: Callable[..., bytes],
 ) -> None:
     add_music(app, elsewhere, "songs")
     take_in(music_server, music, tagged_wav(title="Overture", album="Fireworks", artist="Handel"))
@@ -141,11 +174,15 @@ def test_downloads_are_for_those_who_could_request_them_today(music_server: Musi
     control = music_server.control
 
     def user(name: str) -> None:
-        control.accounts.create_user(LOCAL_USER, name, password=PASSWORD, roles=["agent"], grants=())
+        control.accounts.create_user(
+            LOCAL_USER, name, password=PASSWORD, roles=["agent"], grants=()
+        )
 
     def refusal(name: str) -> str | None:
         request = DownloadRequest(provider="url", url="https://music.example.org/a.json")
-        return music_server.albums.find_refusal(music_server.downloads.queue.request(name, request)[0])
+        return music_server.albums.find_refusal(
+            music_server.downloads.queue.request(name, request)[0]
+        )
 
     for name in ("ann", "bob", "cat", "dan", "eve"):
         user(name)

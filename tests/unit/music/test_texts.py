@@ -49,14 +49,20 @@ def tokens_of(answer: Answer) -> float:
 
 def items_of(structured: Any) -> dict[str, list[str]]:
     """Return the items of every list of an answer, as JSON."""
-    lists = {name: structured[name]["items"] for name in ("artists", "albums", "tracks", "fixes") if name in structured}
+    lists = {
+        name: structured[name]["items"]
+        for name in ("artists", "albums", "tracks", "fixes")
+        if name in structured
+    }
     lists |= {gap["gap"]: gap["items"] for gap in structured.get("gaps", ())}
     if "stats" in structured:
         lists["genres"] = structured["stats"]["genres"]
     return {name: [json.dumps(item) for item in items] for name, items in lists.items()}
 
 
-def iter_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | None) -> Iterator[Answer]:
+def iter_pages(
+    music: Any, tool: str, arguments: dict[str, Any], tokens: int | None
+) -> Iterator[Answer]:
     """Yield the answers of a call, each after the first at the offset that the one before names."""
     offset = 0
     for _ in range(200):
@@ -72,7 +78,9 @@ def iter_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | N
 
 
 def require_all_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | None) -> None:
-    """Require that the pages under a budget fit, and have the first hundred items of each kind, each once."""
+    """Require that the pages under a budget fit, and have the first hundred items of each kind,
+    each once.
+    """
     whole = items_of(music.call(tool, **arguments, limit=100, offset=0).structured)
     found: dict[str, list[str]] = {name: [] for name in whole}
     for answer in iter_pages(music, tool, arguments, tokens):
@@ -89,20 +97,28 @@ def require_all_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: 
 @pytest.mark.row("Z14")
 @pytest.mark.parametrize(
     ("tool", "arguments", "tokens"),
-    [*((*call, None) for call in CALLS), *((*call, 400) for call in (CALLS[0], CALLS[3], *CALLS[8:13]))],
+    [
+        *((*call, None) for call in CALLS),
+        *((*call, 400) for call in (CALLS[0], CALLS[3], *CALLS[8:13])),
+    ],
 )
 def test_an_answer_fits_has_the_best_of_each_kind_and_its_pages_lose_nothing(
     sample_music: Any, tool: str, arguments: dict[str, Any], tokens: int | None
 ) -> None:
     require_all_pages(sample_music, tool, arguments, tokens)
-    fitting, whole = sample_music.call(tool, **arguments, max_tokens=tokens), sample_music.call(tool, **arguments)
+    fitting, whole = (
+        sample_music.call(tool, **arguments, max_tokens=tokens),
+        sample_music.call(tool, **arguments),
+    )
     for name, items in items_of(whole.structured).items():
         assert bool(items_of(fitting.structured)[name]) == bool(items)
 
 
 @pytest.mark.data
 @pytest.mark.row("Z14")
-def test_answers_of_a_library_with_thousands_of_tracks_fit_and_lose_nothing(chinook: Path, home: Any) -> None:
+def test_answers_of_a_library_with_thousands_of_tracks_fit_and_lose_nothing(
+    chinook: Path, home: Any
+) -> None:
     home.add(chinook)
     for tool, arguments in CHINOOK_CALLS:
         require_all_pages(home, tool, arguments, None)
@@ -112,7 +128,15 @@ def test_answers_of_a_library_with_thousands_of_tracks_fit_and_lose_nothing(chin
 
 @pytest.mark.row("Z15")
 def test_the_text_of_a_fix_can_be_applied(audio: Any, home: Any) -> None:
-    audio.add("a/1.flac", title="First", artist="Ann", album="One", tracknumber="1", date="1999", genre="Folk")
+    audio.add(
+        "a/1.flac",
+        title="First",
+        artist="Ann",
+        album="One",
+        tracknumber="1",
+        date="1999",
+        genre="Folk",
+    )
     audio.add("a/2.flac", title="Second", artist="Ann", album="One", tracknumber="2", date="1999")
     home.add(audio.path)
     text = home.call("catalog.get", query_type="fixes").text

@@ -1,4 +1,6 @@
-"""`catalog.search` and `catalog.get` over the sample, through the gate; every answer is as the tool declares it."""
+"""`catalog.search` and `catalog.get` over the sample, through the gate; every answer is as the tool
+declares it.
+"""
 
 import json
 from itertools import pairwise
@@ -24,7 +26,9 @@ def ids(group: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.row("Z4")
-@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
+@pytest.mark.parametrize(
+    "fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)]
+)
 @pytest.mark.parametrize(
     ("query", "group", "first"),
     [
@@ -55,7 +59,9 @@ def test_names_are_found_first_misspelt_without_accents_and_in_other_scripts(
 
 @pytest.mark.row("Z4")
 @pytest.mark.model
-def test_what_is_meant_is_found_without_its_words_and_what_has_nothing_to_do_with_it_is_not(meant_music: Any) -> None:
+def test_what_is_meant_is_found_without_its_words_and_what_has_nothing_to_do_with_it_is_not(
+    meant_music: Any,
+) -> None:
     found = meant_music.ask("search", query="gentle songs that send children to sleep", limit=50)
     genres = {genre for one in found["tracks"]["items"][:10] for genre in one["genres"]}
     assert found["tracks"]["items"]
@@ -72,7 +78,9 @@ def test_what_is_meant_is_found_without_its_words_and_what_has_nothing_to_do_wit
 
 
 @pytest.mark.row("Z4")
-def test_results_are_grouped_by_kind_with_totals_and_one_kind_can_be_asked_for(sample_music: Any) -> None:
+def test_results_are_grouped_by_kind_with_totals_and_one_kind_can_be_asked_for(
+    sample_music: Any,
+) -> None:
     found = sample_music.ask("search", query="piano", limit=5)
     assert {"artists", "albums", "tracks"} <= set(found)
     for group in ("artists", "albums", "tracks"):
@@ -105,10 +113,20 @@ def test_an_entry_says_what_there_is_to_say_and_no_more(sample_music: Any) -> No
 
 
 @pytest.mark.row("Z4")
-@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
-def test_the_total_is_the_same_however_many_are_asked_for(request: pytest.FixtureRequest, fixture: str) -> None:
+@pytest.mark.parametrize(
+    "fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)]
+)
+def test_the_total_is_the_same_however_many_are_asked_for(
+    request: pytest.FixtureRequest, fixture: str
+) -> None:
     music = request.getfixturevalue(fixture)
-    for query in ("moonlight sonata", "beethoven", "calm night music", "Op. 27 No. 2", "quarterly report"):
+    for query in (
+        "moonlight sonata",
+        "beethoven",
+        "calm night music",
+        "Op. 27 No. 2",
+        "quarterly report",
+    ):
         found = [music.ask("search", query=query, limit=limit) for limit in (1, 20, 60)]
         for group in ("artists", "albums", "tracks"):
             assert len({one[group]["total"] for one in found}) == 1
@@ -123,23 +141,30 @@ def test_an_artist_has_albums_and_tracks(sample_music: Any) -> None:
     assert by_id["item"]["name"] == "Ludwig van Beethoven"
     assert by_id["item"]["about"].startswith("German composer")
     assert MOONLIGHT in ids(by_id["albums"])
-    assert [one["year"] for one in by_id["albums"]["items"]] == sorted(one["year"] for one in by_id["albums"]["items"])
+    assert [one["year"] for one in by_id["albums"]["items"]] == sorted(
+        one["year"] for one in by_id["albums"]["items"]
+    )
     assert by_id["tracks"]["total"] == 20
     assert by_id["tracks"]["has_more"] is True
     for name in ("Ludwig van Beethoven", "beethoven"):
         assert sample_music.ask("get", query_type="artist", id=name) == by_id
     for name in ("Bethoven", "Бетховен"):
         taken = sample_music.ask("get", query_type="artist", id=name)
-        assert taken.pop("notes") == [f"'{name}' was taken for 'Ludwig van Beethoven' ({BEETHOVEN})"]
+        assert taken.pop("notes") == [
+            f"'{name}' was taken for 'Ludwig van Beethoven' ({BEETHOVEN})"
+        ]
         assert taken == by_id
 
 
 @pytest.mark.row("Z4")
-def test_a_part_of_a_name_comes_with_a_note_of_what_was_taken_and_what_else_it_could_be(sample_music: Any) -> None:
+def test_a_part_of_a_name_comes_with_a_note_of_what_was_taken_and_what_else_it_could_be(
+    sample_music: Any,
+) -> None:
     found = sample_music.ask("get", query_type="album", id="Piano Sonata")
     (note,) = found["notes"]
     assert note.startswith(
-        f"'Piano Sonata' was taken for '{found['item']['name']}' ({found['item']['id']}); it could also"
+        f"'Piano Sonata' was taken for '{found['item']['name']}' ({found['item']['id']}); it could"
+        " also"
     )
     assert MOONLIGHT in note or note.count("album-") > 2
 
@@ -149,7 +174,9 @@ def test_an_album_has_its_tracks_in_order_and_they_can_be_paged(sample_music: An
     found = sample_music.ask("get", query_type="album", id="Die schöne Müllerin", limit=100)
     positions = [one["position"] for one in found["tracks"]["items"]]
     assert positions == list(range(1, 21))
-    page = sample_music.ask("get", query_type="album", id=found["item"]["id"], limit=8, offset=16)["tracks"]
+    page = sample_music.ask("get", query_type="album", id=found["item"]["id"], limit=8, offset=16)[
+        "tracks"
+    ]
     assert [one["position"] for one in page["items"]] == [17, 18, 19, 20]
     assert (page["total"], page["has_more"]) == (20, False)
 
@@ -166,12 +193,24 @@ def test_a_track_has_its_album_and_artists(sample_music: Any) -> None:
 @pytest.mark.parametrize(
     ("query_type", "wanted", "says"),
     [
-        ("artist", "artist-ludwig-beethoven", "did you mean 'Ludwig van Beethoven' (artist-ludwig-van-beethoven)"),
-        ("track", "track-beethoven-piano-sonata-14-04", "no track 'track-beethoven-piano-sonata-14-04'; did you mean"),
+        (
+            "artist",
+            "artist-ludwig-beethoven",
+            "did you mean 'Ludwig van Beethoven' (artist-ludwig-van-beethoven)",
+        ),
+        (
+            "track",
+            "track-beethoven-piano-sonata-14-04",
+            "no track 'track-beethoven-piano-sonata-14-04'; did you mean",
+        ),
         ("album", "Symphony No. 55", "no album 'Symphony No. 55'"),
         ("artist", "zzzzqqqq", "no artist 'zzzzqqqq'; search for it with catalog.search"),
         ("artist", MOONLIGHT, "is a record of kind album, not artist"),
-        ("track", "Promenade", "several are called 'Promenade'; give one of these ids: track-mussorgsky-pictures"),
+        (
+            "track",
+            "Promenade",
+            "several are called 'Promenade'; give one of these ids: track-mussorgsky-pictures",
+        ),
         ("album", None, "'id' is missing: for query_type 'album' it is an id or a name"),
     ],
 )
@@ -189,7 +228,9 @@ def test_wrong_arguments_are_refused_with_what_would_be_right(sample_music: Any)
     assert "'query_type'" in sample_music.refusal("get", query_type="song")
     assert "unknown argument 'ids'" in sample_music.refusal("get", query_type="stats", ids="x")
     assert "'about' is missing" in sample_music.refusal("get", query_type="playlist")
-    assert "give the artist as 'id'" in sample_music.refusal("get", query_type="gaps", reference=["x"])
+    assert "give the artist as 'id'" in sample_music.refusal(
+        "get", query_type="gaps", reference=["x"]
+    )
 
 
 @pytest.mark.row("Z4")
@@ -199,7 +240,11 @@ def test_stats_count_what_there_is(sample_music: Any) -> None:
     assert stats["seconds"] == pytest.approx(38.6 * 3600, rel=0.02)
     assert stats["genres"][0] == {"genre": "classical", "tracks": 534}
     assert len(stats["genres"]) == 3
-    assert (stats["first_year"], stats["last_year"], stats["tracks_without_year"]) == (1567, 1926, 2)
+    assert (stats["first_year"], stats["last_year"], stats["tracks_without_year"]) == (
+        1567,
+        1926,
+        2,
+    )
     assert sum(stats["decades"].values()) == 540
 
 
@@ -216,7 +261,9 @@ def test_what_was_added_last_comes_first(audio: Any, home: Any) -> None:
 
 
 @pytest.mark.row("Z15")
-@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
+@pytest.mark.parametrize(
+    "fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)]
+)
 def test_similar_artists_and_tracks_are_of_the_same_kind_and_not_the_one_itself(
     request: pytest.FixtureRequest, fixture: str
 ) -> None:
@@ -225,9 +272,9 @@ def test_similar_artists_and_tracks_are_of_the_same_kind_and_not_the_one_itself(
     assert len(artists) == 8
     assert "artist-frederic-chopin" not in artists
     assert {"artist-robert-schumann", "artist-franz-liszt", "artist-clara-schumann"} & set(artists)
-    tracks = music.ask("get", query_type="similar", id="track-beethoven-piano-sonata-14-01", limit=12)["tracks"][
-        "items"
-    ]
+    tracks = music.ask(
+        "get", query_type="similar", id="track-beethoven-piano-sonata-14-01", limit=12
+    )["tracks"]["items"]
     assert "track-beethoven-piano-sonata-14-01" not in [one["id"] for one in tracks]
     by_artist = [one["artists"][0] for one in tracks]
     assert max(by_artist.count(one) for one in by_artist) <= 3
@@ -236,13 +283,19 @@ def test_similar_artists_and_tracks_are_of_the_same_kind_and_not_the_one_itself(
 
 
 @pytest.mark.row("Z15")
-@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
+@pytest.mark.parametrize(
+    "fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)]
+)
 @pytest.mark.parametrize("minutes", [15, 45, 120])
 def test_a_playlist_keeps_to_the_sentence_the_length_and_never_has_an_artist_twice_in_a_row(
     request: pytest.FixtureRequest, fixture: str, minutes: int
 ) -> None:
     music = request.getfixturevalue(fixture)
-    asked = {"query_type": "playlist", "about": "calm piano music before 1850, no opera", "minutes": minutes}
+    asked = {
+        "query_type": "playlist",
+        "about": "calm piano music before 1850, no opera",
+        "minutes": minutes,
+    }
     found = music.ask("get", **asked)
     tracks = found["tracks"]["items"]
     assert found["seconds"] == pytest.approx(60 * minutes, rel=0.05)
@@ -260,10 +313,16 @@ def test_a_playlist_keeps_to_the_sentence_the_length_and_never_has_an_artist_twi
     ("about", "is_right"),
     [
         ("piano, without Chopin", lambda artists: "Frédéric Chopin" not in artists),
-        ("piano, no Frederic Chopin or Liszt", lambda artists: not {"Frédéric Chopin", "Franz Liszt"} & artists),
+        (
+            "piano, no Frederic Chopin or Liszt",
+            lambda artists: not {"Frédéric Chopin", "Franz Liszt"} & artists,
+        ),
         ("not Beethoven, symphonies", lambda artists: "Ludwig van Beethoven" not in artists),
         ("only Ludwig van Beethoven", lambda artists: artists == {"Ludwig van Beethoven"}),
-        ("only Beethoven and Mozart", lambda artists: artists == {"Ludwig van Beethoven", "Wolfgang Amadeus Mozart"}),
+        (
+            "only Beethoven and Mozart",
+            lambda artists: artists == {"Ludwig van Beethoven", "Wolfgang Amadeus Mozart"},
+        ),
     ],
 )
 def test_a_playlist_leaves_out_and_keeps_to_the_artists_that_the_sentence_says(
@@ -276,8 +335,12 @@ def test_a_playlist_leaves_out_and_keeps_to_the_artists_that_the_sentence_says(
 
 @pytest.mark.row("Z15")
 @pytest.mark.parametrize("minutes", [20, 30, 60, 120])
-def test_a_playlist_of_two_artists_alternates_where_both_have_enough(sample_music: Any, minutes: int) -> None:
-    found = sample_music.ask("get", query_type="playlist", about="only Bach and Mozart", minutes=minutes)
+def test_a_playlist_of_two_artists_alternates_where_both_have_enough(
+    sample_music: Any, minutes: int
+) -> None:
+    found = sample_music.ask(
+        "get", query_type="playlist", about="only Bach and Mozart", minutes=minutes
+    )
     artists = [one["artists"][0] for one in found["tracks"]["items"]]
     assert len(set(artists)) == 2
     assert not any(one == following for one, following in pairwise(artists))
@@ -307,7 +370,10 @@ def test_a_playlist_is_as_long_as_asked_for_or_says_what_is_short_or_does_not_fi
 @pytest.mark.parametrize(
     ("about", "notes"),
     [
-        ("heavy metal for the gym", ["nothing here fits 'heavy metal for the gym'; these are the nearest tracks"]),
+        (
+            "heavy metal for the gym",
+            ["nothing here fits 'heavy metal for the gym'; these are the nearest tracks"],
+        ),
         ("calm heavy metal", [CALM, "nothing here fits 'heavy metal'"]),
         ("calm piano", [CALM, "piano: towards: piano"]),
     ],
@@ -316,7 +382,12 @@ def test_a_playlist_is_as_long_as_asked_for_or_says_what_is_short_or_does_not_fi
 def test_what_nothing_fits_is_said_and_what_was_understood_is_not_denied(
     meant_music: Any, about: str, notes: list[str]
 ) -> None:
-    assert meant_music.ask("get", query_type="playlist", about=about, minutes=15)["notes"][: len(notes)] == notes
+    assert (
+        meant_music.ask("get", query_type="playlist", about=about, minutes=15)["notes"][
+            : len(notes)
+        ]
+        == notes
+    )
 
 
 @pytest.mark.row("Z15")
@@ -341,11 +412,15 @@ def library_on(shelf: MemoryShelf, embedder: Any) -> MusicLibrary:
 
 
 @pytest.mark.row("Z15")
-def test_nothing_is_like_a_record_that_has_nothing_to_compare_it_by(embedder: Any, music_spec: Any) -> None:
+def test_nothing_is_like_a_record_that_has_nothing_to_compare_it_by(
+    embedder: Any, music_spec: Any
+) -> None:
     shelf = MemoryShelf(music_spec, model=embedder.model)
     rock = {"name": "Rock Band", "genres": (Tag("genre", "Rock"),)}
     shelf.apply([Put(record=Record(id=RecordId("artist-rock"), kind="artist", fields=rock))])
-    shelf.apply([Put(record=Record(id=RecordId("artist-bare"), kind="artist", fields={"name": "Bare"}))])
+    shelf.apply(
+        [Put(record=Record(id=RecordId("artist-bare"), kind="artist", fields={"name": "Bare"}))]
+    )
     library = library_on(shelf, embedder)
     assert find_similar(library, library.get("artist", "artist-bare"), limit=5) == []
 
@@ -355,17 +430,25 @@ def test_gaps_are_counted_and_paged_for_all_or_for_one(sample_music: Any) -> Non
     gaps = {gap["gap"]: gap for gap in sample_music.ask("get", query_type="gaps", limit=2)["gaps"]}
     assert gaps["tracks_without_year"]["total"] == 2
     assert gaps["tracks_without_file"]["total"] == 542 - 14
-    assert (len(gaps["albums_without_cover"]["items"]), gaps["albums_without_cover"]["has_more"]) == (2, True)
+    assert (
+        len(gaps["albums_without_cover"]["items"]),
+        gaps["albums_without_cover"]["has_more"],
+    ) == (2, True)
     assert "duplicates" not in gaps
     found = sample_music.ask(
-        "get", query_type="gaps", id="Beethoven", reference=["Symphony No. 3 in E-flat major", "Für Elise"]
+        "get",
+        query_type="gaps",
+        id="Beethoven",
+        reference=["Symphony No. 3 in E-flat major", "Für Elise"],
     )
     missing = next(gap for gap in found["gaps"] if gap["gap"] == "missing_albums")
     assert [one["name"] for one in missing["items"]] == ["Symphony No. 3 in E-flat major"]
 
 
 @pytest.mark.row("Z15")
-def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: Any, home: Any) -> None:
+def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(
+    audio: Any, home: Any
+) -> None:
     shared = {"artist": "Ann", "album": "Songs", "genre": "Folk"}
     audio.add("1.mp3", title="01 - FIRST SONG", tracknumber="1", date="2001", **shared)
     audio.add("2.mp3", title="Second", tracknumber="2", artist="Ann", album="Songs")
@@ -383,7 +466,11 @@ def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: A
         assert not answer.is_error, answer.text
     assert home.ask("get", query_type="fixes")["fixes"]["total"] == 0
     found = home.ask("get", query_type="album", id="Songs", limit=3)["tracks"]["items"]
-    assert [(one["name"], one["year"]) for one in found] == [("First Song", 2001), ("Second", 2001), ("Third", 2001)]
+    assert [(one["name"], one["year"]) for one in found] == [
+        ("First Song", 2001),
+        ("Second", 2001),
+        ("Third", 2001),
+    ]
     second = home.ask("get", query_type="track", id="Second")["item"]
     assert second["genres"] == [{"category": "genre", "value": "Folk"}]
 
@@ -393,7 +480,10 @@ def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: A
 def test_a_name_without_letters_is_found_by_itself_and_by_nothing_like_it(
     home: Any, tmp_path: Path, explain: bool
 ) -> None:
-    rows = [{"id": f"a{number}", "kind": "artist", "name": name} for number, name in enumerate(("!!!", "P!nk", "???"))]
+    rows = [
+        {"id": f"a{number}", "kind": "artist", "name": name}
+        for number, name in enumerate(("!!!", "P!nk", "???"))
+    ]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     home.add(tmp_path / "rows.jsonl")
     found = home.ask("search", query="!!!", kind="artist", explain=explain)
@@ -408,7 +498,9 @@ def test_chinook_answers_by_its_relations(chinook: Any, home: Any) -> None:
     stats = home.ask("get", query_type="stats")["stats"]
     assert (stats["artists"], stats["albums"], stats["tracks"]) == (275, 347, 3503)
     assert ids(home.ask("search", query="metalica")["artists"])[0] == "artist-50"
-    assert home.ask("search", query="smells like teen sprit")["tracks"]["items"][0]["artists"] == ["Nirvana"]
+    assert home.ask("search", query="smells like teen sprit")["tracks"]["items"][0]["artists"] == [
+        "Nirvana"
+    ]
     artist = home.ask("get", query_type="artist", id="AC/DC")
     assert [one["name"] for one in artist["albums"]["items"]] == [
         "For Those About To Rock We Salute You",
@@ -420,12 +512,18 @@ def test_chinook_answers_by_its_relations(chinook: Any, home: Any) -> None:
     gaps = {gap["gap"]: gap for gap in home.ask("get", query_type="gaps", limit=100)["gaps"]}
     assert "We Will Rock You" in [one["name"] for one in gaps["duplicates"]["items"]]
     fixes = home.ask("get", query_type="fixes", limit=100)["fixes"]["items"]
-    assert any(fix["request"]["fields"].get("name") == "Santana feat. Eric Clapton" for fix in fixes)
+    assert any(
+        fix["request"]["fields"].get("name") == "Santana feat. Eric Clapton" for fix in fixes
+    )
 
 
 @pytest.mark.row("Z4")
-def test_hostile_queries_and_names_are_answered_or_refused_and_never_fail(sample_music: Any) -> None:
-    hostile = json.loads((Path(__file__).parents[2] / "fault" / "fts_queries.json").read_text("utf-8"))
+def test_hostile_queries_and_names_are_answered_or_refused_and_never_fail(
+    sample_music: Any,
+) -> None:
+    hostile = json.loads(
+        (Path(__file__).parents[2] / "fault" / "fts_queries.json").read_text("utf-8")
+    )
     gate = sample_music.gate
     texts = [one["q"] for one in hostile if isinstance(one["q"], str)]
     for text in [*texts, "x" * 50_000, "\x00", "\u202eabc", "' OR 1=1 --", "*", "%"]:
@@ -440,9 +538,13 @@ def test_hostile_queries_and_names_are_answered_or_refused_and_never_fail(sample
 
 @pytest.mark.row("Z4")
 def test_a_search_leaves_out_records_of_excluded_genres(sample_music: Any) -> None:
-    everything = sample_music.ask("search", query="piano", kind="track", limit=20)["tracks"]["items"]
+    everything = sample_music.ask("search", query="piano", kind="track", limit=20)["tracks"][
+        "items"
+    ]
     listed = [set(one["genres"]) for one in everything]
     genre = sorted(set.union(*listed) - set.intersection(*listed))[0]
-    found = sample_music.ask("search", query="piano", kind="track", limit=20, exclude={"genres": [genre.upper()]})
+    found = sample_music.ask(
+        "search", query="piano", kind="track", limit=20, exclude={"genres": [genre.upper()]}
+    )
     assert found["tracks"]["items"]
     assert all(genre not in one.get("genres", ()) for one in found["tracks"]["items"])

@@ -1,4 +1,6 @@
-"""Which addresses may be fetched from; name servers are the test's own, so nothing here asks the network."""
+"""Which addresses may be fetched from; name servers are the test's own, so nothing here asks the
+network.
+"""
 
 import ipaddress
 import json
@@ -16,15 +18,24 @@ from stackroom.net.addresses import AddressGuard, AddressRules, resolve_name
 pytestmark = pytest.mark.row("Z8")
 
 PUBLIC = "93.184.215.14"
-KNOWN: dict[str, Any] = json.loads(Path(__file__).with_name("addresses.json").read_text(encoding="utf-8"))
-"""IP addresses that are inward and public, and URLs that are odd and good, these with their parts."""
+KNOWN: dict[str, Any] = json.loads(
+    Path(__file__).with_name("addresses.json").read_text(encoding="utf-8")
+)
+"""IP addresses that are inward and public, and URLs that are odd and good, these with their
+parts.
+"""
 
 
 def hostile_urls() -> list[Any]:
-    path = Path(__file__).resolve().parents[4] / "shared" / "data" / "hostile" / "http_requests.json"
+    path = (
+        Path(__file__).resolve().parents[4] / "shared" / "data" / "hostile" / "http_requests.json"
+    )
     if not path.is_file():
         return [pytest.param("", marks=pytest.mark.skip("the real data sets are not here"))]
-    return [case["url"] for case in json.loads(path.read_text(encoding="utf-8"))["ssrf_urls_for_downloads_action"]]
+    return [
+        case["url"]
+        for case in json.loads(path.read_text(encoding="utf-8"))["ssrf_urls_for_downloads_action"]
+    ]
 
 
 def answering(*answers: str) -> Callable[[str, int], Sequence[str]]:
@@ -85,7 +96,9 @@ def test_an_inward_address_that_is_written_out_is_refused(address):
 
 @pytest.mark.parametrize("address", KNOWN["public"])
 def test_a_public_address_is_pinned(address):
-    assert guard(address).require("https://example.org/").addresses == (ipaddress.ip_address(address),)
+    assert guard(address).require("https://example.org/").addresses == (
+        ipaddress.ip_address(address),
+    )
 
 
 @pytest.mark.parametrize("address", ["fe80::1%eth0", "2606:4700::1%eth0", "nonsense", "1.1.1", ""])
@@ -96,13 +109,17 @@ def test_an_answer_that_is_no_plain_address_is_refused(address):
 
 def test_a_name_is_resolved_once_and_only_what_was_checked_is_pinned():
     answers = [["1.1.1.1"], ["127.0.0.1"]]
-    place = AddressGuard(AddressRules(), resolve=lambda _host, _port: answers.pop(0)).require("https://example.org/")
+    place = AddressGuard(AddressRules(), resolve=lambda _host, _port: answers.pop(0)).require(
+        "https://example.org/"
+    )
 
     assert place.addresses == (ipaddress.ip_address("1.1.1.1"),)
     assert answers == [["127.0.0.1"]]
 
 
-@pytest.mark.parametrize("error", [OSError("no such name"), TimeoutError(), UnicodeError("label too long")])
+@pytest.mark.parametrize(
+    "error", [OSError("no such name"), TimeoutError(), UnicodeError("label too long")]
+)
 def test_a_name_without_an_answer_is_not_the_callers_fault(error):
     def fail(_host: str, _port: int) -> list[str]:
         raise error
@@ -113,7 +130,9 @@ def test_a_name_without_an_answer_is_not_the_callers_fault(error):
 
 def test_a_name_without_addresses_has_no_answer():
     with pytest.raises(UnavailableError):
-        AddressGuard(AddressRules(), resolve=lambda _host, _port: []).require("https://example.org/")
+        AddressGuard(AddressRules(), resolve=lambda _host, _port: []).require(
+            "https://example.org/"
+        )
 
 
 def test_a_name_server_that_hangs_is_not_waited_for(monkeypatch):
@@ -131,13 +150,27 @@ def test_a_name_server_that_hangs_is_not_waited_for(monkeypatch):
 
 def test_what_is_allowed_by_name_network_or_port_is_taken_and_nothing_else():
     networks = (ipaddress.ip_network("10.1.0.0/16"),)
-    rules = AddressRules(ports=frozenset({80, 443, 8080}), allowed_hosts=frozenset({"nas"}), allowed_networks=networks)
-    inside = AddressGuard(rules, resolve=lambda host, _port: {"nas": ["192.168.0.5"]}.get(host, ["10.1.2.3"]))
+    rules = AddressRules(
+        ports=frozenset({80, 443, 8080}),
+        allowed_hosts=frozenset({"nas"}),
+        allowed_networks=networks,
+    )
+    inside = AddressGuard(
+        rules, resolve=lambda host, _port: {"nas": ["192.168.0.5"]}.get(host, ["10.1.2.3"])
+    )
 
     assert inside.require("http://nas:8080/").addresses == (ipaddress.ip_address("192.168.0.5"),)
-    assert inside.require("http://music.example.org/").addresses == (ipaddress.ip_address("10.1.2.3"),)
+    assert inside.require("http://music.example.org/").addresses == (
+        ipaddress.ip_address("10.1.2.3"),
+    )
     assert inside.require("http://10.1.0.1/").host == "10.1.0.1"
-    for url in ("http://nas:22/", "http://192.168.0.5/", "http://10.2.0.1/", "http://other/", "http://[::ffff:a01:1]/"):
+    for url in (
+        "http://nas:22/",
+        "http://192.168.0.5/",
+        "http://10.2.0.1/",
+        "http://other/",
+        "http://[::ffff:a01:1]/",
+    ):
         with pytest.raises(InvalidUrlError):
             inside.require(url)
 
@@ -184,7 +217,9 @@ def test_a_redirect_may_be_relative(location, url):
     assert checked.follow(checked.require("http://example.org/a/b"), location).url == url
 
 
-@pytest.mark.parametrize("location", ["http://example.org/", "HTTP://example.org/", "ftp://example.org/"])
+@pytest.mark.parametrize(
+    "location", ["http://example.org/", "HTTP://example.org/", "ftp://example.org/"]
+)
 def test_a_redirect_never_leads_out_of_tls(location):
     checked = guard()
 
@@ -208,21 +243,34 @@ def test_the_host_header_names_the_port_only_where_it_is_unusual():
 
 
 def test_the_systems_own_resolver_is_asked_for_names():
-    assert all(ipaddress.ip_address(address).is_loopback for address in resolve_name("localhost", 80))
+    assert all(
+        ipaddress.ip_address(address).is_loopback for address in resolve_name("localhost", 80)
+    )
 
 
 def test_rules_are_read_from_settings():
-    rules = AddressRules.of(hosts=["NAS"], networks=["10.0.0.0/8", "fd00::/8"], ports=[8080, "8096"])
+    rules = AddressRules.of(
+        hosts=["NAS"], networks=["10.0.0.0/8", "fd00::/8"], ports=[8080, "8096"]
+    )
 
     assert rules.ports == {80, 443, 8080, 8096}
     assert rules.allowed_hosts == {"nas"}
-    assert rules.allowed_networks == (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
+    assert rules.allowed_networks == (
+        ipaddress.ip_network("10.0.0.0/8"),
+        ipaddress.ip_network("fd00::/8"),
+    )
     assert AddressRules.of() == AddressRules()
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"networks": ["10.0.0.1/8"]}, {"networks": ["nas"]}, {"ports": [0]}, {"ports": [1 << 16]}, {"ports": ["x"]}],
+    [
+        {"networks": ["10.0.0.1/8"]},
+        {"networks": ["nas"]},
+        {"ports": [0]},
+        {"ports": [1 << 16]},
+        {"ports": ["x"]},
+    ],
 )
 def test_rules_that_say_nothing_sensible_are_refused(wrong):
     with pytest.raises(InputError):

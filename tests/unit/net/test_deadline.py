@@ -10,7 +10,9 @@ import pytest
 from stackroom.net.polite import DeadlineClient
 
 
-def test_whoever_waits_for_an_answer_is_let_go_when_the_client_is_closed(embedding_server: Any) -> None:
+def test_whoever_waits_for_an_answer_is_let_go_when_the_client_is_closed(
+    embedding_server: Any,
+) -> None:
     embedding_server.mood = "hang"
     client = DeadlineClient(embedding_server.url, headers={})
     failures: list[BaseException] = []

@@ -50,15 +50,21 @@ class Site:
     certificates: ssl.SSLContext | None = None
 
     def fetcher(self, *, networks: Sequence[Any] = LOOPBACK, **limits: Any) -> Fetcher:
-        rules = AddressRules(ports=frozenset({80, 443, self.server.port}), allowed_networks=tuple(networks))
+        rules = AddressRules(
+            ports=frozenset({80, 443, self.server.port}), allowed_networks=tuple(networks)
+        )
         bounds = FetchLimits(**{"max_bytes": 1 << 20, "stall_s": 5.0, "total_s": 30.0, **limits})
         guard = AddressGuard(rules, resolve=self._resolve)
-        return Fetcher(guard, limits=bounds, certificates=self.certificates, clock=Clock(utc_now=lambda: NOW))
+        return Fetcher(
+            guard, limits=bounds, certificates=self.certificates, clock=Clock(utc_now=lambda: NOW)
+        )
 
     def wanted(self, path: str = "/a.mp3", **known: Any) -> WantedFile:
         return WantedFile(url=f"{self.server.url}{path}", destination=self.target, **known)
 
-    def fetch(self, path: str = "/a.mp3", *, limits: dict[str, Any] | None = None, **known: Any) -> FetchedFile:
+    def fetch(
+        self, path: str = "/a.mp3", *, limits: dict[str, Any] | None = None, **known: Any
+    ) -> FetchedFile:
         return self.fetcher(**limits or {}).fetch_file(self.wanted(path, **known))
 
     @property
@@ -230,7 +236,9 @@ def test_a_body_that_just_ends_is_not_taken_for_whole(place):
 
 def test_a_compressed_body_is_refused_unread(place):
     bomb = gzip.compress(bytes(64 << 20))
-    place.server.replies["/a.mp3"] = [lambda handler: handler.send(200, bomb, {"Content-Encoding": "gzip"})] * 2
+    place.server.replies["/a.mp3"] = [
+        lambda handler: handler.send(200, bomb, {"Content-Encoding": "gzip"})
+    ] * 2
 
     with pytest.raises(TransferError, match="compressed") as failed:
         place.fetch()
@@ -252,7 +260,11 @@ def test_a_refusal_is_final(place, code):
 @pytest.mark.parametrize("code", [408, 425, 429, 500, 502, 503, 504])
 def test_a_busy_server_is_asked_again_later_and_says_when(place, code):
     date = (NOW + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    place.server.replies["/a.mp3"] = [status(code, Retry_After="7"), status(code, Retry_After=date), status(code)]
+    place.server.replies["/a.mp3"] = [
+        status(code, Retry_After="7"),
+        status(code, Retry_After=date),
+        status(code),
+    ]
 
     waits = []
     for _ in range(3):
@@ -285,7 +297,9 @@ def test_a_fetch_that_is_cancelled_ends_at_once(place):
 
     with pytest.raises(FetchCancelledError):
         place.fetcher().fetch_file(
-            place.wanted(), is_cancelled=is_cancelled.is_set, on_progress=lambda _received: is_cancelled.set()
+            place.wanted(),
+            is_cancelled=is_cancelled.is_set,
+            on_progress=lambda _received: is_cancelled.set(),
         )
     assert not place.part.exists()
     assert not place.target.exists()
@@ -298,7 +312,9 @@ def test_a_server_that_is_not_there_cannot_be_reached(place):
         place.fetch()
 
 
-@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: a\r\n\r\n"])
+@pytest.mark.parametrize(
+    "answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: a\r\n\r\n"]
+)
 def test_an_answer_that_is_no_http_is_a_failed_transfer(place, answer):
     place.server.replies["/a.mp3"] = [raw(answer)]
 
@@ -307,7 +323,9 @@ def test_an_answer_that_is_no_http_is_a_failed_transfer(place, answer):
 
 
 def test_a_folder_that_cannot_be_written_is_a_storage_error(place):
-    wanted = WantedFile(url=f"{place.server.url}/a.mp3", destination=place.folder / "missing" / "a.mp3")
+    wanted = WantedFile(
+        url=f"{place.server.url}/a.mp3", destination=place.folder / "missing" / "a.mp3"
+    )
 
     with pytest.raises(StorageError, match="cannot be written"):
         place.fetcher().fetch_file(wanted)
@@ -330,7 +348,9 @@ def test_the_connection_goes_to_the_address_that_was_checked_and_to_no_later_ans
     guard = AddressGuard(rules, resolve=lambda _host, _port: answers.pop(0))
     url = f"http://rebound.example.org:{place.server.port}/a.mp3"
 
-    Fetcher(guard, limits=FetchLimits(max_bytes=1 << 20)).fetch_file(WantedFile(url=url, destination=place.target))
+    Fetcher(guard, limits=FetchLimits(max_bytes=1 << 20)).fetch_file(
+        WantedFile(url=url, destination=place.target)
+    )
 
     assert len(answers) == 2
     assert place.target.read_bytes() == BODY
@@ -456,7 +476,9 @@ class Tls:
         )
         path = folder / "tls.pem"
         private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
         path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
         self.names: list[str | None] = []
@@ -482,7 +504,9 @@ def fetch_from(place: Site, host: str, path: str = "/a.mp3") -> FetchedFile:
     return place.fetcher().fetch_file(WantedFile(url=url, destination=place.target))
 
 
-def test_over_tls_the_name_is_told_and_checked_although_the_connection_goes_to_the_number(place, tls):
+def test_over_tls_the_name_is_told_and_checked_although_the_connection_goes_to_the_number(
+    place, tls
+):
     assert fetch_from(place, "music.example.org").sha256 == SHA256
     assert tls.names == ["music.example.org"]
     assert place.server.asked("/a.mp3")[0]["host"] == f"music.example.org:{place.server.port}"

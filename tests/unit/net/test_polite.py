@@ -1,4 +1,6 @@
-"""The polite getter against a real server on loopback; its clock is the test's own, so nothing here waits."""
+"""The polite getter against a real server on loopback; its clock is the test's own, so nothing here
+waits.
+"""
 
 import gzip
 from collections.abc import Callable
@@ -9,7 +11,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from stackroom.errors import UnavailableError
-from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, read_retry_after
+from stackroom.net.polite import (
+    Clock,
+    Fetched,
+    Pace,
+    PoliteGetter,
+    UnusableAnswerError,
+    read_retry_after,
+)
 from support.loopback import FileServer
 
 pytestmark = pytest.mark.row("P3")
@@ -48,7 +57,12 @@ class Timekeeper:
         self.now_s += seconds
 
     def clock(self, *, chance: float = 0.0) -> Clock:
-        return Clock(monotonic=lambda: self.now_s, utc_now=lambda: NOW, sleep=self.sleep, chance=lambda: chance)
+        return Clock(
+            monotonic=lambda: self.now_s,
+            utc_now=lambda: NOW,
+            sleep=self.sleep,
+            chance=lambda: chance,
+        )
 
 
 @pytest.fixture
@@ -64,9 +78,14 @@ def time() -> Timekeeper:
 
 
 def getter(server: FileServer, time: Timekeeper, **changes: Any) -> PoliteGetter:
-    pace = Pace(**{"interval_s": 3.0, "attempts": 4, "longest_wait_s": 60.0, **changes.pop("pace", {})})
+    pace = Pace(
+        **{"interval_s": 3.0, "attempts": 4, "longest_wait_s": 60.0, **changes.pop("pace", {})}
+    )
     return PoliteGetter(
-        base_url=f"{server.url}{PATH}", pace=pace, clock=time.clock(chance=changes.pop("chance", 0.0)), **changes
+        base_url=f"{server.url}{PATH}",
+        pace=pace,
+        clock=time.clock(chance=changes.pop("chance", 0.0)),
+        **changes,
     )
 
 
@@ -74,16 +93,20 @@ def body_of(answer: Fetched) -> bytes:
     return answer.body
 
 
-def test_an_answer_is_given_to_its_reader_whole_with_its_status(server: FileServer, time: Timekeeper) -> None:
-    assert getter(server, time).fetch({"q": "a b&c", "n": 5}, read=lambda answer: answer) == Fetched(
-        404, b"no such file"
-    )
+def test_an_answer_is_given_to_its_reader_whole_with_its_status(
+    server: FileServer, time: Timekeeper
+) -> None:
+    assert getter(server, time).fetch(
+        {"q": "a b&c", "n": 5}, read=lambda answer: answer
+    ) == Fetched(404, b"no such file")
     asked, headers = server.requests[0]
     assert parse_qs(urlsplit(asked).query) == {"q": ["a b&c"], "n": ["5"]}
     assert headers["user-agent"].startswith("stackroom/")
 
 
-def test_requests_keep_their_distance_and_the_first_does_not_wait(server: FileServer, time: Timekeeper) -> None:
+def test_requests_keep_their_distance_and_the_first_does_not_wait(
+    server: FileServer, time: Timekeeper
+) -> None:
     asking = getter(server, time)
     asking.fetch({}, read=body_of)
     assert time.slept == []
@@ -95,17 +118,23 @@ def test_requests_keep_their_distance_and_the_first_does_not_wait(server: FileSe
     assert time.slept == [2.0]
 
 
-@pytest.mark.parametrize("failure", [*(status(code) for code in (429, 500, 502, 503, 504)), half, hang_up, broken_gzip])
+@pytest.mark.parametrize(
+    "failure", [*(status(code) for code in (429, 500, 502, 503, 504)), half, hang_up, broken_gzip]
+)
 def test_what_may_pass_is_tried_again(server: FileServer, time: Timekeeper, failure: Reply) -> None:
     server.replies[PATH] = [failure, failure]
     assert getter(server, time).fetch({}, read=body_of) == b"ok"
     assert len(server.requests) == 3
 
 
-def test_waits_double_and_chance_shortens_them_by_half_at_the_most(server: FileServer, time: Timekeeper) -> None:
+def test_waits_double_and_chance_shortens_them_by_half_at_the_most(
+    server: FileServer, time: Timekeeper
+) -> None:
     server.replies[PATH] = [status(503)] * 10
     with pytest.raises(UnavailableError):
-        getter(server, time, pace={"interval_s": 0.0, "attempts": 6, "longest_wait_s": 5.0}).fetch({}, read=body_of)
+        getter(server, time, pace={"interval_s": 0.0, "attempts": 6, "longest_wait_s": 5.0}).fetch(
+            {}, read=body_of
+        )
     assert time.slept == [1.0, 2.0, 4.0, 5.0, 5.0]
     time.slept.clear()
     with pytest.raises(UnavailableError):
@@ -163,7 +192,9 @@ def test_a_server_that_is_not_there_cannot_be_reached(server: FileServer, time: 
         getter(server, time, pace={"attempts": 2}).fetch({}, read=body_of)
 
 
-def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(server: FileServer, time: Timekeeper) -> None:
+def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(
+    server: FileServer, time: Timekeeper
+) -> None:
     server.replies[PATH] = [lambda handler: handler.send(200, b"nonsense")]
 
     def read(answer: Fetched) -> str:
@@ -177,29 +208,39 @@ def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(server: FileSer
         getter(server, time).fetch({}, read=read)
 
 
-def test_a_body_that_is_too_large_is_left_unread_and_not_asked_for_again(server: FileServer, time: Timekeeper) -> None:
+def test_a_body_that_is_too_large_is_left_unread_and_not_asked_for_again(
+    server: FileServer, time: Timekeeper
+) -> None:
     for packed in (b"x" * 2_000, gzip.compress(b"x" * 2_000)):
         coding = {"Content-Encoding": "gzip"} if packed.startswith(b"\x1f") else {}
         server.requests.clear()
-        server.replies[PATH] = [lambda handler, body=packed, more=coding: handler.send(200, body, more)]
+        server.replies[PATH] = [
+            lambda handler, body=packed, more=coding: handler.send(200, body, more)
+        ]
         with pytest.raises(UnavailableError, match="answered more than 1,000 bytes"):
             getter(server, time, pace={"max_bytes": 1_000}).fetch({}, read=body_of)
         assert len(server.requests) == 1
 
 
-def test_a_server_that_does_not_answer_in_time_is_given_up(server: FileServer, time: Timekeeper) -> None:
+def test_a_server_that_does_not_answer_in_time_is_given_up(
+    server: FileServer, time: Timekeeper
+) -> None:
     server.replies[PATH] = [lambda handler: handler.released.wait(10)]
     with pytest.raises(UnavailableError, match="did not answer in time; asked once, given up"):
         getter(server, time, pace={"attempts": 1, "timeout_s": 0.05}).fetch({}, read=body_of)
 
 
-def test_a_body_that_trickles_ends_when_its_time_is_over(server: FileServer, time: Timekeeper) -> None:
+def test_a_body_that_trickles_ends_when_its_time_is_over(
+    server: FileServer, time: Timekeeper
+) -> None:
     """The clock moves on with each block that is read, as if the server took its time over it."""
     moving = Clock(monotonic=lambda: time.sleep(20.0) or time.now_s, sleep=time.sleep)  # type: ignore[func-returns-value]
     server.files[PATH] = b"x" * 1_000_000
     pace = Pace(interval_s=0.0, attempts=1, timeout_s=30.0)
     with pytest.raises(UnavailableError, match="did not answer in time"):
-        PoliteGetter(base_url=f"{server.url}{PATH}", pace=pace, clock=moving).fetch({}, read=body_of)
+        PoliteGetter(base_url=f"{server.url}{PATH}", pace=pace, clock=moving).fetch(
+            {}, read=body_of
+        )
 
 
 def test_offline_nothing_is_asked(server: FileServer, time: Timekeeper) -> None:

@@ -47,5 +47,7 @@ def test_an_address_without_secrets_is_shown_as_it_is(address: str) -> None:
 
 @pytest.mark.parametrize("part", ["?", "?key", "://", "&a=b"])
 def test_a_long_text_of_nothing_but_beginnings_is_shown(part: str) -> None:
-    """Work that grows with the square of the length would take hours, and the test would not end."""
+    """Work that grows with the square of the length would take hours, and the test would not
+    end.
+    """
     assert shown_address(part * 200_000)

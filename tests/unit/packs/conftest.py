@@ -1,4 +1,6 @@
-"""A small catalogue and packs of it; a place with releases of an invented catalogue, and libraries that have them."""
+"""A small catalogue and packs of it; a place with releases of an invented catalogue, and libraries
+that have them.
+"""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,7 +32,12 @@ LABEL = PackLabel(
 
 @pytest.fixture
 def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
-    shelved.put(*(anime(f"Title {number}", synopsis=f"Story {number}", tags=["space"]) for number in range(20)))
+    shelved.put(
+        *(
+            anime(f"Title {number}", synopsis=f"Story {number}", tags=["space"])
+            for number in range(20)
+        )
+    )
     shelved.put(anime("Without a vector"), embed=False)
     return shelved
 
@@ -85,7 +92,9 @@ def with_release(released: Publisher, publisher: Publisher, tmp_path: Path) -> P
     """A library of one's own with release 1.0."""
     home = tmp_path / "home"
     shutil.copytree(released.folder.parent / "home", home)
-    InstalledPack(home / "catalogues" / NAME / "pack").save_source(ReleaseSource(place=str(publisher.folder)))
+    InstalledPack(home / "catalogues" / NAME / "pack").save_source(
+        ReleaseSource(place=str(publisher.folder))
+    )
     return home
 
 

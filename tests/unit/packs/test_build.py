@@ -1,4 +1,6 @@
-"""Building packs: the same catalogue gives the same files, and a folder always has the former pack or the new one."""
+"""Building packs: the same catalogue gives the same files, and a folder always has the former pack
+or the new one.
+"""
 
 import os
 import shutil
@@ -36,7 +38,11 @@ Build = Callable[..., tuple[Path, Manifest]]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def entries_of(folder: Path) -> list[PackEntry]:
@@ -49,7 +55,11 @@ def entries_of(folder: Path) -> list[PackEntry]:
 def test_the_manifest_says_what_the_catalogue_is(stories: Any, build: Build) -> None:
     folder, manifest = build(stories, version="2026.46")
     assert load_manifest(folder) == manifest
-    assert (manifest.catalogue, manifest.version, manifest.licence) == ("anime", "2026.46", "CC0-1.0")
+    assert (manifest.catalogue, manifest.version, manifest.licence) == (
+        "anime",
+        "2026.46",
+        "CC0-1.0",
+    )
     assert (manifest.records, manifest.embeddings) == (21, 20)
     assert (manifest.model, manifest.dimension) == ("word-hash", 64)
     assert (manifest.spec.name, manifest.spec.is_package) == ("anime", True)
@@ -71,11 +81,18 @@ def test_a_pack_gives_back_every_record_and_every_vector(stories: Any, build: Bu
 
 
 @pytest.mark.row("A10")
-def test_other_programs_read_the_files_of_a_pack_without_knowing_packs(stories: Any, build: Build) -> None:
+def test_other_programs_read_the_files_of_a_pack_without_knowing_packs(
+    stories: Any, build: Build
+) -> None:
     folder, manifest = build(stories)
     files = files_folder(folder, manifest)
-    records = [orjson.loads(line) for line in zstd.decompress((files / RECORDS_FILE).read_bytes()).splitlines()]
-    assert [record["id"] for record in records] == sorted([*(f"Title {n}" for n in range(20)), "Without a vector"])
+    records = [
+        orjson.loads(line)
+        for line in zstd.decompress((files / RECORDS_FILE).read_bytes()).splitlines()
+    ]
+    assert [record["id"] for record in records] == sorted(
+        [*(f"Title {n}" for n in range(20)), "Without a vector"]
+    )
     assert records[0]["fields"]["synopsis"] == "Story 0"
     table = arro3.io.read_parquet(str(files / EMBEDDINGS_FILE)).read_all()
     ids = [str(one) for one in table.column("id").to_pylist()]
@@ -89,10 +106,17 @@ def test_the_same_records_give_the_same_bytes_whatever_the_order_of_edits(
     stories: Any, build: Build, anime: Callable[..., Record]
 ) -> None:
     other = Shelved(spec=stories.spec)
-    other.put(anime("Title 3", synopsis="To be rewritten."), anime("Gone", synopsis="To be removed."))
+    other.put(
+        anime("Title 3", synopsis="To be rewritten."), anime("Gone", synopsis="To be removed.")
+    )
     other.put(anime("Without a vector"), embed=False)
     other.shelf.apply([Delete(RecordId("Gone"))])
-    other.put(*(anime(f"Title {number}", synopsis=f"Story {number}", tags=["space"]) for number in reversed(range(20))))
+    other.put(
+        *(
+            anime(f"Title {number}", synopsis=f"Story {number}", tags=["space"])
+            for number in reversed(range(20))
+        )
+    )
     first, again = build(stories, "first")[0], build(other, "again")[0]
     assert files_of(first) == files_of(again)
     assert len(files_of(first)) == 4
@@ -102,7 +126,9 @@ def test_a_vector_of_a_text_that_an_earlier_spec_made_is_packed_with_the_digest_
     stories: Any, build: Build, anime: Callable[..., Record]
 ) -> None:
     vector = stories.embedder.embed_documents(["an older text"])[0]
-    stories.shelf.apply([Put(record=anime("Older"), embedding=Embedding(digest=b"o" * 32, vector=vector))])
+    stories.shelf.apply(
+        [Put(record=anime("Older"), embedding=Embedding(digest=b"o" * 32, vector=vector))]
+    )
     (older,) = (entry.vector for entry in entries_of(build(stories)[0]) if entry.id == "Older")
     assert older is not None
     assert older.digest == b"o" * 32
@@ -131,7 +157,9 @@ def test_a_new_pack_takes_the_place_of_the_old_one_with_its_signature(
     assert {path.name for path in folder.iterdir()} == {MANIFEST_FILE, after.content[:12]}
 
 
-def test_a_file_that_was_damaged_is_written_anew_by_the_next_build(stories: Any, build: Build) -> None:
+def test_a_file_that_was_damaged_is_written_anew_by_the_next_build(
+    stories: Any, build: Build
+) -> None:
     folder, manifest = build(stories)
     path = files_folder(folder, manifest) / RECORDS_FILE
     path.write_bytes(bytes(len(path.read_bytes())))
@@ -152,7 +180,9 @@ def test_without_a_version_a_changed_pack_counts_up_and_the_same_one_does_not(
     assert next_version(build(stories, version="beta")[1], "other") == "beta.1"
 
 
-def test_a_catalogue_without_vectors_or_without_records_has_a_pack_too(stories: Any, build: Build) -> None:
+def test_a_catalogue_without_vectors_or_without_records_has_a_pack_too(
+    stories: Any, build: Build
+) -> None:
     folder, manifest = build(Shelved(spec=stories.spec), "empty")
     assert (manifest.records, list(check_pack(folder))) == (0, [])
     bare = Shelved(spec=stories.spec)
@@ -161,7 +191,9 @@ def test_a_catalogue_without_vectors_or_without_records_has_a_pack_too(stories: 
     assert (manifest.model, manifest.calibration, list(check_pack(folder))) == (None, None, [])
 
 
-def test_a_catalogue_with_a_record_that_cannot_be_read_is_not_packed(stories: Any, build: Build) -> None:
+def test_a_catalogue_with_a_record_that_cannot_be_read_is_not_packed(
+    stories: Any, build: Build
+) -> None:
     folder, manifest = build(stories)
     with pytest.raises(StorageError, match="1 of its records cannot be read"):
         build(_WithLostRecord(stories.shelf.reader()))
@@ -229,7 +261,11 @@ class _Killed(BaseException):
 
 @pytest.mark.parametrize("step", range(3))
 def test_a_build_that_ends_at_any_write_leaves_the_former_pack_or_the_new_one(
-    stories: Any, build: Build, anime: Callable[..., Record], step: int, monkeypatch: pytest.MonkeyPatch
+    stories: Any,
+    build: Build,
+    anime: Callable[..., Record],
+    step: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder, before = build(stories)
     stories.put(*(anime(f"Title {number}", synopsis=f"Rewritten {number}") for number in range(20)))

@@ -38,7 +38,11 @@ class Site:
     def publish(self, version: str) -> None:
         self.publisher.publish(version, make_stars(20, version).values())
         place = self.publisher.folder
-        files = {f"/{path.relative_to(place).as_posix()}": path for path in place.rglob("*") if path.is_file()}
+        files = {
+            f"/{path.relative_to(place).as_posix()}": path
+            for path in place.rglob("*")
+            if path.is_file()
+        }
         self.server.files = {name: path.read_bytes() for name, path in files.items()}
         self.server.requests.clear()
 
@@ -120,12 +124,16 @@ def test_a_release_that_is_not_newer_than_the_installed_one_is_not_offered(
     site.publish("3")
     app = open_installed()
 
-    app.release_status.save_check(NAME, ReleaseCheck(asked_at=START, version=found, content="f" * 64))
+    app.release_status.save_check(
+        NAME, ReleaseCheck(asked_at=START, version=found, content="f" * 64)
+    )
 
     assert (state_of(app) != "ok") is is_told
 
 
-def test_the_place_is_asked_once_a_day_over_all_servers(site: Site, open_installed: Callable[..., App]) -> None:
+def test_the_place_is_asked_once_a_day_over_all_servers(
+    site: Site, open_installed: Callable[..., App]
+) -> None:
     check(open_installed())
     asked = len(site.server.requests)
 
@@ -180,7 +188,9 @@ def test_a_catalogue_that_was_not_installed_from_a_place_is_never_asked_about(
     assert app.release_status.find_check(NAME) is None
 
 
-def test_a_check_that_cannot_be_written_is_kept_in_memory(open_installed: Callable[..., App]) -> None:
+def test_a_check_that_cannot_be_written_is_kept_in_memory(
+    open_installed: Callable[..., App],
+) -> None:
     app = open_installed()
     (app.library.folder / NAME / "pack" / "latest.json.new").mkdir()
 
@@ -190,7 +200,9 @@ def test_a_check_that_cannot_be_written_is_kept_in_memory(open_installed: Callab
     assert not (app.library.folder / NAME / "pack" / "latest.json").exists()
 
 
-def test_a_damaged_note_of_the_last_check_is_made_again(site: Site, open_installed: Callable[..., App]) -> None:
+def test_a_damaged_note_of_the_last_check_is_made_again(
+    site: Site, open_installed: Callable[..., App]
+) -> None:
     app = open_installed()
     check(app)
     (app.library.folder / NAME / "pack" / "latest.json").write_bytes(b'{"version":"9"}')
@@ -202,7 +214,9 @@ def test_a_damaged_note_of_the_last_check_is_made_again(site: Site, open_install
     assert state_of(app) == "ok"
 
 
-def test_a_place_that_hangs_keeps_no_call_waiting(site: Site, open_installed: Callable[..., App]) -> None:
+def test_a_place_that_hangs_keeps_no_call_waiting(
+    site: Site, open_installed: Callable[..., App]
+) -> None:
     app, is_asked, may_answer = open_installed(), threading.Event(), threading.Event()
 
     def hang(handler: Any) -> None:

@@ -1,4 +1,6 @@
-"""The index of releases: the layout of GitHub's API is read, and everything else is refused with its place."""
+"""The index of releases: the layout of GitHub's API is read, and everything else is refused with
+its place.
+"""
 
 import json
 from typing import Any
@@ -11,7 +13,11 @@ from stackroom.packs.status import is_older
 
 pytestmark = pytest.mark.row("A11")
 
-ASSET = {"name": "manifest.json", "size": 12, "browser_download_url": "https://example.org/manifest.json"}
+ASSET = {
+    "name": "manifest.json",
+    "size": 12,
+    "browser_download_url": "https://example.org/manifest.json",
+}
 RELEASE = {"tag_name": "1.0", "draft": False, "prerelease": False, "assets": [ASSET]}
 
 
@@ -63,7 +69,10 @@ def test_a_malformed_index_is_refused(content: bytes, message: str) -> None:
         ({"assets": [{**ASSET, "size": 10**15}]}, "'0.assets.0.size' is 1000"),
         ({"assets": [{**ASSET, "size": True}]}, "'0.assets.0.size' is True"),
         ({"assets": [{**ASSET, "digest": "md5:1"}]}, "'0.assets.0.digest' is 'md5:1'"),
-        ({"assets": [{**ASSET, "browser_download_url": ""}]}, "'0.assets.0.browser_download_url' is ''"),
+        (
+            {"assets": [{**ASSET, "browser_download_url": ""}]},
+            "'0.assets.0.browser_download_url' is ''",
+        ),
     ],
 )
 def test_a_malformed_member_is_named(changed: dict[str, Any], message: str) -> None:
@@ -79,7 +88,13 @@ def test_a_file_whose_name_leads_elsewhere_is_no_asset() -> None:
 
 @pytest.mark.parametrize(
     ("older", "newer"),
-    [("2026.11.9", "2026.11.16"), ("1.9", "1.10"), ("1.2.0-rc1", "1.2.0"), ("v1", "1.0.1"), ("1.0a", "1.0b2")],
+    [
+        ("2026.11.9", "2026.11.16"),
+        ("1.9", "1.10"),
+        ("1.2.0-rc1", "1.2.0"),
+        ("v1", "1.0.1"),
+        ("1.0a", "1.0b2"),
+    ],
 )
 def test_versions_are_ordered_by_their_numbers(older: str, newer: str) -> None:
     assert is_older(older, newer)

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
+from stackroom.errors import (
+    ConflictError,
+    ExpectedError,
+    InputError,
+    StorageError,
+    UnavailableError,
+)
 from stackroom.model.record import RecordId
 from stackroom.packages import PACKAGES
 from stackroom.packs import places, update
@@ -30,10 +36,14 @@ from support.signer import Signer
 pytestmark = pytest.mark.row("A11")
 
 
-def test_a_catalogue_is_installed_with_its_vectors_spec_and_calibration(app: App, publisher: Publisher) -> None:
+def test_a_catalogue_is_installed_with_its_vectors_spec_and_calibration(
+    app: App, publisher: Publisher
+) -> None:
     said: list[str] = []
 
-    report = install_release(app, NAME, str(publisher.folder), progress=ReleaseProgress(say=said.append))
+    report = install_release(
+        app, NAME, str(publisher.folder), progress=ReleaseProgress(say=said.append)
+    )
 
     assert report.version == "1.0"
     assert versions_of(app) == {"1.0"}
@@ -48,7 +58,9 @@ def test_a_catalogue_is_installed_with_its_vectors_spec_and_calibration(app: App
     assert f"{report.fetch_bytes / 1e3:,.1f} kB to fetch" in said[0]
 
 
-def test_the_release_of_a_packages_catalogue_follows_the_package(app: App, publisher: Publisher) -> None:
+def test_the_release_of_a_packages_catalogue_follows_the_package(
+    app: App, publisher: Publisher
+) -> None:
     package = PACKAGES.get("anime")
     publisher.name, publisher.spec = "anime", package.loaded.declaration
     publisher.publish("2.0", [make_anime(f"a{number}") for number in range(5)], is_package=True)
@@ -68,7 +80,10 @@ def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> Non
 
 @pytest.mark.parametrize("waiting_at", [(places, "find_release"), (update, "holding_release")])
 def test_an_installation_that_waited_for_another_leaves_what_that_one_installed(
-    open_library: Callable[..., App], publisher: Publisher, monkeypatch: pytest.MonkeyPatch, waiting_at: tuple[Any, str]
+    open_library: Callable[..., App],
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    waiting_at: tuple[Any, str],
 ) -> None:
     reached = getattr(*waiting_at)
 
@@ -92,7 +107,9 @@ def test_an_installation_that_was_cut_off_goes_on_without_fetching_whole_files_t
 ) -> None:
     server = FileServer()
     files = [path for path in publisher.folder.rglob("*") if path.is_file()]
-    server.files = {f"/{path.relative_to(publisher.folder).as_posix()}": path.read_bytes() for path in files}
+    server.files = {
+        f"/{path.relative_to(publisher.folder).as_posix()}": path.read_bytes() for path in files
+    }
     url, content = f"/1.0/{name}", (publisher.folder / "1.0" / name).read_bytes()
     part, tag = content[: len(content) // 2], {"ETag": '"x"'}
     server.replies[url] = [lambda handler: handler.send(200, part, tag, length=len(content))]
@@ -113,7 +130,9 @@ def test_an_installation_that_was_cut_off_goes_on_without_fetching_whole_files_t
 
 
 def _forged(publisher: Publisher, body: bytes, **wrong: Any) -> Manifest:
-    """Return a manifest that is right in itself, whose file of records has one record of any content."""
+    """Return a manifest that is right in itself, whose file of records has one record of any
+    content.
+    """
     manifest = publisher.build("2.0", [])
     line = PackEntry(RecordId("s00000"), body).line
     data = zstd.compress(line)
@@ -164,7 +183,9 @@ def test_records_that_do_not_fit_the_spec_are_refused(
 def test_a_manifest_that_says_something_else_than_its_files_is_refused(
     app: App, publisher: Publisher, wrong: dict[str, Any], message: str
 ) -> None:
-    publisher.add_release("2.0", _forged(publisher, b'{"fields":{"title":"x"},"kind":"star"}', **wrong))
+    publisher.add_release(
+        "2.0", _forged(publisher, b'{"fields":{"title":"x"},"kind":"star"}', **wrong)
+    )
 
     with pytest.raises(ExpectedError, match=message):
         install_release(app, NAME, str(publisher.folder))
@@ -173,13 +194,16 @@ def test_a_manifest_that_says_something_else_than_its_files_is_refused(
 
 def test_another_catalogue_than_the_named_one_is_refused(app: App, publisher: Publisher) -> None:
     with pytest.raises(
-        InputError, match="has releases of 'stars', not of 'planets'; to install it: stackroom init stars"
+        InputError,
+        match="has releases of 'stars', not of 'planets'; to install it: stackroom init stars",
     ):
         install_release(app, "planets", str(publisher.folder))
     assert not (app.library.folder / "planets").exists()
 
 
-def test_a_name_that_something_else_has_is_refused(app: App, publisher: Publisher, tmp_path: Path) -> None:
+def test_a_name_that_something_else_has_is_refused(
+    app: App, publisher: Publisher, tmp_path: Path
+) -> None:
     install_release(app, NAME, str(publisher.folder))
     other = Publisher(folder=tmp_path / "elsewhere", packs=tmp_path / "other packs")
     other.publish("1.0", make_stars(3, "1.0").values())
@@ -189,7 +213,9 @@ def test_a_name_that_something_else_has_is_refused(app: App, publisher: Publishe
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "swap", "bomb", "gone"])
-def test_a_file_that_is_not_the_published_one_is_refused(app: App, publisher: Publisher, damage: str) -> None:
+def test_a_file_that_is_not_the_published_one_is_refused(
+    app: App, publisher: Publisher, damage: str
+) -> None:
     release = publisher.folder / "1.0"
     records, vectors = release / "records.jsonl.zst", release / "embeddings.parquet"
     content = records.read_bytes()
@@ -218,14 +244,18 @@ class TestSigned:
         found.publish("1.0", make_stars(5, "1.0").values())
         return found
 
-    def test_a_signed_release_is_installed_and_its_key_kept(self, app: App, signed: Publisher) -> None:
+    def test_a_signed_release_is_installed_and_its_key_kept(
+        self, app: App, signed: Publisher
+    ) -> None:
         install_release(app, NAME, str(signed.folder), key=str(self.KEY.public))
 
         source = pack_of(app).find_source()
         assert source is not None
         assert source.key == str(self.KEY.public)
 
-    def test_a_release_that_is_signed_by_another_key_is_refused(self, app: App, signed: Publisher) -> None:
+    def test_a_release_that_is_signed_by_another_key_is_refused(
+        self, app: App, signed: Publisher
+    ) -> None:
         with pytest.raises(StorageError, match="signed by another key"):
             install_release(app, NAME, str(signed.folder), key=str(Signer.new().public))
         assert app.library.list_installed() == []
@@ -243,10 +273,13 @@ class TestSigned:
 def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher: Publisher) -> None:
     manifest = publisher.build("2.0", make_stars(1, "2.0").values())
     publisher.add_release(
-        "2.0", replace(manifest, spec=replace(manifest.spec, is_package=True, name="no-such-package"))
+        "2.0",
+        replace(manifest, spec=replace(manifest.spec, is_package=True, name="no-such-package")),
     )
 
-    with pytest.raises(InputError, match="needs the catalogue package 'no-such-package', which is not installed"):
+    with pytest.raises(
+        InputError, match="needs the catalogue package 'no-such-package', which is not installed"
+    ):
         install_release(app, NAME, str(publisher.folder))
     assert not (app.library.folder / NAME).exists()
 

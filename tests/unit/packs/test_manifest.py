@@ -1,4 +1,6 @@
-"""The manifest of a pack: the same value is the same bytes, and no damaged or contradictory one is read."""
+"""The manifest of a pack: the same value is the same bytes, and no damaged or contradictory one is
+read.
+"""
 
 import hashlib
 from dataclasses import asdict
@@ -19,9 +21,15 @@ from stackroom.packs.manifest import (
 
 pytestmark = pytest.mark.row("N4")
 
-SPEC = PackFile(name="catalogue.toml", sha256="1" * 64, size_bytes=10, content="1" * 64, raw_bytes=10)
-RECORDS = PackFile(name="records.jsonl.zst", sha256="2" * 64, size_bytes=20, content="3" * 64, raw_bytes=30)
-VECTORS = PackFile(name="embeddings.parquet", sha256="4" * 64, size_bytes=40, content="4" * 64, raw_bytes=40)
+SPEC = PackFile(
+    name="catalogue.toml", sha256="1" * 64, size_bytes=10, content="1" * 64, raw_bytes=10
+)
+RECORDS = PackFile(
+    name="records.jsonl.zst", sha256="2" * 64, size_bytes=20, content="3" * 64, raw_bytes=30
+)
+VECTORS = PackFile(
+    name="embeddings.parquet", sha256="4" * 64, size_bytes=40, content="4" * 64, raw_bytes=40
+)
 FILMS = Manifest(
     catalogue="films",
     version="1",
@@ -103,12 +111,20 @@ def test_a_malformed_member_is_named_with_its_value(members: dict[str, Any], mes
         ({"files": []}, "its files are not catalogue.toml, records.jsonl.zst"),
         ({"files": [asdict(SPEC), asdict(RECORDS), asdict(VECTORS)]}, "its files are not"),
         ({"files": [asdict(RECORDS), asdict(SPEC)]}, "its files are not"),
-        ({"files": [asdict(SPEC) | {"raw_bytes": 11}, asdict(RECORDS)]}, "catalogue.toml is not compressed"),
-        ({"model": "minilm", "dimension": 3}, "its files are not catalogue.toml, records.jsonl.zst, embeddings.parq"),
+        (
+            {"files": [asdict(SPEC) | {"raw_bytes": 11}, asdict(RECORDS)]},
+            "catalogue.toml is not compressed",
+        ),
+        (
+            {"model": "minilm", "dimension": 3},
+            "its files are not catalogue.toml, records.jsonl.zst, embeddings.parq",
+        ),
         ({"model": "minilm"}, "'model' and 'dimension'"),
     ],
 )
-def test_members_that_contradict_each_other_are_refused(members: dict[str, Any], message: str) -> None:
+def test_members_that_contradict_each_other_are_refused(
+    members: dict[str, Any], message: str
+) -> None:
     with pytest.raises(StorageError) as error:
         parse_manifest(changed(**members))
     assert message in error.value.message

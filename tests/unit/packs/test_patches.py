@@ -1,4 +1,6 @@
-"""Patches: they make exactly the content that the manifest names, or nothing; damage of any file is found."""
+"""Patches: they make exactly the content that the manifest names, or nothing; damage of any file is
+found.
+"""
 
 import hashlib
 import random

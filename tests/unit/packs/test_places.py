@@ -5,14 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.errors import ExpectedError, InputError, InvalidUrlError, NotFoundError, UnavailableError
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    InvalidUrlError,
+    NotFoundError,
+    UnavailableError,
+)
 from stackroom.packs.places import Asset, open_place, resolved_location
 from stackroom.settings import Settings, SourcesSettings
 from support.loopback import FileServer
 
 pytestmark = pytest.mark.row("A11")
 
-INDEX = [{"tag_name": "1", "assets": [{"name": "manifest.json", "browser_download_url": "1/manifest.json"}]}]
+INDEX = [
+    {
+        "tag_name": "1",
+        "assets": [{"name": "manifest.json", "browser_download_url": "1/manifest.json"}],
+    }
+]
 
 
 @pytest.fixture
@@ -31,18 +42,37 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("form", ["{}", "{}/releases.json", "file://{}"])
-def test_a_folder_is_a_place_however_it_is_written(folder: Path, settings: Settings, form: str) -> None:
+def test_a_folder_is_a_place_however_it_is_written(
+    folder: Path, settings: Settings, form: str
+) -> None:
     place = open_place(form.format(folder), settings)
 
     assert [release.tag for release in place.list_releases()] == ["1"]
-    assert place.read(Asset(name="manifest.json", browser_download_url="1/manifest.json"), max_bytes=10) == b"{}"
+    assert (
+        place.read(
+            Asset(name="manifest.json", browser_download_url="1/manifest.json"), max_bytes=10
+        )
+        == b"{}"
+    )
 
 
 @pytest.mark.parametrize(
     "url",
-    ["../secret", "1/../../secret", "/etc/passwd", "%2e%2e/secret", "..\\secret", "link", ".", "%2E", "a%00b"],
+    [
+        "../secret",
+        "1/../../secret",
+        "/etc/passwd",
+        "%2e%2e/secret",
+        "..\\secret",
+        "link",
+        ".",
+        "%2E",
+        "a%00b",
+    ],
 )
-def test_no_file_outside_a_folder_is_read(folder: Path, settings: Settings, tmp_path: Path, url: str) -> None:
+def test_no_file_outside_a_folder_is_read(
+    folder: Path, settings: Settings, tmp_path: Path, url: str
+) -> None:
     (folder / "link").symlink_to(tmp_path / "secret")
     place = open_place(str(folder), settings)
 
@@ -50,7 +80,9 @@ def test_no_file_outside_a_folder_is_read(folder: Path, settings: Settings, tmp_
         place.read(Asset(name="manifest.json", browser_download_url=url), max_bytes=100)
 
 
-def test_a_file_of_another_size_or_content_is_refused_and_not_kept(folder: Path, settings: Settings) -> None:
+def test_a_file_of_another_size_or_content_is_refused_and_not_kept(
+    folder: Path, settings: Settings
+) -> None:
     place, target = open_place(str(folder), settings), folder.parent / "target"
     asset = Asset(name="manifest.json", browser_download_url="1/manifest.json")
     for wrong in ({"size_bytes": 3}, {"digest": f"sha256:{'0' * 64}"}):
@@ -60,9 +92,14 @@ def test_a_file_of_another_size_or_content_is_refused_and_not_kept(folder: Path,
 
 
 @pytest.mark.parametrize("path", ["", "/", "/releases.json"])
-def test_a_server_is_a_place_whichever_address_of_it_is_given(path: str, settings: Settings) -> None:
+def test_a_server_is_a_place_whichever_address_of_it_is_given(
+    path: str, settings: Settings
+) -> None:
     server = FileServer()
-    server.files = {"/stars/releases.json": json.dumps(INDEX).encode(), "/stars/1/manifest.json": b"{}"}
+    server.files = {
+        "/stars/releases.json": json.dumps(INDEX).encode(),
+        "/stars/1/manifest.json": b"{}",
+    }
     try:
         place = open_place(f"{server.url}/stars{path}", settings)
         release = place.list_releases()[0]
@@ -79,7 +116,12 @@ def test_an_index_does_not_lead_to_hosts_that_are_not_public(settings: Settings)
     try:
         place = open_place(server.url, settings)
         place.list_releases()
-        for url in ("http://10.0.0.1/x", "http://169.254.169.254/x", "file:///etc/passwd", "http://localhost/x"):
+        for url in (
+            "http://10.0.0.1/x",
+            "http://169.254.169.254/x",
+            "file:///etc/passwd",
+            "http://localhost/x",
+        ):
             with pytest.raises(InvalidUrlError):
                 place.read(Asset(name="manifest.json", browser_download_url=url), max_bytes=10)
     finally:
@@ -93,7 +135,9 @@ def test_a_server_that_sends_more_than_a_file_may_have_is_refused(settings: Sett
         place = open_place(server.url, settings)
         place.list_releases()
         with pytest.raises(ExpectedError, match="more than the limit"):
-            place.read(Asset(name="manifest.json", browser_download_url="manifest.json"), max_bytes=100)
+            place.read(
+                Asset(name="manifest.json", browser_download_url="manifest.json"), max_bytes=100
+            )
     finally:
         server.die()
 
@@ -129,14 +173,17 @@ def test_a_github_repository_is_the_index_of_its_api(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "location", ["github:owner", "github:../x", "https://", "http://[", "/no/such/folder", "~no-such-user/p"]
+    "location",
+    ["github:owner", "github:../x", "https://", "http://[", "/no/such/folder", "~no-such-user/p"],
 )
 def test_what_cannot_be_a_place_is_refused(location: str, settings: Settings) -> None:
     with pytest.raises((InputError, NotFoundError)):
         open_place(location, settings)
 
 
-def test_a_folder_is_kept_by_its_absolute_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_kept_by_its_absolute_path(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder.parent)
 
     assert resolved_location("place") == str(folder)

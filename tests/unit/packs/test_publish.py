@@ -25,7 +25,9 @@ Publish = Callable[..., PublishedRelease]
 
 @pytest.fixture(scope="module")
 def packs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Packs 1 to 4 of one catalogue: each changes a record of the one before, and the last all of them."""
+    """Packs 1 to 4 of one catalogue: each changes a record of the one before, and the last all of
+    them.
+    """
     publisher: Publisher = new_publisher(tmp_path_factory.mktemp("packs"))
     stars = make_stars(STARS, "1")
     for version in ("1", "2", "3"):
@@ -63,10 +65,15 @@ def test_a_published_pack_is_the_newest_release_of_the_folder(
     found = find_release(open_place(str(folder), settings))
 
     assert found.manifest.version == "2"
-    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["2", "1"]
+    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == [
+        "2",
+        "1",
+    ]
 
 
-def test_patches_lead_from_the_last_releases_to_the_new_one(publish: Publish, folder: Path, packs: Path) -> None:
+def test_patches_lead_from_the_last_releases_to_the_new_one(
+    publish: Publish, folder: Path, packs: Path
+) -> None:
     publish("1")
     publish("2")
     third = publish("3")
@@ -121,7 +128,9 @@ def test_folders_that_are_no_releases_are_left_alone(publish: Publish, folder: P
     assert sorted(path.name for path in (folder / "releases").iterdir()) == ["1", "2", "otherapp"]
 
 
-def test_nothing_is_published_where_a_manifest_cannot_be_read(publish: Publish, folder: Path) -> None:
+def test_nothing_is_published_where_a_manifest_cannot_be_read(
+    publish: Publish, folder: Path
+) -> None:
     publish("1")
     publish("2")
     (folder / "releases" / "1" / "manifest.json").write_bytes(b"{}")
@@ -133,7 +142,9 @@ def test_nothing_is_published_where_a_manifest_cannot_be_read(publish: Publish, 
     assert (folder / "releases.json").read_bytes() == before
 
 
-def test_the_releases_of_another_machine_are_gone_on_from(publish: Publish, packs: Path, folder: Path) -> None:
+def test_the_releases_of_another_machine_are_gone_on_from(
+    publish: Publish, packs: Path, folder: Path
+) -> None:
     brought = folder / "releases" / "stars-2"
     manifest = load_manifest(packs / "2")
     brought.mkdir(parents=True)
@@ -143,7 +154,10 @@ def test_the_releases_of_another_machine_are_gone_on_from(publish: Publish, pack
     published = publish("3")
 
     assert len(list(published.folder.glob("*.patch"))) == 2
-    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["3", "stars-2"]
+    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == [
+        "3",
+        "stars-2",
+    ]
 
 
 def test_a_version_that_does_not_follow_the_newest_is_refused(publish: Publish) -> None:
@@ -158,7 +172,9 @@ def test_a_damaged_file_is_not_published(packs: Path, publish: Publish, folder: 
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"?")
     try:
-        with pytest.raises(StorageError, match=r"records\.jsonl\.zst is damaged.*Nothing was published"):
+        with pytest.raises(
+            StorageError, match=r"records\.jsonl\.zst is damaged.*Nothing was published"
+        ):
             publish("1")
     finally:
         path.write_bytes(whole)
@@ -179,7 +195,10 @@ def test_the_signature_of_a_pack_is_published_and_none_follows_without_one(
 
     found = find_release(open_place(str(folder), settings), key=str(key.public))
     assert found.is_signed
-    with pytest.raises(ConflictError, match=r"release '1' is signed, and the pack is not; sign it: minisign -Sm .*/2/"):
+    with pytest.raises(
+        ConflictError,
+        match=r"release '1' is signed, and the pack is not; sign it: minisign -Sm .*/2/",
+    ):
         publish("2")
 
 

@@ -32,7 +32,10 @@ KEY = PublicKey.parse(PUBLIC)
 @pytest.mark.parametrize("signature", [PREHASHED, LEGACY])
 def test_a_signature_of_the_minisign_program_is_verified(signature: bytes) -> None:
     assert verify_signature(CONTENT, signature, KEY) == "catalogue 7"
-    assert verify_signature(CONTENT, signature, PublicKey.parse(PUBLIC.splitlines()[1])) == "catalogue 7"
+    assert (
+        verify_signature(CONTENT, signature, PublicKey.parse(PUBLIC.splitlines()[1]))
+        == "catalogue 7"
+    )
 
 
 def test_the_signer_of_the_tests_signs_as_the_minisign_program_does() -> None:
@@ -44,7 +47,9 @@ def test_the_signer_of_the_tests_signs_as_the_minisign_program_does() -> None:
 
 
 @pytest.mark.parametrize("signature", [PREHASHED, LEGACY])
-def test_every_flipped_bit_of_a_signature_outside_its_untrusted_comment_is_refused(signature: bytes) -> None:
+def test_every_flipped_bit_of_a_signature_outside_its_untrusted_comment_is_refused(
+    signature: bytes,
+) -> None:
     begin = signature.index(b"\n") + 1
     for place in range(begin * 8, len(signature) * 8):
         damaged = bytearray(signature)
@@ -54,7 +59,9 @@ def test_every_flipped_bit_of_a_signature_outside_its_untrusted_comment_is_refus
 
 
 def test_a_key_in_the_home_of_an_unknown_user_is_named() -> None:
-    with pytest.raises(InputError, match=r"'~nobody-here/films\.pub': the public key cannot be read"):
+    with pytest.raises(
+        InputError, match=r"'~nobody-here/films\.pub': the public key cannot be read"
+    ):
         load_public_key("~nobody-here/films.pub")
 
 
@@ -68,7 +75,9 @@ def test_a_changed_file_another_key_and_a_cut_signature_are_refused() -> None:
             verify_signature(CONTENT, PREHASHED[:length], KEY)
 
 
-@pytest.mark.parametrize("text", ["", "RW", "no key", PUBLIC + PUBLIC, "RU" + PUBLIC.splitlines()[1][2:], "é" * 56])
+@pytest.mark.parametrize(
+    "text", ["", "RW", "no key", PUBLIC + PUBLIC, "RU" + PUBLIC.splitlines()[1][2:], "é" * 56]
+)
 def test_what_is_no_public_key_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         PublicKey.parse(text)

@@ -1,4 +1,6 @@
-"""Thumbnails in packs: whoever installs a release has the small pictures of its catalogue, and nothing else."""
+"""Thumbnails in packs: whoever installs a release has the small pictures of its catalogue, and
+nothing else.
+"""
 
 import hashlib
 import io
@@ -29,7 +31,9 @@ def name_of(picture: str) -> str:
 
 
 def made(folder: Path, **pictures: bytes) -> tuple[Path, ...]:
-    """Write thumbnails as a build does, and return their files in another order than that of their names."""
+    """Write thumbnails as a build does, and return their files in another order than that of their
+    names.
+    """
     folder.mkdir()
     for name, content in pictures.items():
         (folder / name_of(name)).write_bytes(HEAD + content)
@@ -51,7 +55,9 @@ def test_thumbnails_come_with_a_release_change_with_an_update_and_return_with_a_
     install_release(app, NAME, str(publisher.folder))
     assert shown(app) == {name_of("rose"): b"red", name_of("oak"): b"green"}
 
-    publisher.publish("3.0", STARS, thumbnails=made(tmp_path / "next", rose=b"white", fern=b"brown"))
+    publisher.publish(
+        "3.0", STARS, thumbnails=made(tmp_path / "next", rose=b"white", fern=b"brown")
+    )
     assert update_catalogue(app, NAME).version == "3.0", "new pictures alone are a new release"
     assert shown(app) == {name_of("rose"): b"white", name_of("fern"): b"brown"}
 
@@ -79,7 +85,9 @@ def archive(folder: Path, name: str, content: bytes, kind: bytes = tarfile.REGTY
     ],
     ids=["outside the folder", "another name", "no WebP", "too large", "a link"],
 )
-def test_an_archive_with_anything_but_small_pictures_is_refused(tmp_path: Path, member: tuple[Any, ...]) -> None:
+def test_an_archive_with_anything_but_small_pictures_is_refused(
+    tmp_path: Path, member: tuple[Any, ...]
+) -> None:
     with pytest.raises(StorageError, match="which is no small picture"):
         list(iter_thumbnails(archive(tmp_path, *member)))
 

@@ -1,4 +1,6 @@
-"""Updating a catalogue to a newer release: what was edited by hand stays, and what is refused changes nothing."""
+"""Updating a catalogue to a newer release: what was edited by hand stays, and what is refused
+changes nothing.
+"""
 
 import errno
 import shutil
@@ -10,7 +12,14 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
+from stackroom.errors import (
+    ConflictError,
+    ExpectedError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+)
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
@@ -28,7 +37,15 @@ from stackroom.tools.health import VECTORS_PART, check_catalogue
 from stackroom.zstd import zstd
 from support.embedders import WORD_MODEL, word_vector
 from support.libraries import opened
-from support.publisher import NAME, SPEC, Publisher, make_star, make_stars, patches_of, versions_in_answer
+from support.publisher import (
+    NAME,
+    SPEC,
+    Publisher,
+    make_star,
+    make_stars,
+    patches_of,
+    versions_in_answer,
+)
 from support.released import bodies_of, edit, pack_of, records_of, remove, state_of, versions_of
 from support.signer import Signer
 
@@ -51,7 +68,9 @@ def _update(app: App, **options: bool) -> ReleaseReport:
 def test_an_update_brings_every_record_of_the_new_release_and_only_patches_are_fetched(
     installed: App, publisher: Publisher
 ) -> None:
-    records = make_stars(COUNT, "1.0") | {RecordId("s00001"): make_star(1, "1.0", story="a star that was renamed")}
+    records = make_stars(COUNT, "1.0") | {
+        RecordId("s00001"): make_star(1, "1.0", story="a star that was renamed")
+    }
     del records[RecordId("s00002")]
     manifest = publisher.publish("1.1", [*records.values(), make_star(99, "1.0")])
     said: list[str] = []
@@ -66,9 +85,12 @@ def test_an_update_brings_every_record_of_the_new_release_and_only_patches_are_f
     assert "to fetch as a patch" in said[0]
 
 
-def test_a_release_without_patches_is_fetched_by_the_files_that_changed(installed: App, publisher: Publisher) -> None:
+def test_a_release_without_patches_is_fetched_by_the_files_that_changed(
+    installed: App, publisher: Publisher
+) -> None:
     star = make_star(7, "1.0")
-    other = replace(star, fields={**star.fields, "version": "other"})  # a field that is not embedded
+    # a field that is not embedded
+    other = replace(star, fields={**star.fields, "version": "other"})
     records = make_stars(COUNT, "1.0") | {RecordId("s00007"): other}
     second = publisher.publish("1.1", records.values(), has_patches=False)
 
@@ -121,8 +143,12 @@ def test_a_damaged_file_of_the_installed_release_is_made_up_for_and_edits_stay(
     assert "s00002" not in found
 
 
-def test_new_records_are_found_by_words_and_by_vectors(installed: App, publisher: Publisher) -> None:
-    publisher.publish("1.1", [*make_stars(COUNT, "1.0").values(), make_star(77, "1.1", story="zebra crossing")])
+def test_new_records_are_found_by_words_and_by_vectors(
+    installed: App, publisher: Publisher
+) -> None:
+    publisher.publish(
+        "1.1", [*make_stars(COUNT, "1.0").values(), make_star(77, "1.1", story="zebra crossing")]
+    )
     _update(installed)
     catalogue = installed.open_catalogue(NAME)
 
@@ -136,7 +162,9 @@ def test_new_records_are_found_by_words_and_by_vectors(installed: App, publisher
 class TestHandEdits:
     """Base 1.0, edits by hand, release 1.1."""
 
-    def test_an_edit_that_the_release_does_not_touch_is_kept(self, installed: App, publisher: Publisher) -> None:
+    def test_an_edit_that_the_release_does_not_touch_is_kept(
+        self, installed: App, publisher: Publisher
+    ) -> None:
         mine = make_star(3, "mine")
         edit(installed, mine)
         remove(installed, "s00004")
@@ -167,15 +195,21 @@ class TestHandEdits:
         assert found[RecordId("s00003")].get("version") == "mine"
         assert found[RecordId("s00099")].get("version") == "mine"
         assert "s00004" not in found
-        assert {record.get("version") for one, record in found.items() if one not in report.conflicts} == {"1.1"}
+        assert {
+            record.get("version") for one, record in found.items() if one not in report.conflicts
+        } == {"1.1"}
 
-    def test_an_edit_that_is_what_the_release_has_is_no_conflict(self, installed: App, publisher: Publisher) -> None:
+    def test_an_edit_that_is_what_the_release_has_is_no_conflict(
+        self, installed: App, publisher: Publisher
+    ) -> None:
         edit(installed, make_star(3, "1.1"))
         publisher.publish("1.1", make_stars(COUNT, "1.1").values())
 
         assert not _update(installed).conflicts
 
-    def test_an_edit_makes_a_catalogue_newer_than_its_release_and_not_ill(self, installed: App) -> None:
+    def test_an_edit_makes_a_catalogue_newer_than_its_release_and_not_ill(
+        self, installed: App
+    ) -> None:
         edit(installed, make_star(3, "mine"))
 
         found = check_catalogue(installed.open_catalogue(NAME))
@@ -193,18 +227,32 @@ def test_an_update_with_nothing_newer_changes_nothing(installed: App, tmp_path: 
 
 
 def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: App) -> None:
-    damaged = max((pack_of(installed).folder / "files").iterdir(), key=lambda path: path.stat().st_size)
+    damaged = max(
+        (pack_of(installed).folder / "files").iterdir(), key=lambda path: path.stat().st_size
+    )
     damaged.write_bytes(b"x")
-    assert [one.part for one in check_catalogue(installed.open_catalogue(NAME)) if one.part != VECTORS_PART] == ["pack"]
+    assert [
+        one.part
+        for one in check_catalogue(installed.open_catalogue(NAME))
+        if one.part != VECTORS_PART
+    ] == ["pack"]
 
     report = _update(installed)
 
     assert not report.is_changed
-    assert report.notes == ["files of the installed release were damaged or gone, and fetched again"]
-    assert [one.part for one in check_catalogue(installed.open_catalogue(NAME)) if one.part != VECTORS_PART] == []
+    assert report.notes == [
+        "files of the installed release were damaged or gone, and fetched again"
+    ]
+    assert [
+        one.part
+        for one in check_catalogue(installed.open_catalogue(NAME))
+        if one.part != VECTORS_PART
+    ] == []
 
 
-def test_only_catalogues_from_a_place_are_updated(installed: App, open_library: Callable[..., App]) -> None:
+def test_only_catalogues_from_a_place_are_updated(
+    installed: App, open_library: Callable[..., App]
+) -> None:
     assert [one.name for one in list_released(installed)] == [NAME]
     assert list_released(open_library("empty")) == []
 
@@ -226,27 +274,37 @@ class TestRefused:
 
         self._refuse(installed, tmp_path, ConflictError, "0.9, older than the installed 1.0")
 
-    def test_another_content_under_the_same_version(self, installed: App, publisher: Publisher, tmp_path: Path) -> None:
+    def test_another_content_under_the_same_version(
+        self, installed: App, publisher: Publisher, tmp_path: Path
+    ) -> None:
         manifest = publisher.build("1.1", make_stars(COUNT, "1.1").values())
         shutil.copytree(publisher.packs / "1.1", publisher.packs / "1.0", dirs_exist_ok=True)
         publisher.add_release("1.0.again", replace(manifest, version="1.0"))
 
-        self._refuse(installed, tmp_path, ConflictError, "another content under the installed version 1.0")
+        self._refuse(
+            installed, tmp_path, ConflictError, "another content under the installed version 1.0"
+        )
 
     def test_another_catalogue(self, installed: App, publisher: Publisher, tmp_path: Path) -> None:
         publisher.name = "planets"
         publisher.publish("1.1", make_stars(COUNT, "1.1").values())
 
-        self._refuse(installed, tmp_path, ConflictError, "a release of 'planets' now, not of 'stars'")
+        self._refuse(
+            installed, tmp_path, ConflictError, "a release of 'planets' now, not of 'stars'"
+        )
 
-    def test_a_release_of_another_spec(self, installed: App, publisher: Publisher, tmp_path: Path) -> None:
+    def test_a_release_of_another_spec(
+        self, installed: App, publisher: Publisher, tmp_path: Path
+    ) -> None:
         publisher.spec = SPEC.replace('name = "stars"', 'name = "others"')
         publisher.publish("1.1", make_stars(COUNT, "1.1").values())
 
         self._refuse(installed, tmp_path, ConflictError, "follows the spec 'others'")
 
     @pytest.mark.parametrize("file", ["manifest.json", "records.jsonl.zst", "embeddings.parquet"])
-    def test_damaged_files(self, installed: App, publisher: Publisher, tmp_path: Path, file: str) -> None:
+    def test_damaged_files(
+        self, installed: App, publisher: Publisher, tmp_path: Path, file: str
+    ) -> None:
         publisher.publish("1.1", make_stars(COUNT, "1.1").values(), has_patches=False)
         path = publisher.folder / "1.1" / file
         content = bytearray(path.read_bytes())
@@ -267,18 +325,27 @@ class TestRefused:
 
         self._refuse(app, tmp_path, StorageError, "is not signed, but a key is pinned")
 
-    def test_a_place_that_is_gone(self, installed: App, publisher: Publisher, tmp_path: Path) -> None:
+    def test_a_place_that_is_gone(
+        self, installed: App, publisher: Publisher, tmp_path: Path
+    ) -> None:
         shutil.rmtree(publisher.folder)
 
         self._refuse(installed, tmp_path, NotFoundError, "no such folder")
 
-    def test_no_network(self, open_library: Callable[..., App], installed: App, tmp_path: Path) -> None:
+    def test_no_network(
+        self, open_library: Callable[..., App], installed: App, tmp_path: Path
+    ) -> None:
         pack = pack_of(installed)
         source = pack.find_source()
         assert source is not None
         pack.save_source(replace(source, place="https://example.org/stars"))
 
-        self._refuse(open_library(offline=True), tmp_path, UnavailableError, "what is installed stays as it is")
+        self._refuse(
+            open_library(offline=True),
+            tmp_path,
+            UnavailableError,
+            "what is installed stays as it is",
+        )
 
     def test_a_catalogue_that_came_from_no_place(self, installed: App) -> None:
         (pack_of(installed).folder / "source.json").unlink()
@@ -290,7 +357,9 @@ class TestRefused:
 class TestRollback:
     """Going back to the release before."""
 
-    def test_the_former_release_is_there_again_without_a_network(self, installed: App, publisher: Publisher) -> None:
+    def test_the_former_release_is_there_again_without_a_network(
+        self, installed: App, publisher: Publisher
+    ) -> None:
         publisher.publish("1.1", make_stars(COUNT, "1.1").values())
         _update(installed)
         shutil.rmtree(publisher.folder)
@@ -332,7 +401,9 @@ class TestRollback:
         with pytest.raises(StorageError, match=r"cannot go back to 1\.0: .* is damaged"):
             roll_back(installed, NAME)
         assert versions_of(installed) == {"1.1"}
-        assert _update(installed).notes == ["files of release 1.0 were damaged, so it cannot be gone back to any more"]
+        assert _update(installed).notes == [
+            "files of release 1.0 were damaged, so it cannot be gone back to any more"
+        ]
         found = check_catalogue(installed.open_catalogue(NAME))
         assert [problem for problem in found if problem.part != VECTORS_PART] == []
 
@@ -392,7 +463,11 @@ class TestOtherSpecAndModel:
         assert versions_in_answer(after) == {"1.1"}
 
     def test_a_kill_between_the_commit_and_the_files_leaves_the_new_spec_with_the_new_records(
-        self, installed: App, publisher: Publisher, open_library: Callable[..., App], monkeypatch: pytest.MonkeyPatch
+        self,
+        installed: App,
+        publisher: Publisher,
+        open_library: Callable[..., App],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         publisher.spec = NEW_SPEC
         publisher.publish("1.1", [make_star(number, "1.1", size=number) for number in range(COUNT)])
@@ -427,7 +502,10 @@ class TestOtherSpecAndModel:
         assert _update(open_library()).version == "1.1"
 
         app = open_library()
-        manifest, own = pack_of(app).find_manifest(), app.library.get_installed(NAME).own_declaration
+        manifest, own = (
+            pack_of(app).find_manifest(),
+            app.library.get_installed(NAME).own_declaration,
+        )
         assert manifest is not None
         assert own is not None
         assert manifest.version == "1.1"
@@ -464,7 +542,9 @@ class TestOtherSpecAndModel:
         assert reader.nearest(query, scope=WHOLE, limit=COUNT)[0].total == COUNT
         assert versions_of(app) == {version}
 
-    def test_a_release_brings_vectors_of_another_model(self, installed: App, publisher: Publisher) -> None:
+    def test_a_release_brings_vectors_of_another_model(
+        self, installed: App, publisher: Publisher
+    ) -> None:
         publisher.model = OTHER_MODEL
         publisher.publish("1.1", make_stars(COUNT, "1.1").values(), has_patches=False)
         _update(installed)
@@ -513,7 +593,10 @@ def test_an_update_that_was_committed_and_not_settled_is_settled_by_the_next(
     ("failing", "note"),
     [
         (SETTLE, "its files are not in order yet; run it again"),
-        ("stackroom.shelf.embedded.shelf.EmbeddedShelf.publish", "the index is brought up when it is opened"),
+        (
+            "stackroom.shelf.embedded.shelf.EmbeddedShelf.publish",
+            "the index is brought up when it is opened",
+        ),
         ("stackroom.shelf.embedded.store.Store.count_unembedded", "new texts have no vector yet"),
     ],
 )
@@ -531,7 +614,9 @@ def test_what_fails_after_the_commit_is_noted_and_made_up_for(
         report = _update(installed)
 
     assert report.version == "1.1"
-    assert report.notes == [f"the release is installed, and {note}: [Errno 28] No space left on device"]
+    assert report.notes == [
+        f"the release is installed, and {note}: [Errno 28] No space left on device"
+    ]
     app = open_library()
     assert versions_of(app) == {"1.1"}
     assert _update(app).version == "1.1"
@@ -542,7 +627,9 @@ def test_a_read_only_library_is_served_and_its_update_refused_with_the_reason(
     installed: App, publisher: Publisher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-    monkeypatch.setattr("os.access", lambda path, _mode: not str(path).startswith(str(tmp_path / "home")))
+    monkeypatch.setattr(
+        "os.access", lambda path, _mode: not str(path).startswith(str(tmp_path / "home"))
+    )
 
     with pytest.raises(StorageError, match="'stars' is read-only"):
         _update(installed)

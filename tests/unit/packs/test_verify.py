@@ -1,4 +1,6 @@
-"""Verifying: any flipped bit and any lost byte of a pack is found. The long form is `python -m support.pack_faults`."""
+"""Verifying: any flipped bit and any lost byte of a pack is found. The long form is `python -m
+support.pack_faults`.
+"""
 
 import hashlib
 import shutil
@@ -10,7 +12,14 @@ import pytest
 
 from stackroom.packs.build import check_installed_pack, check_pack, files_folder
 from stackroom.packs.installed import InstalledPack
-from stackroom.packs.manifest import EMBEDDINGS_FILE, MANIFEST_FILE, RECORDS_FILE, SPEC_FILE, content_of, load_manifest
+from stackroom.packs.manifest import (
+    EMBEDDINGS_FILE,
+    MANIFEST_FILE,
+    RECORDS_FILE,
+    SPEC_FILE,
+    content_of,
+    load_manifest,
+)
 from stackroom.packs.patches import read_content
 from stackroom.zstd import zstd
 from support.pack_faults import damage_everywhere
@@ -37,7 +46,9 @@ def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
 
 
 def swapped(pack: Path, change: Callable[[bytes], bytes]) -> list[str]:
-    """Return the faults of a pack whose records were replaced, by somebody who made the checksums fit."""
+    """Return the faults of a pack whose records were replaced, by somebody who made the checksums
+    fit.
+    """
     manifest = load_manifest(pack)
     folder, file = files_folder(pack, manifest), manifest.get_file(RECORDS_FILE)
     content = change(read_content(folder / RECORDS_FILE, file))
@@ -60,7 +71,10 @@ def swapped(pack: Path, change: Callable[[bytes], bytes]) -> list[str]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content.replace(b"Title 19", b"Title 1A"), "a vector of 'Title 19', which is not among"),
+        (
+            lambda content: content.replace(b"Title 19", b"Title 1A"),
+            "a vector of 'Title 19', which is not among",
+        ),
         (lambda content: content[:-4], "its last line has no end"),
         (lambda content: content.partition(b"\n")[2], "which is not among the records"),
     ],

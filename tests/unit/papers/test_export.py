@@ -35,18 +35,24 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def export(home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def export(
+    home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
     """Run `stackroom export` in that library."""
     monkeypatch.setenv("STACKROOM_HOME", str(home))
     return lambda *arguments: run(["paper-table", *(str(argument) for argument in arguments)])
 
 
-def test_the_papers_of_the_store_are_written_and_counted(export: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_papers_of_the_store_are_written_and_counted(
+    export: Callable[..., Any], tmp_path: Path
+) -> None:
     done = export("papers", "--to", tmp_path / "p.sqlite")
     assert done.code == 0, done.err
     assert f"2 papers written to {tmp_path / 'p.sqlite'}" in done.out
     table = sqlite3.connect(tmp_path / "p.sqlite")
-    rows = table.execute("SELECT title, authors, publish_year, embedding FROM papers ORDER BY id").fetchall()
+    rows = table.execute(
+        "SELECT title, authors, publish_year, embedding FROM papers ORDER BY id"
+    ).fetchall()
     table.close()
     assert rows == [
         ("On Computable Numbers", '[{"name":"Alan Turing","affiliations":[]}]', 1936, None),
@@ -57,10 +63,16 @@ def test_the_papers_of_the_store_are_written_and_counted(export: Callable[..., A
 
 def test_for_programs_it_says_what_it_wrote(export: Callable[..., Any], tmp_path: Path) -> None:
     done = export("papers", "--to", tmp_path / "p.sqlite", "--json")
-    assert done.json == {"file": str(tmp_path / "p.sqlite"), "config": str(tmp_path / "p.json"), "papers": 2}
+    assert done.json == {
+        "file": str(tmp_path / "p.sqlite"),
+        "config": str(tmp_path / "p.json"),
+        "papers": 2,
+    }
 
 
-def test_it_does_not_write_over_a_file_without_force(export: Callable[..., Any], tmp_path: Path) -> None:
+def test_it_does_not_write_over_a_file_without_force(
+    export: Callable[..., Any], tmp_path: Path
+) -> None:
     assert export("papers", "--to", tmp_path / "p.sqlite").code == 0
     refused = export("papers", "--to", tmp_path / "p.sqlite")
     assert refused.code == 2
@@ -68,12 +80,19 @@ def test_it_does_not_write_over_a_file_without_force(export: Callable[..., Any],
     assert export("papers", "--to", tmp_path / "p.sqlite", "--force").code == 0
 
 
-def test_a_catalogue_of_something_else_is_refused(export: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_catalogue_of_something_else_is_refused(
+    export: Callable[..., Any], tmp_path: Path
+) -> None:
     refused = export("anime", "--to", tmp_path / "p.sqlite")
     assert refused.code == 2
-    assert "a catalogue of 'anime' cannot be exported to a table of papers; one of 'papers' can" in refused.err
+    assert (
+        "a catalogue of 'anime' cannot be exported to a table of papers; one of 'papers' can"
+        in refused.err
+    )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_catalogue_that_is_not_there_is_not_found(export: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_catalogue_that_is_not_there_is_not_found(
+    export: Callable[..., Any], tmp_path: Path
+) -> None:
     assert export("pappers", "--to", tmp_path / "p.sqlite").code == 3

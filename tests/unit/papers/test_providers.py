@@ -1,4 +1,6 @@
-"""arXiv and Semantic Scholar as sources, against a server on loopback that answers as each is documented to."""
+"""arXiv and Semantic Scholar as sources, against a server on loopback that answers as each is
+documented to.
+"""
 
 import json
 import threading
@@ -103,7 +105,11 @@ def answer_json(server: "Server", start: int, size: int) -> Reply:
     if start + size > 1_000 or (start and start >= had):
         return 400, json.dumps(NOT_AVAILABLE).encode()
     end = min(start + size, had)
-    found = {"total": server.total, "offset": start, "data": [paper(n) for n in range(start + 1, end + 1)]}
+    found = {
+        "total": server.total,
+        "offset": start,
+        "data": [paper(n) for n in range(start + 1, end + 1)],
+    }
     return 200, json.dumps(found if end >= server.total else {**found, "next": end}).encode()
 
 
@@ -150,7 +156,9 @@ SCHOLAR = Service(
         "query": "graph networks",
         "offset": "0",
         "limit": "100",
-        "fields": "title,abstract,year,venue,authors.name,authors.affiliations,externalIds,url,fieldsOfStudy",
+        "fields": (
+            "title,abstract,year,venue,authors.name,authors.affiliations,externalIds,url,fieldsOfStudy"
+        ),
     },
     refusal=(400, b'{"error": "Unrecognized or unsupported fields: [nmae]"}'),
     said=r"refused the query: Unrecognized or unsupported fields: \[nmae\]",
@@ -167,7 +175,9 @@ class Handler(BaseHTTPRequestHandler):
         start = int(asked[self.server.service.position])
         size = int(asked.get("max_results") or asked.get("limit") or 0)
         trouble = self.server.trouble.get(start, [])
-        status, body = trouble.pop(0) if trouble else self.server.service.answer(self.server, start, size)
+        status, body = (
+            trouble.pop(0) if trouble else self.server.service.answer(self.server, start, size)
+        )
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -178,7 +188,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """So many papers, of which fewer may really be had; `trouble` is what happens at a position before all is well."""
+    """So many papers, of which fewer may really be had; `trouble` is what happens at a position
+    before all is well.
+    """
 
     daemon_threads = True
 
@@ -193,7 +205,9 @@ class Server(ThreadingHTTPServer):
         self.slept: list[float] = []
 
     def source(self, query: str = "", *, limit: int = 1_000, **changes: Any) -> ProviderPapers:
-        clock = Clock(monotonic=lambda: sum(self.slept), sleep=self.slept.append, chance=lambda: 0.0)
+        clock = Clock(
+            monotonic=lambda: sum(self.slept), sleep=self.slept.append, chance=lambda: 0.0
+        )
         pace = Pace(interval_s=self.service.interval_s, attempts=3)
         url = f"http://127.0.0.1:{self.server_port}/search"
         settings = {"base_url": url, "clock": clock, "pace": pace, **changes}
@@ -226,7 +240,9 @@ def named(first: int, last: int) -> list[str]:
     return [f"Paper {number}" for number in range(first, last + 1)]
 
 
-def test_pages_of_a_hundred_are_asked_for_one_after_the_other_at_the_pace_of_the_service(server: Server) -> None:
+def test_pages_of_a_hundred_are_asked_for_one_after_the_other_at_the_pace_of_the_service(
+    server: Server,
+) -> None:
     rows = list(server.source().iter_rows())
     assert [row.values["title"] for row in rows] == named(1, 250)
     assert [row.place for row in rows[98:101]] == ["result 99", "result 100", "result 101"]
@@ -259,14 +275,24 @@ TROUBLES = [
         (ARXIV, 200, b"<!DOCTYPE html><html><body>We are down</body></html>", "XML with a DTD"),
         (ARXIV, 200, DTD.format("utf-8").encode("utf-8"), "XML with a DTD, which is not read"),
         (ARXIV, 200, DTD.format("utf-16").encode("utf-16"), "XML with a DTD, which is not read"),
-        (ARXIV, 200, b'<feed xmlns="http://www.w3.org/2005/Atom"></feed>', "without the number of results"),
+        (
+            ARXIV,
+            200,
+            b'<feed xmlns="http://www.w3.org/2005/Atom"></feed>',
+            "without the number of results",
+        ),
         (SCHOLAR, 429, b"{}", "answered status 429"),
         (SCHOLAR, 200, b'{"total": 250, "da', "incomplete or invalid JSON"),
         (SCHOLAR, 200, b'{"total": 250, "next": 200, "data": []}', EMPTY_PAGE),
         (SCHOLAR, 200, b'{"message": "Internal server error"}', "not a page of results"),
         (SCHOLAR, 200, b"[]", "not a page of results"),
         (SCHOLAR, 200, b'{"total": 250, "data": {}}', "not a page of results"),
-        (SCHOLAR, 200, b'{"total": 250, "next": 100, "data": [{"paperId": "x"}]}', "result 100 follows result 100"),
+        (
+            SCHOLAR,
+            200,
+            b'{"total": 250, "next": 100, "data": [{"paperId": "x"}]}',
+            "result 100 follows result 100",
+        ),
     )
 ]
 
@@ -282,7 +308,9 @@ def test_what_goes_wrong_is_tried_again_and_stops_with_the_position_if_it_goes_o
     rows = server.source().iter_rows()
     assert [next(rows).values["title"] for _ in range(100)] == named(1, 100)
     name = f"{server.service.papers.prefix}:{server.service.query}"
-    with pytest.raises(UnavailableError, match=f"{name}: stopped at result 101: .*{reason}.*asked 3 times"):
+    with pytest.raises(
+        UnavailableError, match=f"{name}: stopped at result 101: .*{reason}.*asked 3 times"
+    ):
         next(rows)
 
 
@@ -294,7 +322,9 @@ def test_a_refused_query_is_refused_in_their_own_words_and_not_asked_again(serve
 
 
 @pytest.mark.parametrize(("service", "cap"), [(ARXIV, 30_000), (SCHOLAR, 1_000)])
-def test_what_a_service_does_not_take_is_refused_before_it_is_asked(service: Service, cap: int) -> None:
+def test_what_a_service_does_not_take_is_refused_before_it_is_asked(
+    service: Service, cap: int
+) -> None:
     for limit in (0, cap + 1):
         with pytest.raises(InputError, match=f"from 1 to {cap:,} results for a query"):
             service.papers("x", limit=limit)
@@ -310,9 +340,15 @@ def test_what_a_service_does_not_take_is_refused_before_it_is_asked(service: Ser
 
 @pytest.mark.parametrize(
     ("question", "query", "count"),
-    [("all:x?limit=7", "all:x", 7), ("all:x", "all:x", 250), ("all:what?limit=2?limit=3", "all:what?limit=2", 3)],
+    [
+        ("all:x?limit=7", "all:x", 7),
+        ("all:x", "all:x", 250),
+        ("all:what?limit=2?limit=3", "all:what?limit=2", 3),
+    ],
 )
-def test_a_question_may_say_how_many_results_are_wanted(server: Server, question: str, query: str, count: int) -> None:
+def test_a_question_may_say_how_many_results_are_wanted(
+    server: Server, question: str, query: str, count: int
+) -> None:
     source = server.service.open(question, ONLINE)
     assert source.name == f"{server.service.papers.prefix}:{query}"
     source._getter = server.source()._getter
@@ -323,7 +359,9 @@ def test_an_entry_of_arxiv_becomes_the_row_of_a_paper() -> None:
     assert read_feed(feed(1, FULL_ENTRY))[1] == [
         {
             "id": "arxiv:hep-ex/0307015",
-            "title": "Multi-Electron Production at High Transverse Momenta in ep Collisions at HERA",
+            "title": (
+                "Multi-Electron Production at High Transverse Momenta in ep Collisions at HERA"
+            ),
             "abstract": "Multi-electron production is studied & measured.",
             "authors": [
                 {"name": "H1 Collaboration", "affiliations": []},
@@ -369,7 +407,13 @@ def test_an_interrupted_ingest_asks_on_from_where_it_stopped(server: Server) -> 
 
 @only_scholar
 def test_a_result_of_semantic_scholar_becomes_the_row_of_a_paper(server: Server) -> None:
-    bare = {"paperId": "x", "externalIds": None, "authors": None, "fieldsOfStudy": None, "title": None}
+    bare = {
+        "paperId": "x",
+        "externalIds": None,
+        "authors": None,
+        "fieldsOfStudy": None,
+        "title": None,
+    }
     found = {"total": 3, "offset": 0, "data": [paper(1), bare, {"paperId": None}]}
     server.trouble[0] = [(200, json.dumps(found).encode())]
     first, second, third = server.source().iter_rows()
@@ -384,7 +428,11 @@ def test_a_result_of_semantic_scholar_becomes_the_row_of_a_paper(server: Server)
         "url": f"https://www.semanticscholar.org/paper/{1:040x}",
         "venue": "NeurIPS",
     }
-    assert (second.values["id"], second.values["doi"], second.values["authors"]) == ("s2:x", None, [])
+    assert (second.values["id"], second.values["doi"], second.values["authors"]) == (
+        "s2:x",
+        None,
+        [],
+    )
     assert third.problem == "a result without a paper id"
 
 
@@ -404,13 +452,17 @@ def test_no_page_reaches_past_the_first_thousand(server: Server) -> None:
 
 @only_scholar
 @pytest.mark.parametrize("had", [100, 192])
-def test_results_that_end_before_the_estimated_total_are_all_the_results(server: Server, had: int) -> None:
+def test_results_that_end_before_the_estimated_total_are_all_the_results(
+    server: Server, had: int
+) -> None:
     server.had = had
     assert server.titles() == named(1, had)
 
 
 @only_scholar
-@pytest.mark.parametrize(("status", "hint"), [(403, "status 403; is the key right"), (404, "status 404; try again")])
+@pytest.mark.parametrize(
+    ("status", "hint"), [(403, "status 403; is the key right"), (404, "status 404; try again")]
+)
 def test_any_other_status_is_unavailable_at_once(server: Server, status: int, hint: str) -> None:
     server.trouble[0] = [(status, b'{"message": "Forbidden"}')]
     with pytest.raises(UnavailableError, match=hint):
@@ -418,7 +470,9 @@ def test_any_other_status_is_unavailable_at_once(server: Server, status: int, hi
     assert len(server.asked) == 1
 
 
-def test_the_key_comes_from_the_file_or_the_environment_and_a_number_is_refused(tmp_path: Path) -> None:
+def test_the_key_comes_from_the_file_or_the_environment_and_a_number_is_refused(
+    tmp_path: Path,
+) -> None:
     def key_of(**environment: str) -> str:
         settings = load_settings({"STACKROOM_HOME": str(tmp_path), **environment})
         return read_section(settings, "", PapersSettings).semantic_scholar_key
@@ -427,5 +481,7 @@ def test_the_key_comes_from_the_file_or_the_environment_and_a_number_is_refused(
     assert key_of() == "from the file"
     assert key_of(SEMANTIC_SCHOLAR_API_KEY="from outside") == "from outside"
     (tmp_path / "stackroom.toml").write_text("semantic_scholar_key = 3")
-    with pytest.raises(InputError, match="setting 'semantic_scholar_key': 3 is not a text; write one in quotes"):
+    with pytest.raises(
+        InputError, match="setting 'semantic_scholar_key': 3 is not a text; write one in quotes"
+    ):
         key_of()

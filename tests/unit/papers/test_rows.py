@@ -25,7 +25,10 @@ def test_a_row_of_a_provider_becomes_a_record_as_the_catalogue_declares_it() -> 
             "id": "arxiv:1706.03762",
             "title": " Attention Is\n All You Need ",
             "abstract": "The dominant\n sequence models.",
-            "authors": [{"name": "Ashish Vaswani", "affiliations": ["Google", "Google"]}, {"name": " "}],
+            "authors": [
+                {"name": "Ashish Vaswani", "affiliations": ["Google", "Google"]},
+                {"name": " "},
+            ],
             "year": 2017,
             "keywords": ["cs.CL", "cs.LG", "cs.CL"],
             "doi": "https://doi.org/10.1/x",
@@ -66,7 +69,9 @@ def test_authors_come_in_several_forms(authors: Any, names: list[str]) -> None:
     assert list(record.get("author_names") or ()) == names
 
 
-@pytest.mark.parametrize("affiliations", ["MIT", ["MIT"], [{"name": "MIT"}], [{"institution": "MIT"}]])
+@pytest.mark.parametrize(
+    "affiliations", ["MIT", ["MIT"], [{"name": "MIT"}], [{"institution": "MIT"}]]
+)
 def test_affiliations_come_in_several_forms(affiliations: Any) -> None:
     record = record_of({"title": "T", "authors": [{"name": "A", "affiliations": affiliations}]})
     assert record.get("authors") == [{"name": "A", "affiliations": ["MIT"]}]
@@ -149,18 +154,38 @@ def test_the_sample_is_of_papers_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("text", "title", "abstract"),
     [
-        ("On Bread\nA. Baker\nAbstract\nFlour and water.\n\nMore.", "On Bread", "Flour and water. More."),
+        (
+            "On Bread\nA. Baker\nAbstract\nFlour and water.\n\nMore.",
+            "On Bread",
+            "Flour and water. More.",
+        ),
         ("# On Bread\n\nAbstract: flour and\nwater.", "On Bread", "flour and water."),
         ("On Bread\nFlour and water.", "On Bread", "Flour and water."),
     ],
 )
-def test_a_paper_s_own_text_has_its_title_and_its_abstract(text: str, title: str, abstract: str) -> None:
+def test_a_paper_s_own_text_has_its_title_and_its_abstract(
+    text: str, title: str, abstract: str
+) -> None:
     record = record_of({"path": "bread.pdf", "text": text})
-    assert (record.id, record.get("title"), record.get("abstract")) == ("bread.pdf", title, abstract)
+    assert (record.id, record.get("title"), record.get("abstract")) == (
+        "bread.pdf",
+        title,
+        abstract,
+    )
 
 
 def test_a_row_of_a_table_with_a_text_keeps_all_that_it_says() -> None:
-    row = {"id": "b1", "title": "On bread", "text": "Dough rises.", "authors": ["Ann Baker"], "year": 2020}
+    row = {
+        "id": "b1",
+        "title": "On bread",
+        "text": "Dough rises.",
+        "authors": ["Ann Baker"],
+        "year": 2020,
+    }
     record = record_of(row)
-    assert (record.id, record.get("title"), record.get("abstract")) == ("b1", "On bread", "Dough rises.")
+    assert (record.id, record.get("title"), record.get("abstract")) == (
+        "b1",
+        "On bread",
+        "Dough rises.",
+    )
     assert (record.get("author_names"), record.get("publish_year")) == (("Ann Baker",), 2020)

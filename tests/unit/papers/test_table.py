@@ -30,7 +30,13 @@ def papers(new_shelved: Callable[..., Any]) -> Any:
     made.put(
         *(
             record_of(
-                {"id": f"p{n}", "title": f"Paper {n}", "abstract": f"About {n}.", "year": 2000 + n, "authors": [ADA]}
+                {
+                    "id": f"p{n}",
+                    "title": f"Paper {n}",
+                    "abstract": f"About {n}.",
+                    "year": 2000 + n,
+                    "authors": [ADA],
+                }
             )
             for n in range(9)
         )
@@ -50,7 +56,10 @@ def rows_of(path: Path) -> list[tuple[Any, ...]]:
 def test_the_table_and_its_columns_are_as_documented(papers: Any, tmp_path: Path) -> None:
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
     table = sqlite3.connect(tmp_path / "p.sqlite")
-    columns = [(name, kind, is_key) for _, name, kind, _, _, is_key in table.execute("PRAGMA table_info(papers)")]
+    columns = [
+        (name, kind, is_key)
+        for _, name, kind, _, _, is_key in table.execute("PRAGMA table_info(papers)")
+    ]
     checked = table.execute("PRAGMA integrity_check").fetchone()
     table.close()
     assert columns == [
@@ -83,7 +92,9 @@ def test_the_config_names_the_model_and_its_dimension(papers: Any, tmp_path: Pat
 
 
 @pytest.mark.row("P6")
-def test_the_config_has_the_mean_that_queries_need_where_vectors_are_centred(papers: Any, tmp_path: Path) -> None:
+def test_the_config_has_the_mean_that_queries_need_where_vectors_are_centred(
+    papers: Any, tmp_path: Path
+) -> None:
     reader = papers.shelf.reader()
     reader.mean = np.full(64, 0.25, np.float32)
     export_paper_table(reader, SPEC, tmp_path / "p.sqlite")
@@ -96,7 +107,9 @@ def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path)
     assert rows_of(tmp_path / "p.sqlite") == []
 
 
-def test_a_large_catalogue_goes_out_in_parts(papers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_catalogue_goes_out_in_parts(
+    papers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "once.sqlite")
     monkeypatch.setattr(port, "BATCH_ROWS", 3)
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "parts.sqlite")
@@ -104,12 +117,16 @@ def test_a_large_catalogue_goes_out_in_parts(papers: Any, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("taken", ["p.sqlite", "p.json"])
-def test_a_file_that_is_there_is_written_over_only_by_force(papers: Any, tmp_path: Path, taken: str) -> None:
+def test_a_file_that_is_there_is_written_over_only_by_force(
+    papers: Any, tmp_path: Path, taken: str
+) -> None:
     (tmp_path / taken).write_text("mine")
     with pytest.raises(InputError, match=f"{taken} already exists; give --force to overwrite it"):
         export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(taken, "mine")]
-    assert export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite", replace=True) == 10
+    assert (
+        export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite", replace=True) == 10
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
 
 
@@ -128,7 +145,9 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(papers: Any, tmp_path:
             raise OSError("disk full")
 
     with pytest.raises(StorageError, match="could not be written: disk full"):
-        export_paper_table(Failing(papers.shelf.reader()), SPEC, tmp_path / "p.sqlite", replace=True)  # type: ignore[arg-type]
+        export_paper_table(
+            Failing(papers.shelf.reader()), SPEC, tmp_path / "p.sqlite", replace=True
+        )  # type: ignore[arg-type]
     assert (tmp_path / "p.sqlite").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
 
@@ -140,9 +159,13 @@ def test_remains_of_a_killed_export_are_no_hindrance(papers: Any, tmp_path: Path
 
 def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:
     reader = papers.shelf.reader()
-    with pytest.raises(InputError, match="a catalogue of 'anime' cannot be exported to a table of papers"):
+    with pytest.raises(
+        InputError, match="a catalogue of 'anime' cannot be exported to a table of papers"
+    ):
         export_paper_table(reader, PACKAGES.get("anime").spec, tmp_path / "p.sqlite")
-    with pytest.raises(InputError, match=r"reserved for the config; a name such as .*p\.sqlite is right"):
+    with pytest.raises(
+        InputError, match=r"reserved for the config; a name such as .*p\.sqlite is right"
+    ):
         export_paper_table(reader, SPEC, tmp_path / "p.json")
     with pytest.raises(InputError, match="there is no such folder"):
         export_paper_table(reader, SPEC, tmp_path / "nowhere" / "p.sqlite")
@@ -152,7 +175,9 @@ def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path
 
 
 @pytest.mark.row("A10")
-def test_an_exported_table_is_read_back_with_its_authors_and_vectors(papers: Any, tmp_path: Path) -> None:
+def test_an_exported_table_is_read_back_with_its_authors_and_vectors(
+    papers: Any, tmp_path: Path
+) -> None:
     reader = papers.shelf.reader()
     export_paper_table(reader, SPEC, tmp_path / "p.sqlite")
     rows = list(SqliteRows(tmp_path / "p.sqlite").iter_rows())

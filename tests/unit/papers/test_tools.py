@@ -1,4 +1,6 @@
-"""`search_papers`, through the gate: its shape, its limits, and that filters come before ranking."""
+"""`search_papers`, through the gate: its shape, its limits, and that filters come before
+ranking.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -39,20 +41,33 @@ def row(number: int, title: str, abstract: str = "", **more: Any) -> dict[str, A
 
 ROWS = [
     row(
-        1, "Graph networks", "We study networks of graphs.", year=2018, authors=[{"name": "Ada", "affiliations": ["X"]}]
+        1,
+        "Graph networks",
+        "We study networks of graphs.",
+        year=2018,
+        authors=[{"name": "Ada", "affiliations": ["X"]}],
     ),
     row(2, "Graph transformers", "Transformers on graphs.", year=2020, keywords=["attention"]),
     row(3, "Protein folding", "Structure from sequence, with a network.", year=2021),
     row(4, "Undated notes on graphs", "A networking note."),
     row(5, "C++ compilers", "How a compiler reads C++ templates.", year=1999),
-    row(6, "Graphen", "Zur Theorie der Netzwerke; グラフ理論入門.", year=1936, authors=["Dénes Kőnig"]),
+    row(
+        6,
+        "Graphen",
+        "Zur Theorie der Netzwerke; グラフ理論入門.",
+        year=1936,
+        authors=["Dénes Kőnig"],
+    ),
 ]
 
 
 def grown(count: int) -> list[dict[str, Any]]:
-    """Return many papers on one topic; the last of them, and few others, have a word of their own."""
+    """Return many papers on one topic; the last of them, and few others, have a word of their
+    own.
+    """
     return [
-        row(n, f"Deep learning {n}", "learning " * 3 + ("quaternions" if n % 50 == 49 else "")) for n in range(count)
+        row(n, f"Deep learning {n}", "learning " * 3 + ("quaternions" if n % 50 == 49 else ""))
+        for n in range(count)
     ]
 
 
@@ -81,7 +96,9 @@ def served(shelf: Shelf, embedder: Any = None) -> Served:
 
 
 def fill(shelf: Any, rows: list[dict[str, Any]], embedder: Any) -> None:
-    target = Target(spec=SPEC, mapping=MAPPING, writer=shelf.writer(), ledger=Ledger(), embedder=embedder)
+    target = Target(
+        spec=SPEC, mapping=MAPPING, writer=shelf.writer(), ledger=Ledger(), embedder=embedder
+    )
     assert ingest_batch(rows, target).inserted == len(rows)
 
 
@@ -125,7 +142,9 @@ def test_a_paper_without_authors_and_abstract_says_so(serve: Callable[..., Serve
     assert (paper["authors"], paper["abstract"]) == ([], None)
 
 
-def test_without_vectors_the_answer_says_that_it_goes_by_words(serve: Callable[..., Served]) -> None:
+def test_without_vectors_the_answer_says_that_it_goes_by_words(
+    serve: Callable[..., Served],
+) -> None:
     found = serve(embed=False).search(query="proteins", keywords=["fold"])
     assert found["searchMode"] == "fts_only"
     assert "no vectors" in found["degraded"]
@@ -146,9 +165,18 @@ def test_ten_papers_come_unless_another_count_is_asked_for(serve: Callable[..., 
         ({"query": "x", "paper_count": 51}, "'paper_count': must be 50 or less"),
         ({"query": "x", "paper_count": 0}, "'paper_count': must be 1 or more"),
         ({"query": "x", "paperCount": 5}, "unknown argument 'paperCount'.*paper_count"),
-        ({"query": "x", "publish_year_range": [2020, 2010]}, "'publish_year_range': 2020 is after 2010"),
-        ({"query": "x", "publish_year_range": [2020]}, "'publish_year_range': must have 2 or more items"),
-        ({"query": "x", "publish_year_range": [1, 2, 3]}, "'publish_year_range': must have 2 or fewer items"),
+        (
+            {"query": "x", "publish_year_range": [2020, 2010]},
+            "'publish_year_range': 2020 is after 2010",
+        ),
+        (
+            {"query": "x", "publish_year_range": [2020]},
+            "'publish_year_range': must have 2 or more items",
+        ),
+        (
+            {"query": "x", "publish_year_range": [1, 2, 3]},
+            "'publish_year_range': must have 2 or fewer items",
+        ),
         ({"query": "x", "publish_year_range": [0, 10**400]}, "'publish_year_range"),
         ({"query": "x", "publish_year_range": [-5, 2000]}, "at most four digits"),
         ({"query": "x", "publish_year_range": "2010-2020"}, "'publish_year_range'"),
@@ -166,7 +194,9 @@ def test_a_wrong_argument_is_refused_by_its_name(
     assert re.search(told, answer.text), answer.text
 
 
-def test_a_range_of_years_has_both_its_ends_and_no_undated_paper(serve: Callable[..., Served]) -> None:
+def test_a_range_of_years_has_both_its_ends_and_no_undated_paper(
+    serve: Callable[..., Served],
+) -> None:
     papers = serve()
     assert set(papers.titles(query="graph", publish_year_range=[2018, 2020])) == {
         "Graph networks",
@@ -195,7 +225,10 @@ def test_a_range_of_years_has_both_its_ends_and_no_undated_paper(serve: Callable
 )
 @pytest.mark.parametrize("publish_year_range", [None, [1900, 2019]])
 def test_every_keyword_occurs_whatever_its_case_and_ending(
-    serve: Callable[..., Served], keywords: list[str], titles: set[str], publish_year_range: list[int] | None
+    serve: Callable[..., Served],
+    keywords: list[str],
+    titles: set[str],
+    publish_year_range: list[int] | None,
 ) -> None:
     years = {one["title"]: one.get("year") for one in ROWS}
     if publish_year_range:
@@ -205,12 +238,17 @@ def test_every_keyword_occurs_whatever_its_case_and_ending(
     assert found["total"] == sum(paper["relevance"] is not None for paper in found["papers"])
 
 
-def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(serve: Callable[..., Served]) -> None:
+def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(
+    serve: Callable[..., Served],
+) -> None:
     papers = serve()
     every = set(papers.titles(query="graphs", paper_count=50))
     having = set(papers.titles(query="graphs", keywords=["graph"], paper_count=50))
     assert having
-    assert set(papers.titles(query="graphs", exclude_keywords=["Graph"], paper_count=50)) == every - having
+    assert (
+        set(papers.titles(query="graphs", exclude_keywords=["Graph"], paper_count=50))
+        == every - having
+    )
     none = papers.call(query="graphs", keywords=["graph", "transfomer"])
     assert none.structured is not None
     assert none.structured["notes"] == ["no paper has the keyword 'transfomer'"]
@@ -220,7 +258,9 @@ def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(serve: Call
 def test_fewer_than_asked_for_come_only_where_there_are_fewer(serve: Callable[..., Served]) -> None:
     many = serve(grown(500))
     found = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=50)
-    assert {paper["title"] for paper in found["papers"]} == {f"Deep learning {n}" for n in range(49, 500, 50)}
+    assert {paper["title"] for paper in found["papers"]} == {
+        f"Deep learning {n}" for n in range(49, 500, 50)
+    }
     assert found["total"] == 10
     few = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=3)
     assert few["papers"] == found["papers"][:3]
@@ -233,14 +273,21 @@ def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., 
         made = record_of(row(number, f"Secret graphs {number}"))
         hidden = Record(id=made.id, fields=made.fields, audiences=audience)
         papers.catalogue.shelf.writer().apply([Put(record=hidden)])
-    outsider = Principal(name="x", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset()))
+    outsider = Principal(
+        name="x", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset())
+    )
     for more in ({}, {"keywords": ["secret"]}):
         found = papers.search(outsider, query="secret graphs", **more)
-        assert ([paper["title"] for paper in found["papers"]], found["total"]) == (["Secret graphs 1"], 1)
+        assert ([paper["title"] for paper in found["papers"]], found["total"]) == (
+            ["Secret graphs 1"],
+            1,
+        )
 
 
 @pytest.mark.row("P8")
-def test_the_same_search_over_another_shelf_gives_the_same_papers(tmp_path: Path, embedder: Any) -> None:
+def test_the_same_search_over_another_shelf_gives_the_same_papers(
+    tmp_path: Path, embedder: Any
+) -> None:
     shelves: list[Any] = [
         MemoryShelf(SPEC, model=embedder.model),
         EmbeddedShelf.create(tmp_path, SPEC, model=embedder.model),
@@ -255,13 +302,17 @@ def test_the_same_search_over_another_shelf_gives_the_same_papers(tmp_path: Path
     for question in questions:
         answers = [served(shelf, embedder).search(**question) for shelf in shelves]
         assert answers[0]["total"] == answers[1]["total"]
-        assert [paper["title"] for paper in answers[0]["papers"]] == [paper["title"] for paper in answers[1]["papers"]]
+        assert [paper["title"] for paper in answers[0]["papers"]] == [
+            paper["title"] for paper in answers[1]["papers"]
+        ]
     for shelf in shelves:
         shelf.close()
 
 
 @pytest.mark.row("P8")
-def test_the_nearest_papers_are_those_that_every_vector_compared_gives(tmp_path: Path, embedder: Any) -> None:
+def test_the_nearest_papers_are_those_that_every_vector_compared_gives(
+    tmp_path: Path, embedder: Any
+) -> None:
     shelf = EmbeddedShelf.create(tmp_path, SPEC, model=embedder.model)
     fill(shelf, grown(300), embedder)
     reader = shelf.reader()
@@ -275,7 +326,9 @@ def test_the_nearest_papers_are_those_that_every_vector_compared_gives(tmp_path:
 
 @pytest.fixture
 def openai(embedding_server: Any) -> Iterator[tuple[Any, RemoteEmbedder]]:
-    """A server that answers as OpenAI's embeddings endpoint does, and the embedder that the settings make of it."""
+    """A server that answers as OpenAI's embeddings endpoint does, and the embedder that the
+    settings make of it.
+    """
     embedding_server.model = ModelId(name="text-embedding-3-small", dimension=1536)
     settings = embedding_server.settings(kind="openai", api_key="secret", timeout_s=120)
     embedder = RemoteEmbedder(settings)
@@ -294,7 +347,9 @@ def test_papers_are_built_and_queried_through_the_model_that_the_settings_name(o
     assert server.texts["graph transformers"] == 1
     reader = shelf.reader()
     assert reader.model == ModelId(name="text-embedding-3-small", dimension=1536)
-    assert np.linalg.norm(reader.vectors(reader.scan(scope=WHOLE, limit=10)), axis=1) == pytest.approx(np.ones(6))
+    assert np.linalg.norm(
+        reader.vectors(reader.scan(scope=WHOLE, limit=10)), axis=1
+    ) == pytest.approx(np.ones(6))
 
 
 @pytest.mark.row("P7")

@@ -22,8 +22,12 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
     space, bread = "Pilots and engines among distant stars", "Bread, butter and a quiet bakery"
     shelved.put(
         anime("Liftoff", synopsis=space, tags=["space", "drama"], year=2000, episodes=26),
-        anime("Orbit", synopsis=f"{space} again", tags=["space"], year=2021, episodes=12, duration=10),
-        anime("Vacuum", synopsis=f"{space} at war", tags=["space", "horror"], year=1999, episodes=50),
+        anime(
+            "Orbit", synopsis=f"{space} again", tags=["space"], year=2021, episodes=12, duration=10
+        ),
+        anime(
+            "Vacuum", synopsis=f"{space} at war", tags=["space", "horror"], year=1999, episodes=50
+        ),
         anime("Crumbs", synopsis=bread, tags=["gourmet"], year=2001, episodes=12),
         anime("Oven", synopsis=f"{bread} again", tags=["gourmet"], year=2022, episodes=12),
         anime(
@@ -40,39 +44,50 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
 
 
 def recommend(stories: Any, *titles: str, scope: Scope = WHOLE, **wishes: Any) -> Recommendations:
-    return recommend_from(stories.shelf, stories.embedder, Request(titles=titles, **wishes), scope=scope)
+    return recommend_from(
+        stories.shelf, stories.embedder, Request(titles=titles, **wishes), scope=scope
+    )
 
 
 def ids(answer: Recommendations) -> list[str]:
     return [str(item.record.id) for item in answer.items]
 
 
-def test_what_is_like_the_titles_comes_first_and_the_titles_themselves_are_left_out(stories: Any) -> None:
+def test_what_is_like_the_titles_comes_first_and_the_titles_themselves_are_left_out(
+    stories: Any,
+) -> None:
     answer = recommend(stories, "Liftoff")
     assert set(ids(answer)[:2]) == {"Orbit", "Vacuum"}
     assert "Liftoff" not in ids(answer)
 
 
-def test_scores_and_signals_lie_between_nothing_and_one_and_fall_with_the_rank(stories: Any) -> None:
+def test_scores_and_signals_lie_between_nothing_and_one_and_fall_with_the_rank(
+    stories: Any,
+) -> None:
     items = recommend(stories, "Liftoff", "Crumbs").items
     scores = [item.score for item in items]
     assert scores == sorted(scores, reverse=True)
     for item in items:
         parts = item.signals
         assert all(
-            0 <= part <= 1 for part in (item.score, parts.semantic, parts.taxonomy, parts.temporal, parts.format)
+            0 <= part <= 1
+            for part in (item.score, parts.semantic, parts.taxonomy, parts.temporal, parts.format)
         )
         assert parts.popularity is None
 
 
-def test_several_tastes_are_kept_apart_and_not_averaged(shelved: Any, anime: Callable[..., Record]) -> None:
+def test_several_tastes_are_kept_apart_and_not_averaged(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
     shelved.put(
         anime("One", synopsis="alpha beta gamma delta"),
         anime("Two", synopsis="kappa lambda omega sigma"),
         anime("Near One", synopsis="alpha beta gamma delta epsilon"),
         anime("Between", synopsis="alpha beta kappa lambda"),
     )
-    semantic = {item.record.id: item.signals.semantic for item in recommend(shelved, "One", "Two").items}
+    semantic = {
+        item.record.id: item.signals.semantic for item in recommend(shelved, "One", "Two").items
+    }
     assert semantic["Near One"] > semantic["Between"]
     nearest = max(float(x) for x in cosines(shelved, "Near One", ("One", "Two")))
     assert semantic["Near One"] == pytest.approx(nearest, abs=1e-6)
@@ -94,7 +109,18 @@ def test_exclusions_make_room_for_others_rather_than_shortening_the_answer(
 ) -> None:
     names = [
         f"{word} story"
-        for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda"]
+        for word in [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "theta",
+            "iota",
+            "kappa",
+            "lambda",
+        ]
     ]
     shelved.put(*(anime(name, synopsis="same words") for name in names))
     answer = recommend(shelved, names[0], exclude=tuple(names[1:4]), limit=5)
@@ -128,7 +154,9 @@ def test_preferences_in_plain_words_hold_for_every_recommendation(
 def test_a_tone_moves_the_taste_and_a_title_named_in_passing_is_a_taste_too(stories: Any) -> None:
     plain = recommend(stories, "Liftoff")
     toned = recommend(stories, "Liftoff", preferences="darker tone")
-    assert [item.signals.semantic for item in plain.items] != [item.signals.semantic for item in toned.items]
+    assert [item.signals.semantic for item in plain.items] != [
+        item.signals.semantic for item in toned.items
+    ]
     both = recommend(stories, "Liftoff", preferences="like Crumbs but in space")
     assert "Crumbs" not in ids(both)
     assert [choice.title for choice in both.titles] == ["Liftoff", "Crumbs"]
@@ -139,15 +167,21 @@ def test_words_that_were_not_understood_are_given_back(stories: Any) -> None:
     assert any("flibbertigibbet" in words for words in answer.preferences.not_understood)
 
 
-def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_used(stories: Any) -> None:
+def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_used(
+    stories: Any,
+) -> None:
     request = Request(titles=("Liftoff",), preferences="post-2020, darker tone")
     answer = recommend_from(stories.shelf, None, request, scope=WHOLE)
     assert set(ids(answer)) == {"Orbit", "Oven"}
     (note,) = answer.notes
-    assert note.startswith("the wording of the preferences was not used: there is no embedder for this catalogue; ")
+    assert note.startswith(
+        "the wording of the preferences was not used: there is no embedder for this catalogue; "
+    )
 
 
-def test_an_embedder_of_another_model_is_not_asked(stories: Any, new_embedder: Callable[[ModelId], Any]) -> None:
+def test_an_embedder_of_another_model_is_not_asked(
+    stories: Any, new_embedder: Callable[[ModelId], Any]
+) -> None:
     stranger = new_embedder(ModelId(name="other", dimension=64))
     request = Request(titles=("Liftoff",), preferences="darker")
     assert recommend_from(stories.shelf, stranger, request, scope=WHOLE).notes
@@ -162,13 +196,22 @@ def test_an_unknown_title_beside_a_known_one_is_reported_with_suggestions(storie
 
 
 def test_when_no_title_is_known_the_error_says_what_might_have_been_meant(stories: Any) -> None:
-    with pytest.raises(InputError, match=r"no title like 'Miftoff' is in the catalogue; did you mean 'Liftoff \("):
+    with pytest.raises(
+        InputError, match=r"no title like 'Miftoff' is in the catalogue; did you mean 'Liftoff \("
+    ):
         recommend(stories, "Miftoff", "Zzzzzz")
 
 
-def test_no_five_seasons_of_one_franchise_fill_the_answer(shelved: Any, anime: Callable[..., Record]) -> None:
-    seasons = [anime(f"Gundam Wing Season {number}", synopsis="robots in space") for number in range(2, 8)]
-    others = [anime(f"{word} tale", synopsis="robots somewhere") for word in ("Red", "Blue", "Green", "Grey")]
+def test_no_five_seasons_of_one_franchise_fill_the_answer(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    seasons = [
+        anime(f"Gundam Wing Season {number}", synopsis="robots in space") for number in range(2, 8)
+    ]
+    others = [
+        anime(f"{word} tale", synopsis="robots somewhere")
+        for word in ("Red", "Blue", "Green", "Grey")
+    ]
     shelved.put(anime("Liked", synopsis="robots in space"), *seasons, *others)
     answer = ids(recommend(shelved, "Liked", limit=5))
     assert sum(name.startswith("Gundam") for name in answer) == 1
@@ -176,7 +219,9 @@ def test_no_five_seasons_of_one_franchise_fill_the_answer(shelved: Any, anime: C
 
 
 def test_popularity_changes_the_order_only_when_the_spec_has_the_signal(
-    anime_spec: CatalogueSpec, new_shelved: Callable[[CatalogueSpec], Any], anime: Callable[..., Record]
+    anime_spec: CatalogueSpec,
+    new_shelved: Callable[[CatalogueSpec], Any],
+    anime: Callable[..., Record],
 ) -> None:
     assert anime_spec.recommend is not None
     fame = PopularitySpec(weight=0.65, field="popularity")
@@ -195,7 +240,9 @@ def test_popularity_changes_the_order_only_when_the_spec_has_the_signal(
     assert orders == {"off": ["Obscure", "Famous"], "on": ["Famous", "Obscure"]}
 
 
-def test_the_taste_is_told_by_the_tags_that_set_it_apart(shelved: Any, anime: Callable[..., Record]) -> None:
+def test_the_taste_is_told_by_the_tags_that_set_it_apart(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
     shelved.put(
         anime("One", tags=["common", "rare"]),
         anime("Two", tags=["common"]),
@@ -211,11 +258,15 @@ def test_ties_are_broken_by_id(shelved: Any, anime: Callable[..., Record]) -> No
     assert ids(replace(answer, items=tuple(same))) == sorted(str(item.record.id) for item in same)
 
 
-def test_what_may_not_be_seen_is_neither_recommended_nor_named(stories: Any, anime: Callable[..., Record]) -> None:
+def test_what_may_not_be_seen_is_neither_recommended_nor_named(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     record = anime("Hidden", synopsis="Pilots and engines among distant stars", tags=["secret tag"])
     stories.put(Record(id=record.id, fields=record.fields, audiences=("staff",)))
     assert "Hidden" in ids(recommend(stories, "Liftoff"))
-    assert "Hidden" not in ids(recommend(stories, "Liftoff", scope=Scope(visibility=Visibility(frozenset()))))
+    assert "Hidden" not in ids(
+        recommend(stories, "Liftoff", scope=Scope(visibility=Visibility(frozenset())))
+    )
 
 
 def test_a_catalogue_that_does_not_recommend_says_so(
@@ -225,7 +276,9 @@ def test_a_catalogue_that_does_not_recommend_says_so(
         recommend(new_shelved(replace(anime_spec, recommend=None)), "x")
 
 
-def test_adult_records_are_recommended_only_for_a_liked_one(stories: Any, anime: Callable[..., Record]) -> None:
+def test_adult_records_are_recommended_only_for_a_liked_one(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     space = "Pilots and engines among distant stars"
     stories.put(
         anime("Night Orbit", synopsis=space, tags=["space", "hentai"]),

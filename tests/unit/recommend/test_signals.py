@@ -24,7 +24,9 @@ def spec(anime_spec: CatalogueSpec) -> RecommendSpec:
 
 
 def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals[float]:
-    """Return the signals of a candidate beside the liked titles, as the shelf's columns give them."""
+    """Return the signals of a candidate beside the liked titles, as the shelf's columns give
+    them.
+    """
     shelved.put(candidate, *liked)
     reader = shelved.shelf.reader()
     keys = reader.find([candidate.id, *(one.id for one in liked)], scope=WHOLE)
@@ -33,7 +35,12 @@ def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals[float]:
 
 
 def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
-    assert (spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight) == (0.50, 0.20, 0.15, 0.15)
+    assert (spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight) == (
+        0.50,
+        0.20,
+        0.15,
+        0.15,
+    )
     assert (spec.temporal.sigma, spec.neighbours, spec.popularity.weight) == (5, 150, 0)
 
 
@@ -68,7 +75,9 @@ def test_tags_compare_by_jaccard_with_the_nearest_liked_title(
         (2000, [], 0.0),
     ],
 )
-def test_years_compare_by_a_gaussian_of_five_years(year: float, liked: list[float], nearness: float) -> None:
+def test_years_compare_by_a_gaussian_of_five_years(
+    year: float, liked: list[float], nearness: float
+) -> None:
     (found,) = temporal(np.array([year], dtype=float), np.array(liked, dtype=float), sigma=5)
     assert found == pytest.approx(nearness)
 
@@ -84,18 +93,26 @@ def test_years_compare_by_a_gaussian_of_five_years(year: float, liked: list[floa
     ],
 )
 def test_format_is_half_the_type_and_half_the_ratio_of_the_lengths(
-    shelved: Any, anime: Callable[..., Record], candidate: dict[str, Any], liked: dict[str, Any], likeness: float
+    shelved: Any,
+    anime: Callable[..., Record],
+    candidate: dict[str, Any],
+    liked: dict[str, Any],
+    likeness: float,
 ) -> None:
     found = scored(shelved, anime("a", **candidate), anime("b", **liked))
     assert found.format == pytest.approx(likeness)
 
 
-def test_format_is_the_mean_over_the_liked_titles(shelved: Any, anime: Callable[..., Record]) -> None:
+def test_format_is_the_mean_over_the_liked_titles(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
     liked = [anime("b", type="TV", episodes=10), anime("c", type="MOVIE", episodes=10)]
     assert scored(shelved, anime("a", type="TV", episodes=10), *liked).format == pytest.approx(0.75)
 
 
-def test_the_signals_are_read_from_the_fields_that_the_spec_names(shelved: Any, anime: Callable[..., Record]) -> None:
+def test_the_signals_are_read_from_the_fields_that_the_spec_names(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
     liked = anime("b", tags=["space", "drama"], year=2005, episodes=24)
     found = scored(shelved, anime("a", tags=["space"], year=2000, episodes=12), liked)
     assert found.semantic == 0.5
@@ -115,7 +132,9 @@ def test_popularity_grows_with_the_logarithm_up_to_the_most_popular() -> None:
 def blended(spec: RecommendSpec, *signals: float, popularity: float | None = None) -> float:
     """Return the blend of one candidate's four signals, and its popularity."""
     semantic, taxonomy, temporal, form = signals
-    named = Signals(semantic=semantic, taxonomy=taxonomy, temporal=temporal, format=form, popularity=popularity)
+    named = Signals(
+        semantic=semantic, taxonomy=taxonomy, temporal=temporal, format=form, popularity=popularity
+    )
     return named.similarity(spec)
 
 
@@ -126,6 +145,8 @@ def test_the_blend_is_the_weighted_sum_of_the_four_signals(spec: RecommendSpec) 
 
 
 def test_popularity_takes_its_share_only_where_the_spec_has_it(spec: RecommendSpec) -> None:
-    with_popularity = spec.model_copy(update={"popularity": PopularitySpec(weight=0.5, field="popularity")})
+    with_popularity = spec.model_copy(
+        update={"popularity": PopularitySpec(weight=0.5, field="popularity")}
+    )
     assert blended(with_popularity, 0.4, 0.4, 0.4, 0.4, popularity=1.0) == pytest.approx(0.7)
     assert blended(spec, 0.4, 0.4, 0.4, 0.4) == pytest.approx(0.4)

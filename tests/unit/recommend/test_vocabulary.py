@@ -27,7 +27,9 @@ budget = { type = "int", unit = "$", filter = "range" }
 def understood(sentence: str) -> Preferences:
     spec = compile_text(FILMS, origin="films.toml")
     shelf = MemoryShelf(spec, model=None)
-    return understand(sentence, preference_vocabulary(shelf.reader(), spec, scope=WHOLE, this_year=2026))
+    return understand(
+        sentence, preference_vocabulary(shelf.reader(), spec, scope=WHOLE, this_year=2026)
+    )
 
 
 def days(first: int | None, last: int | None) -> Condition:
@@ -47,7 +49,9 @@ def days(first: int | None, last: int | None) -> Condition:
         ("not older than ten years", 2016, None, "released ≥ 2016"),
     ],
 )
-def test_years_limit_the_days_of_a_date(sentence: str, first: int | None, last: int | None, meaning: str) -> None:
+def test_years_limit_the_days_of_a_date(
+    sentence: str, first: int | None, last: int | None, meaning: str
+) -> None:
     found = understood(sentence)
     assert found.conditions == (days(first, last),)
     assert [one.meaning for one in found.understood] == [meaning]
@@ -80,7 +84,9 @@ def test_a_currency_before_a_number_limits_the_field_with_that_unit(
 
 
 @pytest.mark.parametrize("sentence", ["under €20", "under $20k", "under $1,0000"])
-def test_a_currency_that_no_field_has_and_an_amount_that_is_unclear_are_not_understood(sentence: str) -> None:
+def test_a_currency_that_no_field_has_and_an_amount_that_is_unclear_are_not_understood(
+    sentence: str,
+) -> None:
     found = understood(sentence)
     assert not found.conditions
     assert found.not_understood

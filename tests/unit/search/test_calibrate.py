@@ -15,7 +15,13 @@ from stackroom.library import CALIBRATION_FILE
 from stackroom.model.record import Record
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
-from stackroom.search.evidence import Calibration, calibrate, find_calibration, load_probes, save_calibration
+from stackroom.search.evidence import (
+    Calibration,
+    calibrate,
+    find_calibration,
+    load_probes,
+    save_calibration,
+)
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from support.memory_shelf import MemoryShelf
@@ -39,15 +45,21 @@ CATALOGUES: dict[str, list[dict[str, Any]]] = {
     "texts that say nothing of their titles": [
         {"synopsis": f"{WORDS[place % 8]} {WORDS[place % 5]} " * 40} for place in range(50)
     ],
-    "titles alone": [{"title": f"{WORDS[place % 8]} {place}", "synopsis": None} for place in range(300)],
+    "titles alone": [
+        {"title": f"{WORDS[place % 8]} {place}", "synopsis": None} for place in range(300)
+    ],
     "a record that is a probe": [{"title": load_probes()[0], "synopsis": None}],
     "every probe": [{"title": probe, "synopsis": None} for probe in load_probes()],
 }
 
 
 @pytest.mark.parametrize("name", CATALOGUES)
-def test_any_catalogue_can_be_measured(shelved: Any, anime: Callable[..., Record], tmp_path: Path, name: str) -> None:
-    shelved.put(*(anime(f"Title {place}", **fields) for place, fields in enumerate(CATALOGUES[name])))
+def test_any_catalogue_can_be_measured(
+    shelved: Any, anime: Callable[..., Record], tmp_path: Path, name: str
+) -> None:
+    shelved.put(
+        *(anime(f"Title {place}", **fields) for place, fields in enumerate(CATALOGUES[name]))
+    )
     calibration = measured(shelved)
     assert calibration is not None
     assert calibration.model == shelved.embedder.model
@@ -55,7 +67,9 @@ def test_any_catalogue_can_be_measured(shelved: Any, anime: Callable[..., Record
     assert find_calibration(tmp_path / CALIBRATION_FILE) == calibration
 
 
-def test_the_same_catalogue_is_measured_the_same_every_time(shelved: Any, anime: Callable[..., Record]) -> None:
+def test_the_same_catalogue_is_measured_the_same_every_time(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
     shelved.put(*(anime(f"Title {place}", synopsis=WORDS[place % 8]) for place in range(20)))
     assert measured(shelved) == measured(shelved)
 
@@ -72,7 +86,9 @@ def test_a_catalogue_with_something_near_every_query_has_a_higher_middle(
     new_shelved: Callable[[Any], Any], anime_spec: Any, anime: Callable[..., Record]
 ) -> None:
     near, far = new_shelved(anime_spec), new_shelved(anime_spec)
-    near.put(*(anime(f"Title {place}", synopsis=probe) for place, probe in enumerate(load_probes())))
+    near.put(
+        *(anime(f"Title {place}", synopsis=probe) for place, probe in enumerate(load_probes()))
+    )
     far.put(*(anime(f"Title {place}", synopsis=word) for place, word in enumerate(WORDS)))
     by_near, by_far = measured(near), measured(far)
     assert by_near is not None
@@ -132,7 +148,9 @@ DAMAGED = {
 def test_a_damaged_file_is_said_to_be_with_what_to_do(tmp_path: Path, text: str) -> None:
     path = tmp_path / CALIBRATION_FILE
     path.write_text(text)
-    with pytest.raises(StorageError, match=r"calibration.json is damaged; build the catalogue again, or remove"):
+    with pytest.raises(
+        StorageError, match=r"calibration.json is damaged; build the catalogue again, or remove"
+    ):
         find_calibration(path)
 
 
@@ -147,7 +165,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize("known", WRONG)
-def test_a_file_whose_numbers_are_none_or_impossible_is_damaged(tmp_path: Path, known: dict[str, Any]) -> None:
+def test_a_file_whose_numbers_are_none_or_impossible_is_damaged(
+    tmp_path: Path, known: dict[str, Any]
+) -> None:
     path = tmp_path / CALIBRATION_FILE
     path.write_text(json.dumps(known))
     with pytest.raises(StorageError, match="build the catalogue again, or remove the file"):
@@ -170,7 +190,11 @@ def new_app(tmp_path: Path, embedder: Any) -> Callable[[], App]:
 def build(tmp_path: Path, new_app: Callable[[], App]) -> Callable[[], Path]:
     """Build a small anime catalogue, or build it again, and return its folder."""
     rows = [
-        {"title": f"Title {place}", "synopsis": word, "sources": [f"https://myanimelist.net/anime/{place}"]}
+        {
+            "title": f"Title {place}",
+            "synopsis": word,
+            "sources": [f"https://myanimelist.net/anime/{place}"],
+        }
         for place, word in enumerate(WORDS)
     ]
     (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
@@ -179,7 +203,11 @@ def build(tmp_path: Path, new_app: Callable[[], App]) -> Callable[[], Path]:
         app = new_app()
         source = JsonRows(tmp_path / "rows.jsonl")
         add_catalogue(
-            app, source, recipe=package_recipe(PACKAGES.get("anime")), name="anime", progress=lambda _report: None
+            app,
+            source,
+            recipe=package_recipe(PACKAGES.get("anime")),
+            name="anime",
+            progress=lambda _report: None,
         )
         app.close()
         return app.library.get_installed("anime").folder
@@ -195,13 +223,17 @@ def opened_calibration(app: App) -> Calibration | None:
         app.close()
 
 
-def test_a_catalogue_is_measured_when_it_is_built(build: Callable[[], Path], new_app: Callable[[], App]) -> None:
+def test_a_catalogue_is_measured_when_it_is_built(
+    build: Callable[[], Path], new_app: Callable[[], App]
+) -> None:
     saved = find_calibration(build() / CALIBRATION_FILE)
     assert saved is not None
     assert opened_calibration(new_app()) == saved
 
 
-def test_the_calibration_of_another_model_is_not_used(build: Callable[[], Path], new_app: Callable[[], App]) -> None:
+def test_the_calibration_of_another_model_is_not_used(
+    build: Callable[[], Path], new_app: Callable[[], App]
+) -> None:
     path = build() / CALIBRATION_FILE
     for other in (ModelId(name="other", dimension=64), replace(MODEL, dimension=32)):
         save_calibration(replace(KNOWN, model=other), path)

@@ -29,10 +29,22 @@ UNRELATED = (
 def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
     """Three stories among twenty others."""
     shelved.put(
-        anime("Star Pilots", synopsis="Pilots race between distant stars.", tags=["space"], year=1998),
-        anime("The Baker", synopsis="Bread and butter in a small town.", tags=["gourmet"], year=2010),
-        anime("Space Bread", alternatives=("Uchuu Pan", "宇宙パン"), synopsis="A bakery among stars.", year=2015),
-        *(anime(f"Tale {place}", synopsis="A knight rides out to the sea.", year=2000) for place in range(20)),
+        anime(
+            "Star Pilots", synopsis="Pilots race between distant stars.", tags=["space"], year=1998
+        ),
+        anime(
+            "The Baker", synopsis="Bread and butter in a small town.", tags=["gourmet"], year=2010
+        ),
+        anime(
+            "Space Bread",
+            alternatives=("Uchuu Pan", "宇宙パン"),
+            synopsis="A bakery among stars.",
+            year=2015,
+        ),
+        *(
+            anime(f"Tale {place}", synopsis="A knight rides out to the sea.", year=2000)
+            for place in range(20)
+        ),
     )
     return shelved
 
@@ -46,7 +58,9 @@ def searcher(stories: Any) -> ShelfSearcher:
 
 def hit_of(searcher: ShelfSearcher, name: str, query: str, scope: Scope = WHOLE) -> Hit:
     """Return the hit of one record."""
-    return next(hit for hit in searcher.search(query, scope=scope, limit=50).hits if hit.record.id == name)
+    return next(
+        hit for hit in searcher.search(query, scope=scope, limit=50).hits if hit.record.id == name
+    )
 
 
 def evidence_of(searcher: ShelfSearcher, query: str, scope: Scope = WHOLE) -> Evidence:
@@ -94,7 +108,8 @@ def test_the_evidence_of_several_catalogues_is_that_of_the_best() -> None:
 
 @pytest.mark.row("A3")
 @pytest.mark.parametrize(
-    "query", ["Space Bread", "space bread", "SPACE  BREAD!", "“Space Bread”", "Uchuu Pan", "宇宙パン"]
+    "query",
+    ["Space Bread", "space bread", "SPACE  BREAD!", "“Space Bread”", "Uchuu Pan", "宇宙パン"],
 )
 @pytest.mark.parametrize("has_vectors", [True, False])
 def test_the_record_of_that_very_name_is_identical_and_first(
@@ -110,7 +125,8 @@ def test_the_record_of_that_very_name_is_identical_and_first(
 
 @pytest.mark.row("A3")
 @pytest.mark.parametrize(
-    ("query", "name"), [("Spcae Bread", "Space Bread"), ("Star Pilotts", "Star Pilots"), ("宇宙", "Space Bread")]
+    ("query", "name"),
+    [("Spcae Bread", "Space Bread"), ("Star Pilotts", "Star Pilots"), ("宇宙", "Space Bread")],
 )
 def test_a_misspelt_name_or_a_part_of_one_in_another_script_is_evidence(
     searcher: ShelfSearcher, query: str, name: str
@@ -123,12 +139,16 @@ def test_a_misspelt_name_or_a_part_of_one_in_another_script_is_evidence(
 @pytest.mark.row("A3")
 def test_a_nearer_spelling_is_not_weaker(searcher: ShelfSearcher) -> None:
     spellings = ["Spcae Braed", "Spcae Bread", "Space Breads", "Space Bread"]
-    strengths = [hit_of(searcher, "Space Bread", spelling).reasons["name"] for spelling in spellings]
+    strengths = [
+        hit_of(searcher, "Space Bread", spelling).reasons["name"] for spelling in spellings
+    ]
     assert strengths == sorted(strengths)
 
 
 @pytest.mark.row("A3")
-@pytest.mark.parametrize(("typed", "name"), [("abcd", "abce"), ("Monk", "Monster"), ("Akyra", "Akira")])
+@pytest.mark.parametrize(
+    ("typed", "name"), [("abcd", "abce"), ("Monk", "Monster"), ("Akyra", "Akira")]
+)
 def test_a_short_word_that_is_nearly_a_name_is_none(
     stories: Any, searcher: ShelfSearcher, anime: Callable[..., Record], typed: str, name: str
 ) -> None:
@@ -164,7 +184,9 @@ def test_a_record_with_more_of_the_words_is_not_weaker(
 
 
 @pytest.mark.parametrize("query", ["bread in a small town", "submarines", "stars"])
-def test_a_record_is_not_weaker_where_unrelated_queries_are_farther_away(stories: Any, query: str) -> None:
+def test_a_record_is_not_weaker_where_unrelated_queries_are_farther_away(
+    stories: Any, query: str
+) -> None:
     strengths = [
         hit_of(
             ShelfSearcher(
@@ -181,9 +203,12 @@ def test_a_record_is_not_weaker_where_unrelated_queries_are_farther_away(stories
     assert all(0 <= strength <= 1 for strength in strengths)
 
 
-def test_a_rare_word_tells_more_than_a_common_one(stories: Any, anime: Callable[..., Record]) -> None:
+def test_a_rare_word_tells_more_than_a_common_one(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     stories.put(
-        anime("Rare", synopsis="A walrus rides out at night."), anime("Common", synopsis="A knight rides out at night.")
+        anime("Rare", synopsis="A walrus rides out at night."),
+        anime("Common", synopsis="A knight rides out at night."),
     )
     by_words = ShelfSearcher(shelf=stories.shelf)
     query = "walrus and knight"
@@ -193,26 +218,38 @@ def test_a_rare_word_tells_more_than_a_common_one(stories: Any, anime: Callable[
 def test_words_of_no_meaning_of_their_own_do_not_count(stories: Any) -> None:
     by_words = ShelfSearcher(shelf=stories.shelf)
     plain = hit_of(by_words, "The Baker", "bread butter").score
-    for noisy in ("what is the one about bread and butter", "does everybody remember the movie: bread and butter"):
+    for noisy in (
+        "what is the one about bread and butter",
+        "does everybody remember the movie: bread and butter",
+    ):
         assert hit_of(by_words, "The Baker", noisy).score == pytest.approx(plain)
 
 
-def test_a_word_counts_once_however_often_a_record_has_it(stories: Any, anime: Callable[..., Record]) -> None:
+def test_a_word_counts_once_however_often_a_record_has_it(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     stories.put(anime("Often", synopsis="Butter. " * 30))
     by_words = ShelfSearcher(shelf=stories.shelf)
     assert hit_of(by_words, "The Baker", "small butter").reasons["bm25"] > 0
-    assert hit_of(by_words, "Often", "small butter").score < hit_of(by_words, "The Baker", "small butter").score
+    assert (
+        hit_of(by_words, "Often", "small butter").score
+        < hit_of(by_words, "The Baker", "small butter").score
+    )
 
 
 @pytest.mark.row("A2")
-def test_without_vectors_a_record_with_every_word_is_evidence_and_one_with_few_is_none(stories: Any) -> None:
+def test_without_vectors_a_record_with_every_word_is_evidence_and_one_with_few_is_none(
+    stories: Any,
+) -> None:
     by_words = ShelfSearcher(shelf=stories.shelf)
     assert hit_of(by_words, "The Baker", "bread butter town").label is not None
     assert hit_of(by_words, "The Baker", "bread submarines volcano penguins").label is None
     assert evidence_of(by_words, "submarines") is Evidence.NONE
 
 
-@pytest.mark.parametrize("query", ["municipal wastewater permits", "quarterly earnings guidance", "zzzz qqqq"])
+@pytest.mark.parametrize(
+    "query", ["municipal wastewater permits", "quarterly earnings guidance", "zzzz qqqq"]
+)
 def test_a_question_about_something_else_has_no_evidence_and_what_is_nearest_has_no_label(
     stories: Any, searcher: ShelfSearcher, query: str
 ) -> None:
@@ -230,24 +267,34 @@ def test_a_filter_that_leaves_one_record_does_not_make_it_certain(searcher: Shel
     assert (page.evidence, page.total_matches) == (Evidence.NONE, 0)
     for text in (query, "a bakery among stars", "Space Bread"):
         everywhere = hit_of(searcher, "Space Bread", text)
-        assert hit_of(searcher, "Space Bread", text, newest).score == pytest.approx(everywhere.score)
+        assert hit_of(searcher, "Space Bread", text, newest).score == pytest.approx(
+            everywhere.score
+        )
 
 
-def test_a_record_has_the_same_strength_however_many_hits_are_asked_for(searcher: ShelfSearcher) -> None:
+def test_a_record_has_the_same_strength_however_many_hits_are_asked_for(
+    searcher: ShelfSearcher,
+) -> None:
     for limit in (1, 5, 50):
-        assert searcher.search("bread in a small town", scope=WHOLE, limit=limit).hits[0].score == pytest.approx(
+        assert searcher.search("bread in a small town", scope=WHOLE, limit=limit).hits[
+            0
+        ].score == pytest.approx(
             searcher.search("bread in a small town", scope=WHOLE, limit=2).hits[0].score
         )
 
 
-def test_a_catalogue_of_three_records_abstains_as_a_larger_one_does(shelved: Any, anime: Callable[..., Record]) -> None:
+def test_a_catalogue_of_three_records_abstains_as_a_larger_one_does(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
     shelved.put(
         anime("Star Pilots", synopsis="Pilots race between distant stars."),
         anime("The Baker", synopsis="Bread and butter in a small town."),
         anime("Salt", synopsis="Fishers on a frozen lake."),
     )
     calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
-    searcher = ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, calibration=calibration)
+    searcher = ShelfSearcher(
+        shelf=shelved.shelf, embedder=shelved.embedder, calibration=calibration
+    )
     assert evidence_of(searcher, "municipal wastewater permits") is Evidence.NONE
     assert evidence_of(searcher, "pilots race between distant stars") is Evidence.STRONG
     assert evidence_of(searcher, "The Baker") is Evidence.STRONG
@@ -266,7 +313,9 @@ def test_an_edit_is_evidence_at_once_and_no_longer_once_it_is_undone(
     assert evidence_of(searcher, query) is Evidence.NONE
 
 
-def test_a_dead_embedder_leaves_the_words_as_evidence(stories: Any, searcher: ShelfSearcher) -> None:
+def test_a_dead_embedder_leaves_the_words_as_evidence(
+    stories: Any, searcher: ShelfSearcher
+) -> None:
     stories.embedder.problem = "it is asleep"
     assert evidence_of(searcher, "bread butter town") is not Evidence.NONE
     assert evidence_of(searcher, "municipal wastewater permits") is Evidence.NONE
@@ -288,7 +337,12 @@ def test_of_two_records_of_one_name_the_one_of_which_more_is_known_is_first(
 ) -> None:
     stories.put(
         anime("a", title="Twin Peaks", synopsis="Twins."),
-        anime("b", title="Twin Peaks", synopsis="Twins on a mountain. " * 30, sources=[f"page-{n}" for n in range(12)]),
+        anime(
+            "b",
+            title="Twin Peaks",
+            synopsis="Twins on a mountain. " * 30,
+            sources=[f"page-{n}" for n in range(12)],
+        ),
     )
     hits = searcher.search("twin peaks", scope=WHOLE, limit=2).hits
     assert [hit.record.id for hit in hits] == ["b", "a"]
@@ -305,10 +359,15 @@ def test_of_two_records_of_one_name_the_one_of_which_more_is_known_is_first(
         ("Spcae Bread", ()),
     ],
 )
-def test_an_answer_says_which_word_of_weight_is_missing(stories: Any, query: str, notes: tuple[str, ...]) -> None:
+def test_an_answer_says_which_word_of_weight_is_missing(
+    stories: Any, query: str, notes: tuple[str, ...]
+) -> None:
     searcher = Searcher(spec=stories.shelf.spec, embedder=stories.embedder)
     ranked = searcher.rank(stories.shelf.reader(), query, scope=WHOLE, limit=5)
-    assert ranked.notes_on([replace(hit, score=STRONG_AT) for hit in ranked.read(ranked.ranking[:1])]) == notes
+    assert (
+        ranked.notes_on([replace(hit, score=STRONG_AT) for hit in ranked.read(ranked.ranking[:1])])
+        == notes
+    )
 
 
 def labels(sample: Any, query: str) -> list[Label | None]:
@@ -321,7 +380,9 @@ def labels(sample: Any, query: str) -> list[Label | None]:
 
 @pytest.mark.model
 @pytest.mark.parametrize("query", UNRELATED)
-def test_with_the_real_model_a_question_about_something_else_gets_no_label(sample: Any, query: str) -> None:
+def test_with_the_real_model_a_question_about_something_else_gets_no_label(
+    sample: Any, query: str
+) -> None:
     assert labels(sample, query) == [None] * 10
 
 
@@ -333,7 +394,9 @@ def test_with_the_real_model_what_the_catalogue_is_about_gets_labels(sample: Any
 
 
 @pytest.mark.model
-def test_with_the_real_model_a_question_in_another_language_is_told_in_which_to_ask(sample: Any) -> None:
+def test_with_the_real_model_a_question_in_another_language_is_told_in_which_to_ask(
+    sample: Any,
+) -> None:
     view = sample.app.open_catalogue("anime").view()
     for query in ("traurige Geschichte über Freundschaft", "宇宙を舞台にしたロボットアニメ"):
         (note,) = view.search(query, scope=WHOLE, limit=5).notes

@@ -29,7 +29,12 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
         ),
         anime("bebop", title="Cowboy Bebop", alternatives=("カウボーイビバップ",), year=1998),
         anime("mushishi", title="Mushishi", alternatives=("Mushi-shi",), year=2005),
-        anime("remake", title="Mushishi Zoku Shou", alternatives=("Mushishi", "Mushishi II"), year=2001),
+        anime(
+            "remake",
+            title="Mushishi Zoku Shou",
+            alternatives=("Mushishi", "Mushishi II"),
+            year=2001,
+        ),
     )
     return shelved
 
@@ -52,14 +57,18 @@ def resolved(stories: Any, asked: str, scope: Scope = WHOLE) -> NameChoice:
         ("カウボーイビバップ", "bebop"),
     ],
 )
-def test_a_misspelt_partial_or_other_title_is_taken_for_the_right_one(stories: Any, asked: str, meant: str) -> None:
+def test_a_misspelt_partial_or_other_title_is_taken_for_the_right_one(
+    stories: Any, asked: str, meant: str
+) -> None:
     choice = resolved(stories, asked)
     assert choice.record is not None, choice
     assert choice.record.id == meant
     assert choice.asked == asked
 
 
-@pytest.mark.parametrize("asked", ["Cowboy Bebop", "COWBOY  BEBOP!!", "hagaren", "カウボーイビバップ"])
+@pytest.mark.parametrize(
+    "asked", ["Cowboy Bebop", "COWBOY  BEBOP!!", "hagaren", "カウボーイビバップ"]
+)
 def test_the_only_record_with_exactly_this_name_is_certain(stories: Any, asked: str) -> None:
     choice = resolved(stories, asked)
     assert choice.sureness > 0.95
@@ -94,7 +103,9 @@ def test_a_suggestion_means_its_record_when_it_is_given_back(stories: Any) -> No
 
 @pytest.mark.parametrize("asked", ["bebop", "stackroom://anime/bebop", "anime/bebop", " bebop "])
 def test_an_id_in_any_form_in_which_it_was_shown_is_certain(stories: Any, asked: str) -> None:
-    choice = resolve_name(stories.shelf.reader(), stories.spec, asked, scope=WHOLE, catalogue="anime")
+    choice = resolve_name(
+        stories.shelf.reader(), stories.spec, asked, scope=WHOLE, catalogue="anime"
+    )
     assert choice.record is not None
     assert (choice.record.id, choice.by, choice.sureness) == ("bebop", MatchedBy.ID, 1.0)
 
@@ -103,7 +114,13 @@ def test_of_records_with_one_name_the_best_known_is_taken_whatever_their_age(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
     shelved.put(
-        anime("pilot", title="Monster Hunt Pilot", alternatives=("Monster Hunt",), year=1998, episodes=1),
+        anime(
+            "pilot",
+            title="Monster Hunt Pilot",
+            alternatives=("Monster Hunt",),
+            year=1998,
+            episodes=1,
+        ),
         anime(
             "series",
             title="Monster Hunt (2011)",
@@ -126,8 +143,12 @@ def test_a_title_that_is_not_there_is_not_guessed_but_near_ones_are_suggested(st
     assert choice.suggestions == ("Cowboy Bebop (TV, 1998, bebop)",)
 
 
-@pytest.mark.parametrize("asked", ["Breaking Bad", "The Godfather", "the", "a", "C++", "Xqzjv plorb"])
-def test_a_name_unlike_every_other_has_no_suggestion(stories: Any, anime: Callable[..., Record], asked: str) -> None:
+@pytest.mark.parametrize(
+    "asked", ["Breaking Bad", "The Godfather", "the", "a", "C++", "Xqzjv plorb"]
+)
+def test_a_name_unlike_every_other_has_no_suggestion(
+    stories: Any, anime: Callable[..., Record], asked: str
+) -> None:
     stories.put(
         anime("blade", title="Break Blade", year=2010),
         anime("todoke", title="Kimi ni Todoke", year=2009),
@@ -138,8 +159,13 @@ def test_a_name_unlike_every_other_has_no_suggestion(stories: Any, anime: Callab
     assert (choice.record, choice.suggestions) == (None, ())
 
 
-def test_a_part_that_several_works_share_is_not_guessed(stories: Any, anime: Callable[..., Record]) -> None:
-    stories.put(anime("song", title="Lost Song", year=2018), anime("universe", title="Lost Universe", year=1998))
+def test_a_part_that_several_works_share_is_not_guessed(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
+    stories.put(
+        anime("song", title="Lost Song", year=2018),
+        anime("universe", title="Lost Universe", year=1998),
+    )
     choice = resolved(stories, "lost")
     assert choice.record is None
     assert len(choice.suggestions) == 2

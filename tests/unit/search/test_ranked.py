@@ -13,16 +13,37 @@ from support.searching import ShelfSearcher
 
 pytestmark = pytest.mark.row("A4")
 
-OTHERS = ("Alder", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Maple", "Oak", "Pine", "Rowan", "Willow")
+OTHERS = (
+    "Alder",
+    "Birch",
+    "Cedar",
+    "Elm",
+    "Fir",
+    "Hazel",
+    "Larch",
+    "Maple",
+    "Oak",
+    "Pine",
+    "Rowan",
+    "Willow",
+)
 QUERY = "a dragon guards the mountain"
 
 
 @pytest.fixture
 def searcher(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
-    """A searcher of one long series that fits the query best, and of twelve other stories that fit it too."""
+    """A searcher of one long series that fits the query best, and of twelve other stories that fit
+    it too.
+    """
     shelved.put(
-        *(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.") for part in range(1, 31)),
-        *(anime(name, synopsis="A dragon guards the mountain of somebody else.") for name in OTHERS),
+        *(
+            anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.")
+            for part in range(1, 31)
+        ),
+        *(
+            anime(name, synopsis="A dragon guards the mountain of somebody else.")
+            for name in OTHERS
+        ),
     )
     calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
     return ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, calibration=calibration)
@@ -40,8 +61,14 @@ def test_a_description_finds_at_most_three_of_one_series_where_others_are_near(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
     shelved.put(
-        *(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.") for part in range(1, 9)),
-        *(anime(name, synopsis="A dragon guards the mountain of somebody else.") for name in OTHERS),
+        *(
+            anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.")
+            for part in range(1, 9)
+        ),
+        *(
+            anime(name, synopsis="A dragon guards the mountain of somebody else.")
+            for name in OTHERS
+        ),
     )
     found = titles(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), QUERY, 10)
     assert of_series(found) == 3
@@ -55,8 +82,15 @@ def test_a_query_that_is_a_name_finds_the_whole_series(searcher: ShelfSearcher, 
     assert of_series(found) > 3
 
 
-def test_a_series_fills_the_page_where_nothing_else_is_near(shelved: Any, anime: Callable[..., Record]) -> None:
-    shelved.put(*(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.") for part in range(1, 31)))
+def test_a_series_fills_the_page_where_nothing_else_is_near(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    shelved.put(
+        *(
+            anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.")
+            for part in range(1, 31)
+        )
+    )
     found = titles(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), QUERY, 10)
     assert of_series(found) == len(found) == 10
 
@@ -68,7 +102,9 @@ def test_a_longer_page_begins_as_a_shorter_one_does(searcher: ShelfSearcher, lim
     assert titles(searcher, QUERY, limit) == everything[:limit]
 
 
-def test_putting_a_series_off_changes_neither_the_evidence_nor_the_total(searcher: ShelfSearcher) -> None:
+def test_putting_a_series_off_changes_neither_the_evidence_nor_the_total(
+    searcher: ShelfSearcher,
+) -> None:
     page = searcher.search(QUERY, scope=WHOLE, limit=10)
     assert page.evidence is Evidence.STRONG
     assert page.total_matches == 42

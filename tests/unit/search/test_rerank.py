@@ -1,4 +1,6 @@
-"""The reranker against a real endpoint: three forms of answer, and everything that can go wrong with one."""
+"""The reranker against a real endpoint: three forms of answer, and everything that can go wrong
+with one.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -39,10 +41,14 @@ NONSENSE: dict[str, Any] = {
     "no results": {"results": None},
     "results of another kind": {"results": ["a", "b", "c"]},
     "no score": {"results": [{"index": 0}, {"index": 1}, {"index": 2}]},
-    "a missing index": {"results": [{"index": 0, "relevance_score": 1}, {"index": 2, "relevance_score": 0}]},
+    "a missing index": {
+        "results": [{"index": 0, "relevance_score": 1}, {"index": 2, "relevance_score": 0}]
+    },
     "an index out of range": {"results": [{"index": i, "relevance_score": 1} for i in (0, 1, 7)]},
     "one too many": {"results": [{"index": i, "relevance_score": 1} for i in range(4)]},
-    "scores that are no numbers": b'[{"index":0,"score":NaN},{"index":1,"score":1},{"index":2,"score":1}]',
+    "scores that are no numbers": (
+        b'[{"index":0,"score":NaN},{"index":1,"score":1},{"index":2,"score":1}]'
+    ),
     "an endless score": b'[{"index":0,"score":"inf"},{"index":1,"score":1},{"index":2,"score":1}]',
     "depth": b"[" * 100_000,
 }
@@ -56,7 +62,9 @@ def timeout_s() -> float:
 @pytest.fixture
 def reranker(rerank_server: Any, timeout_s: float) -> Iterator[RemoteReranker]:
     made = RemoteReranker(
-        RerankSettings(url=f"{rerank_server.url}/rerank", model="m", timeout_s=timeout_s, depth=DEPTH)
+        RerankSettings(
+            url=f"{rerank_server.url}/rerank", model="m", timeout_s=timeout_s, depth=DEPTH
+        )
     )
     yield made
     made.close()
@@ -70,15 +78,24 @@ def test_the_usual_forms_of_an_answer_are_understood(
     assert reranker.scores("q", TEXTS) == pytest.approx([0, 1 / 3, 2 / 3])
 
 
-def test_the_request_has_what_each_kind_of_endpoint_asks_for(rerank_server: Any, reranker: RemoteReranker) -> None:
+def test_the_request_has_what_each_kind_of_endpoint_asks_for(
+    rerank_server: Any, reranker: RemoteReranker
+) -> None:
     rerank_server.reply = cohere
     reranker.scores("a question", TEXTS)
     body = rerank_server.bodies[0]
-    assert (body["model"], body["query"], body["documents"], body["texts"]) == ("m", "a question", TEXTS, TEXTS)
+    assert (body["model"], body["query"], body["documents"], body["texts"]) == (
+        "m",
+        "a question",
+        TEXTS,
+        TEXTS,
+    )
 
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE.keys())
-def test_a_nonsensical_answer_is_no_answer(rerank_server: Any, reranker: RemoteReranker, answer: Any) -> None:
+def test_a_nonsensical_answer_is_no_answer(
+    rerank_server: Any, reranker: RemoteReranker, answer: Any
+) -> None:
     rerank_server.reply = lambda _texts: answer
     assert reranker.scores("q", TEXTS) is None
 
@@ -93,14 +110,18 @@ def test_an_endpoint_that_keeps_us_waiting_is_left_when_the_time_is_over(
     assert reranker.scores("q", TEXTS) is None
 
 
-def test_an_endpoint_that_is_not_there_is_no_answer(rerank_server: Any, reranker: RemoteReranker) -> None:
+def test_an_endpoint_that_is_not_there_is_no_answer(
+    rerank_server: Any, reranker: RemoteReranker
+) -> None:
     rerank_server.die()
     assert reranker.scores("q", TEXTS) is None
 
 
 @pytest.fixture
 def stories(shelved: Any, anime: Callable[..., Any]) -> Any:
-    shelved.put(*(anime(f"Robots {number}", synopsis="Robots " * (number + 1)) for number in range(6)))
+    shelved.put(
+        *(anime(f"Robots {number}", synopsis="Robots " * (number + 1)) for number in range(6))
+    )
     return shelved
 
 
@@ -141,10 +162,14 @@ def test_without_an_answer_in_its_time_the_order_stays_and_the_search_says_so(
     before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
     reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     assert ranked(reranking) == before
-    assert "the reranker did not answer" in str(reranking.search("robots", scope=WHOLE, limit=6).degraded)
+    assert "the reranker did not answer" in str(
+        reranking.search("robots", scope=WHOLE, limit=6).degraded
+    )
 
 
-def test_equal_scores_leave_the_order_as_it_was(stories: Any, rerank_server: Any, reranker: RemoteReranker) -> None:
+def test_equal_scores_leave_the_order_as_it_was(
+    stories: Any, rerank_server: Any, reranker: RemoteReranker
+) -> None:
     rerank_server.reply = lambda texts: [{"index": i, "score": 1.0} for i in range(len(texts))]
     before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
     reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
@@ -153,7 +178,11 @@ def test_equal_scores_leave_the_order_as_it_was(stories: Any, rerank_server: Any
 
 @pytest.mark.parametrize(("status", "told"), [(503, "answered 503"), (401, "answered 401")])
 def test_the_log_says_what_the_endpoint_answered(
-    reranker: RemoteReranker, rerank_server: Any, caplog: pytest.LogCaptureFixture, status: int, told: str
+    reranker: RemoteReranker,
+    rerank_server: Any,
+    caplog: pytest.LogCaptureFixture,
+    status: int,
+    told: str,
 ) -> None:
     rerank_server.status = status
     assert reranker.scores("x", TEXTS) is None

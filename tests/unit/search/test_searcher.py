@@ -23,8 +23,12 @@ from support.searching import ShelfSearcher
 def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
     shelved.put(
         anime("Star Pilots", synopsis="Pilots race between stars.", tags=["space"], year=1998),
-        anime("The Baker", synopsis="Bread and butter in a small town.", tags=["gourmet"], year=2010),
-        anime("Space Bread", synopsis="A bakery among stars.", tags=["space", "gourmet"], year=2015),
+        anime(
+            "The Baker", synopsis="Bread and butter in a small town.", tags=["gourmet"], year=2010
+        ),
+        anime(
+            "Space Bread", synopsis="A bakery among stars.", tags=["space", "gourmet"], year=2015
+        ),
     )
     return shelved
 
@@ -47,9 +51,12 @@ def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: Shel
 
 
 @pytest.mark.row("A4")
-def test_a_mood_finds_the_records_that_have_its_tags_and_not_those_with_its_word(stories: Any, anime: Any) -> None:
+def test_a_mood_finds_the_records_that_have_its_tags_and_not_those_with_its_word(
+    stories: Any, anime: Any
+) -> None:
     stories.put(
-        anime("Tea House", synopsis="Tea and rain.", tags=["iyashikei"]), anime("Mud", synopsis="A cosy trench, a war.")
+        anime("Tea House", synopsis="Tea and rain.", tags=["iyashikei"]),
+        anime("Mud", synopsis="A cosy trench, a war."),
     )
     searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
     (hit,) = searcher.search("cosy anime", scope=WHOLE, limit=1).hits
@@ -67,33 +74,45 @@ def test_without_an_embedder_the_search_goes_by_words_and_says_so(stories: Any) 
 
 
 @pytest.mark.parametrize(
-    "other", [ModelId(name="other", dimension=64), ModelId(name="word-hash", dimension=8)], ids=["name", "dimension"]
+    "other",
+    [ModelId(name="other", dimension=64), ModelId(name="word-hash", dimension=8)],
+    ids=["name", "dimension"],
 )
 def test_vectors_of_another_model_are_never_compared(
     stories: Any, new_embedder: Callable[[ModelId], Any], other: ModelId
 ) -> None:
     stranger = new_embedder(other)
-    page = ShelfSearcher(shelf=stories.shelf, embedder=stranger).search("bread", scope=WHOLE, limit=10)
+    page = ShelfSearcher(shelf=stories.shelf, embedder=stranger).search(
+        "bread", scope=WHOLE, limit=10
+    )
     assert page.mode is SearchMode.FTS_ONLY
     assert str(other) in (page.degraded or "")
     assert stranger.queries == []
 
 
-def test_a_catalogue_without_vectors_is_searched_by_words(stories: Any, anime: Callable[..., Record]) -> None:
+def test_a_catalogue_without_vectors_is_searched_by_words(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     shelf = MemoryShelf(stories.spec, model=None)
-    page = ShelfSearcher(shelf=shelf, embedder=stories.embedder).search("bread", scope=WHOLE, limit=10)
+    page = ShelfSearcher(shelf=shelf, embedder=stories.embedder).search(
+        "bread", scope=WHOLE, limit=10
+    )
     assert page.degraded == "the catalogue has no vectors"
     assert stories.embedder.queries == []
 
 
-def test_an_embedder_that_fails_costs_the_vectors_only(stories: Any, searcher: ShelfSearcher) -> None:
+def test_an_embedder_that_fails_costs_the_vectors_only(
+    stories: Any, searcher: ShelfSearcher
+) -> None:
     stories.embedder.problem = "it is asleep"
     page = searcher.search("bread", scope=WHOLE, limit=10)
     assert (page.mode, page.degraded) == (SearchMode.FTS_ONLY, "it is asleep")
 
 
 @pytest.mark.row("A2")
-@pytest.mark.parametrize("query", ["bread", "pilots race between stars", "Space Bread", "stars", "submarines", "?!"])
+@pytest.mark.parametrize(
+    "query", ["bread", "pilots race between stars", "Space Bread", "stars", "submarines", "?!"]
+)
 @pytest.mark.parametrize("has_vectors", [True, False])
 def test_the_total_is_how_many_records_have_evidence(
     stories: Any, searcher: ShelfSearcher, query: str, has_vectors: bool
@@ -105,10 +124,14 @@ def test_the_total_is_how_many_records_have_evidence(
 
 
 @pytest.mark.row("A2")
-def test_the_total_does_not_depend_on_how_many_hits_are_asked_for(stories: Any, anime: Callable[..., Record]) -> None:
+def test_the_total_does_not_depend_on_how_many_hits_are_asked_for(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     stories.put(*(anime(f"Loaf {number}", synopsis="Bread, again.") for number in range(20)))
     searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
-    totals = {searcher.search("bread", scope=WHOLE, limit=limit).total_matches for limit in (1, 3, 20)}
+    totals = {
+        searcher.search("bread", scope=WHOLE, limit=limit).total_matches for limit in (1, 3, 20)
+    }
     assert len(totals) == 1
     assert totals.pop() >= 20
 
@@ -127,7 +150,9 @@ def test_only_records_in_scope_are_found_by_either_arm(searcher: ShelfSearcher) 
     assert ids(searcher, "pilots bread stars", Scope(conditions=(Range("year", 3000),))) == []
 
 
-def test_records_for_others_are_neither_found_nor_counted(stories: Any, anime: Callable[..., Record]) -> None:
+def test_records_for_others_are_neither_found_nor_counted(
+    stories: Any, anime: Callable[..., Record]
+) -> None:
     hidden = replace(anime("Secret Bread", synopsis="Bread for the few."), audiences=("staff",))
     stories.put(hidden)
     searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
@@ -150,36 +175,56 @@ def test_a_misspelt_title_is_found_by_its_likeness(searcher: ShelfSearcher) -> N
 @pytest.mark.row("A2", "A3", "N7")
 @pytest.mark.parametrize(
     ("name", "part", "other", "others"),
-    [("カウボーイビバップ", "ウボーイ", "ボーイ{}", 9), ("天空の城ラピュタ", "ラピュタ", "ピュタの{}ラピ", 30)],
+    [
+        ("カウボーイビバップ", "ウボーイ", "ボーイ{}", 9),
+        ("天空の城ラピュタ", "ラピュタ", "ピュタの{}ラピ", 30),
+    ],
 )
 def test_a_part_of_a_name_in_another_script_finds_it_first(
     shelved: Any, anime: Callable[..., Record], name: str, part: str, other: str, others: int
 ) -> None:
     shelved.put(
-        anime("Sought", alternatives=(name, *(f"Name {number}" for number in range(20))), synopsis="Hunters."),
-        *(anime(f"Other {number}", alternatives=(other.format(number),), synopsis="O.") for number in range(others)),
+        anime(
+            "Sought",
+            alternatives=(name, *(f"Name {number}" for number in range(20))),
+            synopsis="Hunters.",
+        ),
+        *(
+            anime(f"Other {number}", alternatives=(other.format(number),), synopsis="O.")
+            for number in range(others)
+        ),
     )
-    assert ids(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), part, limit=3)[0] == "Sought"
+    assert (
+        ids(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), part, limit=3)[0]
+        == "Sought"
+    )
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_ties_are_broken_by_id_whatever_the_order_of_arrival(
     shelved: Any, anime: Callable[..., Record], fusion: Fusion
 ) -> None:
-    shelved.put(*(anime(name, title="Same", synopsis="The same words.") for name in ("c", "a", "d", "b")))
-    searcher = ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(fusion=fusion))
+    shelved.put(
+        *(anime(name, title="Same", synopsis="The same words.") for name in ("c", "a", "d", "b"))
+    )
+    searcher = ShelfSearcher(
+        shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(fusion=fusion)
+    )
     if fusion is Fusion.BLEND:
         assert ids(searcher, "same words") == ["a", "b", "c", "d"]
         assert ids(searcher, "same words", limit=2) == ["a", "b"]
     else:
-        assert ids(searcher, "same words") == ["c", "a", "d", "b"]  # ranks have no ties; rankings break theirs by key
+        # ranks have no ties; rankings break theirs by key
+        assert ids(searcher, "same words") == ["c", "a", "d", "b"]
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_hits_are_in_the_order_of_their_scores_which_lie_between_nothing_and_one(
     searcher: ShelfSearcher, fusion: Fusion
 ) -> None:
-    page = replace(searcher, override=SearchSpec(fusion=fusion)).search("bread stars", scope=WHOLE, limit=10)
+    page = replace(searcher, override=SearchSpec(fusion=fusion)).search(
+        "bread stars", scope=WHOLE, limit=10
+    )
     scores = [hit.score for hit in page.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -195,7 +240,9 @@ def test_a_query_without_a_word_is_answered_by_meaning_alone(searcher: ShelfSear
     assert {hit.match_type for hit in page.hits} == {MatchType.VECTOR}
 
 
-def test_a_query_with_broken_characters_reaches_the_embedder_clean(stories: Any, searcher: ShelfSearcher) -> None:
+def test_a_query_with_broken_characters_reaches_the_embedder_clean(
+    stories: Any, searcher: ShelfSearcher
+) -> None:
     searcher.search("bread \udcff\x00 \u202e butter", scope=WHOLE, limit=1)
     stories.embedder.queries[-1].encode()
     assert "\x00" not in stories.embedder.queries[-1]
@@ -211,9 +258,13 @@ def test_a_search_for_many_hits_ranks_like_one_that_looks_at_every_record(
 ) -> None:
     generator = random.Random(3)
     words = ["bread", "butter", "stars", "pilots", "town", "race"]
-    shelved.put(*(anime(f"S{n}", synopsis=" ".join(generator.choices(words, k=9))) for n in range(60)))
+    shelved.put(
+        *(anime(f"S{n}", synopsis=" ".join(generator.choices(words, k=9))) for n in range(60))
+    )
     few, all_of_them = (
-        ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(depth=depth))
+        ShelfSearcher(
+            shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(depth=depth)
+        )
         for depth in (10, 60)
     )
     query = "pilots race for bread"
@@ -240,7 +291,10 @@ def half_embedded(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
 def test_a_record_whose_vector_is_still_to_come_ranks_by_its_words_as_if_they_spoke_for_both_arms(
     half_embedded: ShelfSearcher, fusion: Fusion
 ) -> None:
-    searcher = replace(half_embedded, override=half_embedded.shelf.spec.search.model_copy(update={"fusion": fusion}))
+    searcher = replace(
+        half_embedded,
+        override=half_embedded.shelf.spec.search.model_copy(update={"fusion": fusion}),
+    )
     page = searcher.search("keepers of a lighthouse among stars", scope=WHOLE, limit=3)
     assert page.hits[0].record.id == "Lighthouse Keepers"
     assert page.hits[0].match_type is MatchType.FTS
@@ -248,7 +302,9 @@ def test_a_record_whose_vector_is_still_to_come_ranks_by_its_words_as_if_they_sp
 
 
 @pytest.mark.row("N12")
-def test_a_search_says_which_part_of_the_records_can_be_found_by_meaning(half_embedded: ShelfSearcher) -> None:
+def test_a_search_says_which_part_of_the_records_can_be_found_by_meaning(
+    half_embedded: ShelfSearcher,
+) -> None:
     page = half_embedded.search("stars", scope=WHOLE, limit=3)
     assert page.degraded == "66 % of the records can be found by meaning so far"
 
@@ -257,7 +313,11 @@ def test_a_search_says_which_part_of_the_records_can_be_found_by_meaning(half_em
 def test_the_strength_of_a_record_without_its_vector_is_that_of_its_words_and_its_parts_add_up(
     half_embedded: ShelfSearcher,
 ) -> None:
-    reader, spec, embedder = half_embedded.shelf.reader(), half_embedded.shelf.spec, half_embedded.embedder
+    reader, spec, embedder = (
+        half_embedded.shelf.reader(),
+        half_embedded.shelf.spec,
+        half_embedded.embedder,
+    )
     assert embedder is not None
     calibration = Calibration(model=embedder.model, middle=0.3, spread=0.1)
     searcher = Searcher(spec=spec, embedder=embedder, calibration_of=lambda _model: calibration)

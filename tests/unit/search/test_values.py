@@ -1,4 +1,6 @@
-"""The values of a field by every spelling that names them, and conditions as a caller means them."""
+"""The values of a field by every spelling that names them, and conditions as a caller means
+them.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,16 +11,42 @@ import pytest
 from stackroom.errors import InputError
 from stackroom.model.hits import FacetCount
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import SEES_EVERYTHING, WHOLE, AllOf, AnyOf, Condition, NoneOf, Range, Visibility
+from stackroom.model.scope import (
+    SEES_EVERYTHING,
+    WHOLE,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+    Visibility,
+)
 from stackroom.search.values import FieldValues, field_values, resolve_condition, without_adult
 from stackroom.shelf.port import ShelfReader
 
-COUNTS = {"comedy": 50, "sci-fi": 30, "slice of life": 20, "shounen": 12, "historical": 9, "vampire": 5, "zombies": 3}
-SYNONYMS = {"sci-fi": ("science fiction",), "shounen": ("shonen",), "girls love": ("yuri",), "historical": ("history",)}
+COUNTS = {
+    "comedy": 50,
+    "sci-fi": 30,
+    "slice of life": 20,
+    "shounen": 12,
+    "historical": 9,
+    "vampire": 5,
+    "zombies": 3,
+}
+SYNONYMS = {
+    "sci-fi": ("science fiction",),
+    "shounen": ("shonen",),
+    "girls love": ("yuri",),
+    "historical": ("history",),
+}
 
 
-def values_of(counts: dict[str, int], synonyms: dict[str, tuple[str, ...]] | None = None) -> FieldValues:
-    return FieldValues((FacetCount("", value, count) for value, count in counts.items()), synonyms=synonyms)
+def values_of(
+    counts: dict[str, int], synonyms: dict[str, tuple[str, ...]] | None = None
+) -> FieldValues:
+    return FieldValues(
+        (FacetCount("", value, count) for value, count in counts.items()), synonyms=synonyms
+    )
 
 
 @pytest.fixture
@@ -49,7 +77,10 @@ def test_case_hyphens_plural_and_synonyms_name_a_value_exactly_and_slips_are_mar
 ) -> None:
     found = tags.find(asked)
     assert found is not None
-    assert (found.value, found.is_exact) == (value, asked not in ("comdy", "historcal", "slice of lief"))
+    assert (found.value, found.is_exact) == (
+        value,
+        asked not in ("comdy", "historcal", "slice of lief"),
+    )
 
 
 @pytest.mark.parametrize("asked", ["qwertyuiop", "gore", "", "post-apocalyptic"])
@@ -63,7 +94,11 @@ def test_a_slip_that_could_be_two_values_finds_none() -> None:
 
 def test_signs_that_tell_values_apart_are_not_ignored() -> None:
     languages = values_of({"C++": 3, "C#": 5, "C": 9})
-    assert [found.value for asked in ("c++", "c#", "c") if (found := languages.find(asked))] == ["C++", "C#", "C"]
+    assert [found.value for asked in ("c++", "c#", "c") if (found := languages.find(asked))] == [
+        "C++",
+        "C#",
+        "C",
+    ]
 
 
 def test_a_value_of_the_records_goes_before_a_synonym_of_the_spec() -> None:
@@ -73,12 +108,16 @@ def test_a_value_of_the_records_goes_before_a_synonym_of_the_spec() -> None:
 
 
 def test_synonyms_lead_to_the_member_of_their_group_that_records_have() -> None:
-    found = values_of({"science fiction": 9}, {"sci-fi": ("scifi", "science fiction")}).find("scifi")
+    found = values_of({"science fiction": 9}, {"sci-fi": ("scifi", "science fiction")}).find(
+        "scifi"
+    )
     assert found is not None
     assert found.value == "science fiction"
 
 
-def test_a_declared_value_that_no_record_has_is_known_with_a_count_of_zero(tags: FieldValues) -> None:
+def test_a_declared_value_that_no_record_has_is_known_with_a_count_of_zero(
+    tags: FieldValues,
+) -> None:
     found = tags.find("yuri")
     assert found is not None
     assert (found.value, tags.count_of(found.value)) == ("girls love", 0)
@@ -93,10 +132,15 @@ def test_suggestions_are_values_with_a_word_in_common_or_a_like_spelling(tags: F
 def test_a_sentence_names_the_longest_values_in_its_order() -> None:
     values = values_of({"love": 5, "boys love": 3, "school": 9}, {"school": ("high school",)})
     found = values.named_in("a high-school story of Boys' Love, not of hate")
-    assert [(one.value, one.asked) for one in found] == [("school", "high-school"), ("boys love", "Boys' Love")]
+    assert [(one.value, one.asked) for one in found] == [
+        ("school", "high-school"),
+        ("boys love", "Boys' Love"),
+    ]
 
 
-def test_a_sentence_does_not_name_misspelt_values_or_those_without_records(tags: FieldValues) -> None:
+def test_a_sentence_does_not_name_misspelt_values_or_those_without_records(
+    tags: FieldValues,
+) -> None:
     assert tags.named_in("comdy about yuri") == []
 
 
@@ -116,7 +160,10 @@ def test_values_of_hidden_records_are_not_known_to_those_who_may_not_see_them(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
     secret = anime("Secret", tags=["secretly"])
-    shelved.put(anime("One", tags=["space"]), Record(id=secret.id, fields=secret.fields, audiences=("staff",)))
+    shelved.put(
+        anime("One", tags=["space"]),
+        Record(id=secret.id, fields=secret.fields, audiences=("staff",)),
+    )
     reader = shelved.shelf.reader()
     seen = field_values(reader, reader.spec, "tags", visibility=Visibility(frozenset()))
     assert seen.find("secretly") is None
@@ -157,8 +204,13 @@ class Resolved(NamedTuple):
 
 
 def resolved(reader: Any, *conditions: Condition) -> Resolved:
-    each = [resolve_condition(one, reader, reader.spec, visibility=SEES_EVERYTHING) for one in conditions]
-    return Resolved(tuple(one for one, _ in each), tuple(note for _, notes in each for note in notes))
+    each = [
+        resolve_condition(one, reader, reader.spec, visibility=SEES_EVERYTHING)
+        for one in conditions
+    ]
+    return Resolved(
+        tuple(one for one, _ in each), tuple(note for _, notes in each for note in notes)
+    )
 
 
 @pytest.mark.row("A1")
@@ -173,26 +225,40 @@ def resolved(reader: Any, *conditions: Condition) -> Resolved:
         ("slice of lief", "slice of life"),
     ],
 )
-def test_a_value_is_taken_by_any_spelling_and_a_note_says_so(reader: ShelfReader, asked: str, value: str) -> None:
+def test_a_value_is_taken_by_any_spelling_and_a_note_says_so(
+    reader: ShelfReader, asked: str, value: str
+) -> None:
     found = resolved(reader, AllOf("tags", (asked,)))
     assert found.conditions == (AllOf("tags", (value,)),)
     assert found.notes == (f"'{asked}' taken as '{value}'",)
 
 
 def test_values_as_records_have_them_need_no_note_in_whatever_case(reader: ShelfReader) -> None:
-    found = resolved(reader, AllOf("tags", ("Space", "sci-fi")), AnyOf("type", ("tv",)), Range("year", 1, 2))
-    assert found.conditions == (AllOf("tags", ("space", "sci-fi")), AnyOf("type", ("TV",)), Range("year", 1, 2))
+    found = resolved(
+        reader, AllOf("tags", ("Space", "sci-fi")), AnyOf("type", ("tv",)), Range("year", 1, 2)
+    )
+    assert found.conditions == (
+        AllOf("tags", ("space", "sci-fi")),
+        AnyOf("type", ("TV",)),
+        Range("year", 1, 2),
+    )
     assert found.notes == ()
 
 
 @pytest.mark.row("A1")
-def test_an_unknown_value_is_the_only_near_one_or_refused_never_a_silent_zero(reader: ShelfReader) -> None:
+def test_an_unknown_value_is_the_only_near_one_or_refused_never_a_silent_zero(
+    reader: ShelfReader,
+) -> None:
     assert resolved(reader, AllOf("tags", ("life",))).notes == ("'life' taken as 'slice of life'",)
-    with pytest.raises(InputError, match=r"^'exclude.tags': no value 'x{60}'; one of gourmet, hentai, sci-fi"):
+    with pytest.raises(
+        InputError, match=r"^'exclude.tags': no value 'x{60}'; one of gourmet, hentai, sci-fi"
+    ):
         resolved(reader, NoneOf("tags", ("x" * 10_000,)))
 
 
-def test_a_declared_value_that_no_record_has_is_an_honest_zero_with_a_note(reader: ShelfReader) -> None:
+def test_a_declared_value_that_no_record_has_is_an_honest_zero_with_a_note(
+    reader: ShelfReader,
+) -> None:
     found = resolved(reader, AnyOf("type", ("SPECIAL",)), AllOf("tags", ("yuri",)))
     assert found.notes == (
         "'filters.type': no record has 'SPECIAL'",
@@ -205,14 +271,23 @@ def test_an_unknown_value_among_many_is_refused_with_the_number_and_examples(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
     shelved.put(anime("Many", tags=[f"topic {letter}" for letter in "abcdefghijklmnop"]))
-    with pytest.raises(InputError, match="no value 'qwerty'; there are 16, such as topic a, topic b, topic c"):
+    with pytest.raises(
+        InputError, match="no value 'qwerty'; there are 16, such as topic a, topic b, topic c"
+    ):
         resolved(shelved.shelf.reader(), AllOf("tags", ("qwerty",)))
-    with pytest.raises(InputError, match=r"no value 'topic zz'; the nearest: topic a, topic b, topic c$"):
+    with pytest.raises(
+        InputError, match=r"no value 'topic zz'; the nearest: topic a, topic b, topic c$"
+    ):
         resolved(shelved.shelf.reader(), AllOf("tags", ("topic zz",)))
 
 
-def test_values_of_hidden_records_are_refused_like_unknown_ones(shelved: Any, anime: Callable[..., Record]) -> None:
-    shelved.put(anime("Open", tags=["space"]), replace(anime("Closed", tags=["secretly"]), audiences=("staff",)))
+def test_values_of_hidden_records_are_refused_like_unknown_ones(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    shelved.put(
+        anime("Open", tags=["space"]),
+        replace(anime("Closed", tags=["secretly"]), audiences=("staff",)),
+    )
     reader = shelved.shelf.reader()
     outsider = Visibility(frozenset())
     with pytest.raises(InputError, match=r"no value 'secretly'; one of space$"):
@@ -234,10 +309,14 @@ def test_a_query_asks_for_adult_records_by_a_mark_of_theirs_or_by_the_name_of_on
     assert hidden(reader, query) == []
 
 
-def test_a_filter_for_a_mark_asks_for_adult_records_and_an_exclusion_of_it_does_not(reader: ShelfReader) -> None:
+def test_a_filter_for_a_mark_asks_for_adult_records_and_an_exclusion_of_it_does_not(
+    reader: ShelfReader,
+) -> None:
     assert hidden(reader, "a nurse", AllOf("tags", ("hentai",))) == []
     assert hidden(reader, "a nurse", NoneOf("tags", ("hentai",))) != []
 
 
-def test_a_name_that_another_record_has_too_does_not_ask_for_adult_records(reader: ShelfReader) -> None:
+def test_a_name_that_another_record_has_too_does_not_ask_for_adult_records(
+    reader: ShelfReader,
+) -> None:
     assert hidden(reader, "Bread") != []

@@ -1,4 +1,6 @@
-"""The gate on the event loop: threads only for work, and a note of all that there was no room for."""
+"""The gate on the event loop: threads only for work, and a note of all that there was no room
+for.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +17,14 @@ from stackroom.errors import OverloadedError, RateLimitedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Outcome, Principal, Quotas
-from stackroom.serve.async_gate import MOST_KNOWN, WAITING_THREADS, AsyncGate, Caller, RefusalThrottle, Workers
+from stackroom.serve.async_gate import (
+    MOST_KNOWN,
+    WAITING_THREADS,
+    AsyncGate,
+    Caller,
+    RefusalThrottle,
+    Workers,
+)
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams
 from stackroom.tools.toolbox import Toolbox
@@ -45,7 +54,9 @@ def gate_of(*, limiter: RateLimiter | None = None, notes: Notes | None = None) -
         template_mime_type="text/plain",
     )
     observers = [notes] if notes else []
-    return Gate(Toolbox([search], [resource]), cache=AnswerCache(10), limiter=limiter, observers=observers)
+    return Gate(
+        Toolbox([search], [resource]), cache=AnswerCache(10), limiter=limiter, observers=observers
+    )
 
 
 @contextmanager
@@ -97,7 +108,9 @@ def test_a_call_that_would_wait_too_long_is_refused_at_once_with_the_time_to_com
             with busy(workers, 1) as occupy:
                 await occupy(tasks)
                 for number in range(3):
-                    tasks.start_soon(lambda number=number: workers.run(lambda: None, of=f"caller {number}"))
+                    tasks.start_soon(
+                        lambda number=number: workers.run(lambda: None, of=f"caller {number}")
+                    )
                 await anyio.wait_all_tasks_blocked()
                 with pytest.raises(OverloadedError) as refused:
                     await workers.run(lambda: None, of="one too many")
@@ -131,7 +144,9 @@ def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
                 await ask()
 
     anyio.run(talk)
-    assert [(entry.operation, entry.outcome) for entry in notes.entries] == [(operation, Outcome.OVERLOADED)]
+    assert [(entry.operation, entry.outcome) for entry in notes.entries] == [
+        (operation, Outcome.OVERLOADED)
+    ]
 
 
 def test_reads_are_answered() -> None:
@@ -144,13 +159,18 @@ def test_reads_are_answered() -> None:
 
 
 @pytest.mark.parametrize("operation", ["call", "read"])
-def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in(operation: str) -> None:
+def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in(
+    operation: str,
+) -> None:
     now = [0.0]
     made = gate_of(limiter=RateLimiter(MovingWindow(monotonic=lambda: now[0])))
     throttle = RefusalThrottle(pause_s=0)
     gate = AsyncGate(loaded(made), Workers(), throttle=throttle)
     limited = Caller(
-        principal=Principal(name="ada", actions=READER.actions, quotas=Quotas(read=1, write=1, sql=1)), via="http"
+        principal=Principal(
+            name="ada", actions=READER.actions, quotas=Quotas(read=1, write=1, sql=1)
+        ),
+        via="http",
     )
 
     async def ask() -> str | None:
@@ -163,7 +183,12 @@ def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in
         return None
 
     async def talk() -> list[Any]:
-        seen: list[Any] = [await ask(), await throttle.wait("ada"), await ask(), await throttle.wait("ada")]
+        seen: list[Any] = [
+            await ask(),
+            await throttle.wait("ada"),
+            await ask(),
+            await throttle.wait("ada"),
+        ]
         now[0] = 61.0
         return [*seen, await ask(), await throttle.wait("ada")]
 
@@ -216,7 +241,9 @@ def test_requests_of_somebody_who_was_refused_go_on_one_after_the_other() -> Non
         return start
 
     start = anyio.run(flood)
-    assert [moment - start >= 0.02 * (place + 1) for place, moment in enumerate(passed)] == [True] * 4
+    assert [moment - start >= 0.02 * (place + 1) for place, moment in enumerate(passed)] == [
+        True
+    ] * 4
 
 
 def test_whoever_is_let_in_again_waits_no_longer() -> None:

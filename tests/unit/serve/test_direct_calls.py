@@ -1,4 +1,6 @@
-"""Calls that are answered without the SDK: the same answers, from bytes that are kept, and little work."""
+"""Calls that are answered without the SDK: the same answers, from bytes that are kept, and little
+work.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +51,12 @@ def make_gate(*observers: Any) -> Gate:
 
 
 def call(name: str = "works", number: Any = 1, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, **params}}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": name, **params},
+    }
 
 
 def request(**given: Any) -> types.JSONRPCRequest:
@@ -89,24 +96,44 @@ def client(tmp_path: Path, notes: Notes) -> Iterator[TestClient]:
 def result_of(response: Any) -> Any:
     text = response.text
     if response.headers["content-type"].startswith("text/event-stream"):
-        text = next(line for line in text.splitlines() if line.startswith("data: ")).removeprefix("data: ")
+        text = next(line for line in text.splitlines() if line.startswith("data: ")).removeprefix(
+            "data: "
+        )
     return orjson.loads(text)["result"]
 
 
 def post_alone(client: TestClient, name: str, meta: dict[str, Any] = META, **headers: str) -> Any:
-    given = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name, **headers}
+    given = {
+        **BOTH,
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": name,
+        **headers,
+    }
     return client.post("/mcp", json=call(name, _meta=meta), headers=given)
 
 
-def test_without_a_session_a_read_needs_no_sdk_unless_its_client_shows_views(client: TestClient, notes: Notes) -> None:
-    shown = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+def test_without_a_session_a_read_needs_no_sdk_unless_its_client_shows_views(
+    client: TestClient, notes: Notes
+) -> None:
+    shown = {
+        "extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}
+    }
     views = {**META, "io.modelcontextprotocol/clientCapabilities": shown}
-    first = post_alone(client, "works")  # which waits for the gate to be loaded, and so is the SDK's
+    # which waits for the gate to be loaded, and so is the SDK's
+    first = post_alone(client, "works")
     handle = StreamableHTTPSessionManager.handle_request
-    with patch.object(StreamableHTTPSessionManager, "handle_request", autospec=True, side_effect=handle) as passed_on:
+    with patch.object(
+        StreamableHTTPSessionManager, "handle_request", autospec=True, side_effect=handle
+    ) as passed_on:
         cached, read = post_alone(client, "works"), post_alone(client, "slow")
         assert passed_on.call_count == 0
-        assert result_of(first) == result_of(cached) == result_of(read) == result_of(post_alone(client, "slow", views))
+        assert (
+            result_of(first)
+            == result_of(cached)
+            == result_of(read)
+            == result_of(post_alone(client, "slow", views))
+        )
         assert all("error" in post_alone(client, name).json() for name in ("broken", "no.such"))
     assert passed_on.call_count == 3
     assert [note.outcome for note in notes.entries] == ["ok"] * 4 + ["failed", "refused"]
@@ -114,8 +141,14 @@ def test_without_a_session_a_read_needs_no_sdk_unless_its_client_shows_views(cli
 
 def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClient) -> None:
     hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ABOUT}
-    opened = client.post("/mcp", json={**call(number=0), "method": "initialize", "params": hello}, headers=BOTH)
-    session = {**BOTH, "MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    opened = client.post(
+        "/mcp", json={**call(number=0), "method": "initialize", "params": hello}, headers=BOTH
+    )
+    session = {
+        **BOTH,
+        "MCP-Protocol-Version": LEGACY,
+        "Mcp-Session-Id": opened.headers["mcp-session-id"],
+    }
     first, cached = [client.post("/mcp", json=call(), headers=session) for _ in range(2)]
     assert first.headers["content-type"].startswith("text/event-stream")
     assert cached.headers["content-type"] == "application/json"
@@ -123,11 +156,22 @@ def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClien
     assert result_of(first) == result_of(cached)
     client.delete("/mcp", headers=session)
     assert client.post("/mcp", json=call(), headers=session).status_code == 404
-    assert client.post("/mcp", json=call(), headers={**session, "Mcp-Session-Id": "0" * 32}).status_code == 404
+    assert (
+        client.post(
+            "/mcp", json=call(), headers={**session, "Mcp-Session-Id": "0" * 32}
+        ).status_code
+        == 404
+    )
 
 
 @pytest.mark.parametrize(
-    "changed", [{"Mcp-Name": "slow"}, {"Mcp-Method": "tools/list"}, {"Accept": "text/event-stream"}, {"Mcp-Name": ""}]
+    "changed",
+    [
+        {"Mcp-Name": "slow"},
+        {"Mcp-Method": "tools/list"},
+        {"Accept": "text/event-stream"},
+        {"Mcp-Name": ""},
+    ],
 )
 def test_a_request_whose_headers_say_something_else_is_refused_although_its_answer_is_cached(
     client: TestClient, changed: dict[str, str]
@@ -150,7 +194,9 @@ def test_only_revisions_that_know_the_type_of_a_result_say_it(revision: str) -> 
     assert ("resultType" in result) == (revision in MODERN_PROTOCOL_VERSIONS)
 
 
-def test_what_is_not_answered_yet_goes_on_with_what_was_begun_and_is_noted_once(notes: Notes) -> None:
+def test_what_is_not_answered_yet_goes_on_with_what_was_begun_and_is_noted_once(
+    notes: Notes,
+) -> None:
     gate = make_gate(notes)
     caller = answer(direct_over(gate), LOCAL, request(name="slow"), LEGACY)
     assert isinstance(caller, Caller)
@@ -168,8 +214,14 @@ def test_an_unknown_tool_and_wrong_parameters_are_left_to_the_sdk(notes: Notes) 
 
 def test_a_call_beyond_the_limit_is_refused_at_once() -> None:
     gate = make_gate()
-    ada = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}), quotas=Quotas(read=0, write=0, sql=0))
-    found = answer(direct_over(gate), Caller(principal=ada, via="http"), request(name="slow"), LEGACY)
+    ada = Principal(
+        name="ada",
+        actions=frozenset({Action.ACCESS_CATALOG}),
+        quotas=Quotas(read=0, write=0, sql=0),
+    )
+    found = answer(
+        direct_over(gate), Caller(principal=ada, via="http"), request(name="slow"), LEGACY
+    )
     assert isinstance(found, bytes)
     assert orjson.loads(found)["result"]["isError"] is True
 

@@ -46,14 +46,18 @@ ANSWERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=json.dumps)
 def test_a_malformed_answer_is_not_answered(answer: dict[str, Any]) -> None:
-    """Its sender may have a request of its own open under the same id, and would take ours for the answer to that."""
+    """Its sender may have a request of its own open under the same id, and would take ours for the
+    answer to that.
+    """
     with pytest.raises(UnaskedAnswerError):
         read_frame(json.dumps({"jsonrpc": "2.0", "id": 77, **answer}))
 
 
 def test_what_is_two_kinds_of_answer_is_refused_under_no_id() -> None:
     with pytest.raises(BadFrameError) as refused:
-        read_frame('{"jsonrpc": "2.0", "id": 77, "result": {}, "error": {"code": 1, "message": "x"}}')
+        read_frame(
+            '{"jsonrpc": "2.0", "id": 77, "result": {}, "error": {"code": 1, "message": "x"}}'
+        )
     assert json.loads(refused.value.body)["id"] is None
 
 
@@ -75,7 +79,9 @@ def test_a_request_of_a_revision_that_is_not_served_is_told_those_that_are(versi
     assert error.data == {"supported": ["2026-07-28"], "requested": version}
 
 
-@pytest.mark.parametrize("meta", [{"io.modelcontextprotocol/protocolVersion": "2026-07-28"}, {}, {"progressToken": 1}])
+@pytest.mark.parametrize(
+    "meta", [{"io.modelcontextprotocol/protocolVersion": "2026-07-28"}, {}, {"progressToken": 1}]
+)
 def test_a_request_of_a_served_revision_or_of_none_is_let_through(meta: dict[str, Any]) -> None:
     asked = {"jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {"_meta": meta}}
     require_served_revision(read_frame(json.dumps(asked)))

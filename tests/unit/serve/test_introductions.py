@@ -26,7 +26,9 @@ def test_a_client_that_connects_is_told_of_the_catalogues() -> None:
     assert anyio.run(ask) == [WITHOUT_CATALOGUES] * 2
 
 
-def test_a_client_that_connects_while_the_catalogues_load_is_told_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_connects_while_the_catalogues_load_is_told_in_general(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     opened: Future[Gate] = Future()
 
     async def ask() -> Any:

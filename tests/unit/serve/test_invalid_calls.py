@@ -1,4 +1,6 @@
-"""MCP requests whose parameters have not their form never reach a handler; calls among them are audited anyway."""
+"""MCP requests whose parameters have not their form never reach a handler; calls among them are
+audited anyway.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,11 +20,16 @@ from support.plain_tools import Notes, loaded
 
 pytestmark = pytest.mark.row("Z13")
 
-ADA = Caller(principal=Principal(name="ada", actions=frozenset(), quotas=Quotas(read=2, write=0, sql=0)), via="http")
+ADA = Caller(
+    principal=Principal(name="ada", actions=frozenset(), quotas=Quotas(read=2, write=0, sql=0)),
+    via="http",
+)
 
 
 def send(notes: Notes, method: str, params: dict[str, Any], *, times: int = 1) -> Exception:
-    """Pass requests on to a handler of the SDK that refuses their parameters; return the last error."""
+    """Pass requests on to a handler of the SDK that refuses their parameters; return the last
+    error.
+    """
     gate = Gate(Toolbox([]), observers=[notes], limiter=RateLimiter())
     handlers = Handlers(AsyncGate(loaded(gate), Workers()), lambda _context: ADA)
     context: Any = SimpleNamespace(method=method, params=params)
@@ -48,7 +55,12 @@ def test_a_call_whose_parameters_have_not_their_form_is_noted() -> None:
     assert isinstance(error, MCPError)
     assert error.error.code == types.INVALID_PARAMS
     (note,) = notes.entries
-    assert (note.principal, note.via, note.operation, note.target) == ("ada", "http", "tools/call", "search")
+    assert (note.principal, note.via, note.operation, note.target) == (
+        "ada",
+        "http",
+        "tools/call",
+        "search",
+    )
     assert (note.outcome, note.error_code) == (Outcome.ERROR, "invalid_input")
     assert "'arguments'" in note.parameters["problem"]
     assert "a secret" not in repr(note)
@@ -65,7 +77,11 @@ def test_such_calls_count_against_the_rate_limit() -> None:
     error = send(notes, "tools/call", {}, times=3)
     assert isinstance(error, MCPError)
     assert error.error.code == -32011
-    assert [note.outcome for note in notes.entries] == [Outcome.ERROR, Outcome.ERROR, Outcome.LIMITED]
+    assert [note.outcome for note in notes.entries] == [
+        Outcome.ERROR,
+        Outcome.ERROR,
+        Outcome.LIMITED,
+    ]
 
 
 def test_other_requests_are_left_alone() -> None:

@@ -69,7 +69,9 @@ def test_a_connection_that_fails_while_it_is_told_disturbs_no_other() -> None:
 
 
 class Changing:
-    """Accounts in which Ada loses a right at the first look, and Bob his credential at the second."""
+    """Accounts in which Ada loses a right at the first look, and Bob his credential at the
+    second.
+    """
 
     def __init__(self) -> None:
         self.looks = 0
@@ -86,7 +88,9 @@ class Changing:
         return [now.get(one, one) for one in identities]
 
 
-def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     streams, lists, accounts = Streams(10), ListChanges(), Changing()
 
     async def watch() -> str:

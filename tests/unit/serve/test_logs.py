@@ -12,7 +12,9 @@ from stackroom.serve.logs import JSONLines, TextLines
 
 
 def line_of(message: str, *arguments: object, **fields: object) -> dict[str, object]:
-    record = logging.LogRecord("stackroom.test", logging.WARNING, "x.py", 1, message, arguments, None)
+    record = logging.LogRecord(
+        "stackroom.test", logging.WARNING, "x.py", 1, message, arguments, None
+    )
     record.stackroom = fields
     line = JSONLines().format(record)
     assert "\n" not in line
@@ -21,7 +23,11 @@ def line_of(message: str, *arguments: object, **fields: object) -> dict[str, obj
 
 def test_a_line_has_its_message_and_its_fields() -> None:
     line = line_of("%s is söft", "snow", user="ada", ms=1.5)
-    assert (line["level"], line["logger"], line["message"]) == ("WARNING", "stackroom.test", "snow is söft")
+    assert (line["level"], line["logger"], line["message"]) == (
+        "WARNING",
+        "stackroom.test",
+        "snow is söft",
+    )
     assert (line["user"], line["ms"]) == ("ada", 1.5)
 
 
@@ -42,13 +48,18 @@ EVIL = "\x1b[31mred\x1b[0m\n2026-01-01 INFO forged \u202etitle"
 
 
 def text_line_of(message: str, *arguments: object, exc_info: Any = None) -> str:
-    record = logging.LogRecord("stackroom.test", logging.WARNING, "x.py", 1, message, arguments, exc_info)
+    record = logging.LogRecord(
+        "stackroom.test", logging.WARNING, "x.py", 1, message, arguments, exc_info
+    )
     return TextLines("%(levelname)s %(name)s: %(message)s").format(record)
 
 
 @pytest.mark.row("N10")
 def test_no_text_in_a_log_line_controls_the_terminal_or_forges_a_line() -> None:
-    assert text_line_of("row %s", EVIL) == "WARNING stackroom.test: row red 2026-01-01 INFO forged title"
+    assert (
+        text_line_of("row %s", EVIL)
+        == "WARNING stackroom.test: row red 2026-01-01 INFO forged title"
+    )
     assert line_of("row %s", EVIL, target=EVIL)["target"] == "red\n2026-01-01 INFO forged title"
 
 

@@ -9,7 +9,9 @@ from stackroom.gate.answer import Answer
 from stackroom.serve.direct_calls import RETRY_AFTER, tool_result
 
 ANSWERS = {
-    "found": Answer(structured={"results": [{"title": "Sea", "year": None}], "total": 1}, text="1 found"),
+    "found": Answer(
+        structured={"results": [{"title": "Sea", "year": None}], "total": 1}, text="1 found"
+    ),
     "wrong": Answer.of_error(InputError("no such field")),
     "limited": Answer.of_error(RateLimitedError("too often", retry_after_s=1.2)),
 }
@@ -27,6 +29,7 @@ def test_an_answer_is_sent_as_the_sdk_would_send_its_own_type(name: str, version
     )
     dumped = typed.model_dump(by_alias=True, mode="json", exclude_none=True)
     sent, expected = [
-        methods.serialize_server_result("tools/call", version, one) for one in (tool_result(answer), dumped)
+        methods.serialize_server_result("tools/call", version, one)
+        for one in (tool_result(answer), dumped)
     ]
     assert sent == expected

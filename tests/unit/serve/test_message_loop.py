@@ -17,7 +17,11 @@ from stackroom.tools.toolbox import Toolbox
 from support.clients import build_server
 from support.plain_tools import make_tool
 
-ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+ABOUT = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "1"},
+}
 OPENING = [
     {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": ABOUT},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -29,7 +33,12 @@ def gate() -> Gate:
 
 
 def call(request_id: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": {"name": "works", "arguments": {}}}
+    return {
+        "jsonrpc": "2.0",
+        "id": request_id,
+        "method": "tools/call",
+        "params": {"name": "works", "arguments": {}},
+    }
 
 
 async def who() -> Caller:
@@ -71,7 +80,9 @@ def test_every_request_is_answered_and_what_is_no_message_is_refused() -> None:
         return line
 
     heard = anyio.run(talk).heard
-    assert sorted(str(one["id"]) for one in heard if "result" in one) == sorted(["0", "1", "two", str(2**70)])
+    assert sorted(str(one["id"]) for one in heard if "result" in one) == sorted(
+        ["0", "1", "two", str(2**70)]
+    )
     assert sorted((one["error"]["code"], one["id"] or 0) for one in heard if "error" in one) == [
         (types.PARSE_ERROR, 0),
         (types.INVALID_REQUEST, 3),
@@ -118,7 +129,9 @@ def test_answers_are_carried_one_at_a_time() -> None:
     assert anyio.run(talk) == 1
 
 
-def test_an_answer_that_cannot_be_carried_ends_it_without_a_word_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_cannot_be_carried_ends_it_without_a_word_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def talk() -> None:
         line = Line([call(number) for number in range(1, 31)])
 

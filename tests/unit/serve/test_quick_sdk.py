@@ -1,4 +1,6 @@
-"""The SDK is imported without the parts that a server over stdio does not use, and these are there when asked for."""
+"""The SDK is imported without the parts that a server over stdio does not use, and these are there
+when asked for.
+"""
 
 import subprocess
 import sys
@@ -29,10 +31,14 @@ print([name for name in ("mcp", "onnxruntime", "tokenizers", "sqlalchemy", "star
 
 
 def _output(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
-def test_the_client_and_the_high_level_server_of_the_sdk_are_imported_only_when_something_asks_for_them() -> None:
+def test_the_client_and_the_high_level_server_of_the_sdk_are_imported_only_when_something_asks_for_them() -> (
+    None
+):
     assert _output(QUICK) == "['(refused)'] ClientSession MCPServer True"
 
 

@@ -1,4 +1,6 @@
-"""A client chooses the form of tool names by its address; calls by either name are noted by the true one."""
+"""A client chooses the form of tool names by its address; calls by either name are noted by the
+true one.
+"""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +29,11 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "somebody", "version": "1"},
 }
-LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "somebody", "version": "1"}}
+LEGACY = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "somebody", "version": "1"},
+}
 
 
 @pytest.fixture
@@ -55,14 +61,22 @@ def client(notes: Notes) -> Iterator[TestClient]:
 
 def ask(client: TestClient, path: str, method: str, **params: Any) -> Any:
     """Send a request of the present protocol, which has no sessions."""
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": MODERN, "Mcp-Method": method}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": method,
+    }
     named = {"Mcp-Name": params["name"]} if "name" in params else {}
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
     return client.post(path, json=message, headers={**headers, **named})
 
 
 def result_of(reply: Any) -> Any:
-    text = reply.text if reply.text.startswith("{") else reply.text.partition("data: ")[2].partition("\n")[0]
+    text = (
+        reply.text
+        if reply.text.startswith("{")
+        else reply.text.partition("data: ")[2].partition("\n")[0]
+    )
     return json.loads(text)["result"]
 
 
@@ -74,7 +88,9 @@ def test_an_address_chooses_the_form_of_tool_names_for_its_client_alone(client: 
     assert names_at(client, "/mcp?tool_names=plain") == ["catalog_get"]
     assert names_at(client, "/mcp?tool_names=dotted") == ["catalog.get"]
     assert names_at(client, "/mcp") == ["catalog.get"]
-    described = result_of(ask(client, "/mcp?tool_names=plain", "tools/list"))["tools"][0]["description"]
+    described = result_of(ask(client, "/mcp?tool_names=plain", "tools/list"))["tools"][0][
+        "description"
+    ]
     assert described == "After catalog_get."
 
 
@@ -84,7 +100,9 @@ def test_an_address_also_chooses_against_the_setting(notes: Notes) -> None:
         assert names_at(client, "/mcp?tool_names=dotted") == ["catalog.get"]
 
 
-def test_a_tool_is_called_by_either_name_and_noted_by_its_own(client: TestClient, notes: Notes) -> None:
+def test_a_tool_is_called_by_either_name_and_noted_by_its_own(
+    client: TestClient, notes: Notes
+) -> None:
     for path in ("/mcp", "/mcp?tool_names=plain"):
         for name in ("catalog.get", "catalog_get"):
             answer = result_of(ask(client, path, "tools/call", name=name, arguments={}))
@@ -98,15 +116,22 @@ def test_a_websocket_chooses_by_its_address_too(client: TestClient) -> None:
         socket.receive_json()
         socket.send_json({"jsonrpc": "2.0", "method": "notifications/initialized"})
         socket.send_json({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
-        assert [tool["name"] for tool in socket.receive_json()["result"]["tools"]] == ["catalog_get"]
+        assert [tool["name"] for tool in socket.receive_json()["result"]["tools"]] == [
+            "catalog_get"
+        ]
 
 
-@pytest.mark.parametrize("query", ["tool_names=dots", "tool_names=", "tool_names=plain&tool_names=dotted"])
+@pytest.mark.parametrize(
+    "query", ["tool_names=dots", "tool_names=", "tool_names=plain&tool_names=dotted"]
+)
 def test_another_form_is_refused_with_those_there_are(client: TestClient, query: str) -> None:
     refused = ask(client, f"/mcp?{query}", "tools/list")
     assert refused.status_code == 400
     assert "is not valid; one of: plain, dotted" in refused.json()["error"]["message"]
-    with pytest.raises(WebSocketDenialResponse) as denied, client.websocket_connect(f"ws://localhost/v1/mcp?{query}"):
+    with (
+        pytest.raises(WebSocketDenialResponse) as denied,
+        client.websocket_connect(f"ws://localhost/v1/mcp?{query}"),
+    ):
         pass
     assert denied.value.status_code == 400
 

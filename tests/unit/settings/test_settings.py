@@ -1,4 +1,6 @@
-"""Settings: defaults, then the file, then the environment; sections of packages, and the place of collections."""
+"""Settings: defaults, then the file, then the environment; sections of packages, and the place of
+collections.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +8,14 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.settings import ENVIRONMENT, Settings, SettingsSection, load_settings, read_section, setting
+from stackroom.settings import (
+    ENVIRONMENT,
+    Settings,
+    SettingsSection,
+    load_settings,
+    read_section,
+    setting,
+)
 
 
 def load(home: Path, file: str = "", **environment: str) -> Settings:
@@ -29,7 +38,10 @@ def test_without_a_home_the_library_is_in_the_platform_s_data_folder() -> None:
 
 
 def test_the_file_changes_the_defaults_and_the_environment_changes_the_file(tmp_path: Path) -> None:
-    file = '[embedding]\nkind = "ollama"\nmodel = "from-file"\ndimension = 768\n[rerank]\ntimeout_s = 1\n'
+    file = (
+        '[embedding]\nkind = "ollama"\nmodel = "from-file"\ndimension = 768\n[rerank]\ntimeout_s'
+        " = 1\n"
+    )
     settings = load(tmp_path, file, STACKROOM_EMBED_MODEL="from-environment")
     assert settings.embedding.kind == "ollama"
     assert settings.embedding.model == "from-environment"
@@ -39,7 +51,9 @@ def test_the_file_changes_the_defaults_and_the_environment_changes_the_file(tmp_
 
 
 def test_an_empty_variable_is_as_good_as_none(tmp_path: Path) -> None:
-    assert load(tmp_path, '[embedding]\nkind = "tei"', STACKROOM_EMBED_KIND="").embedding.kind == "tei"
+    assert (
+        load(tmp_path, '[embedding]\nkind = "tei"', STACKROOM_EMBED_KIND="").embedding.kind == "tei"
+    )
 
 
 @pytest.mark.row("A12")
@@ -85,7 +99,13 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
     }
     lists = {"connect": "https://a.example,http://b.example:8000"}
     texts = lists.get(key, "RS256,ES256")
-    by_type = {bool: str(not default), int: "12", float: "3.0", tuple: texts, str: words.get(key, "given")}
+    by_type = {
+        bool: str(not default),
+        int: "12",
+        float: "3.0",
+        tuple: texts,
+        str: words.get(key, "given"),
+    }
     given = by_type[type(default)]
     held = getattr(section_of(load(tmp_path, **{variable: given}), section), key)
     assert (",".join(held) if isinstance(held, tuple) else str(held)) == given
@@ -95,7 +115,10 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
     ("file", "problem"),
     [
         ("embeding = 1", r"unknown key 'embeding' \(did you mean 'embedding'\?\)"),
-        ('[embedding]\nmodle = "x"', r"unknown setting 'embedding.modle' \(did you mean 'model'\?\)"),
+        (
+            '[embedding]\nmodle = "x"',
+            r"unknown setting 'embedding.modle' \(did you mean 'model'\?\)",
+        ),
         ('[rerank]\nurll = "x"', r"'rerank.urll' \(did you mean 'url'\?\)"),
         ('[embedding]\nkind = "infinty"', r"no 'infinty' \(did you mean 'infinity'\?\)"),
         ('[embedding]\ndimension = "many"', "'embedding.dimension': 'many' is not a whole number"),
@@ -110,18 +133,29 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         ("[server]\nport = 70000", "'server.port': 70000 is more than 65535"),
         ("[server]\nallowed_hosts = 7", "'server.allowed_hosts': 7 is not a list of texts"),
         ('[server]\nlog_format = "xml"', "'server.log_format': no 'xml'; known: text, json"),
-        ('[server]\npublic_url = "a.example"', "'server.public_url': 'a.example' does not begin with http"),
+        (
+            '[server]\npublic_url = "a.example"',
+            "'server.public_url': 'a.example' does not begin with http",
+        ),
         ("[server]\nthreads = 0", "'server.threads': 0 is less than 1"),
         ("[mcp]\nenable = true", r"'mcp.enable' \(did you mean 'enabled'\?\)"),
-        ("[mcp.rate_limit]\nread_per_minut = 1", r"'mcp.rate_limit.read_per_minut' \(did you mean 'read_per_minute'"),
-        ("[mcp.rate_limit]\nread_per_minute = -1", "'mcp.rate_limit.read_per_minute': -1 is less than 0"),
+        (
+            "[mcp.rate_limit]\nread_per_minut = 1",
+            r"'mcp.rate_limit.read_per_minut' \(did you mean 'read_per_minute'",
+        ),
+        (
+            "[mcp.rate_limit]\nread_per_minute = -1",
+            "'mcp.rate_limit.read_per_minute': -1 is less than 0",
+        ),
         ("[rerank]\nurl = 3", "setting 'rerank.url': 3 is not a text; write one in quotes"),
         ("embedding = 7", r"setting 'embedding': 7 is not a section; write \[embedding\]"),
         ("[log_level]\na = 1", "log_level"),
         ('[embedding]\ntimeout_s = "soon"', "'embedding.timeout_s': 'soon' is not a number"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Path, file: str, problem: str) -> None:
+def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(
+    tmp_path: Path, file: str, problem: str
+) -> None:
     with pytest.raises(InputError, match=problem):
         load(tmp_path, file)
 
@@ -134,7 +168,9 @@ def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.row("Z14")
 def test_flags_win_over_the_environment_which_wins_over_the_file(tmp_path: Path) -> None:
-    (tmp_path / "stackroom.toml").write_text("[server]\nport = 1\n[mcp]\nenabled = false\n", encoding="utf-8")
+    (tmp_path / "stackroom.toml").write_text(
+        "[server]\nport = 1\n[mcp]\nenabled = false\n", encoding="utf-8"
+    )
     home = {"STACKROOM_HOME": str(tmp_path)}
     assert load_settings(home).server.port == 1
     assert load_settings({**home, "PORT": "2"}).server.port == 2
@@ -146,18 +182,27 @@ def test_flags_win_over_the_environment_which_wins_over_the_file(tmp_path: Path)
 @pytest.mark.row("Z14")
 @pytest.mark.row("Z12")
 def test_the_seed_s_sections_are_understood(tmp_path: Path) -> None:
-    file = "[mcp]\nenabled = true\n\n[mcp.rate_limit]\nread_per_minute = 7\nwrite_per_minute = 3\nsql_per_minute = 1\n"
+    file = (
+        "[mcp]\nenabled = true\n\n[mcp.rate_limit]\nread_per_minute = 7\nwrite_per_minute ="
+        " 3\nsql_per_minute = 1\n"
+    )
     settings = load(tmp_path, file)
     assert settings.mcp.enabled
     limits = settings.rate_limit
     assert (limits.read_per_minute, limits.write_per_minute, limits.sql_per_minute) == (7, 3, 1)
     default = load(tmp_path).rate_limit
-    assert (default.read_per_minute, default.write_per_minute, default.sql_per_minute) == (120, 30, 10)
+    assert (default.read_per_minute, default.write_per_minute, default.sql_per_minute) == (
+        120,
+        30,
+        10,
+    )
 
 
 def test_a_library_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").touch()
-    with pytest.raises(InputError, match=r"STACKROOM_HOME: .*home is not a folder; the library must be one"):
+    with pytest.raises(
+        InputError, match=r"STACKROOM_HOME: .*home is not a folder; the library must be one"
+    ):
         load_settings({"STACKROOM_HOME": str(tmp_path / "home")})
 
 
@@ -171,7 +216,10 @@ class Weather(SettingsSection):
 
 def load_with_weather(home: Path, file: str, **environment: str) -> Settings:
     (home / "stackroom.toml").write_text(file, encoding="utf-8")
-    return load_settings({"STACKROOM_HOME": str(home), **environment}, find_sections=lambda: ["weather", "weather_key"])
+    return load_settings(
+        {"STACKROOM_HOME": str(home), **environment},
+        find_sections=lambda: ["weather", "weather_key"],
+    )
 
 
 @pytest.mark.row("Z14")
@@ -189,7 +237,11 @@ def test_a_package_reads_its_keys_outside_any_section(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "name", "problem"),
     [
-        ("[weather]\nday = 5", "weather", r"unknown setting 'weather.day' \(did you mean 'days'\?\)"),
+        (
+            "[weather]\nday = 5",
+            "weather",
+            r"unknown setting 'weather.day' \(did you mean 'days'\?\)",
+        ),
         ("[weather]\ndays = 0", "weather", "setting 'weather.days': 0 is less than 1"),
         ("weather = 5", "weather", r"setting 'weather': 5 is not a section; write \[weather\]"),
         ("[weather_key]\na = 1", "", "setting 'weather_key': {'a': 1} is not a text"),
@@ -218,9 +270,21 @@ def test_a_section_that_no_package_declares_is_refused(tmp_path: Path) -> None:
         ({"base_db_path": "/data/vectors"}, "/data/vectors", True),
         ({"base_db_path": "s3://bucket/lancedb"}, "s3://bucket/lancedb", True),
         ({"base_db_path": "az://container/lancedb"}, "az://container/lancedb", True),
-        ({"GCS_BUCKET_NAME": "thoth-data", "GCP_PROJECT_ID": "thoth"}, "gs://thoth-data/lancedb", True),
-        ({"GCS_BUCKET_NAME": "thoth-data", "base_db_path": "./local"}, "gs://thoth-data/lancedb", True),
-        ({"GCS_BUCKET_NAME": "thoth-data", "base_db_path": "gs://thoth-data/x"}, "gs://thoth-data/x", True),
+        (
+            {"GCS_BUCKET_NAME": "thoth-data", "GCP_PROJECT_ID": "thoth"},
+            "gs://thoth-data/lancedb",
+            True,
+        ),
+        (
+            {"GCS_BUCKET_NAME": "thoth-data", "base_db_path": "./local"},
+            "gs://thoth-data/lancedb",
+            True,
+        ),
+        (
+            {"GCS_BUCKET_NAME": "thoth-data", "base_db_path": "gs://thoth-data/x"},
+            "gs://thoth-data/x",
+            True,
+        ),
     ],
 )
 def test_the_database_of_the_collections_is_where_the_usual_variables_say(
@@ -231,24 +295,39 @@ def test_the_database_of_the_collections_is_where_the_usual_variables_say(
 
 
 def test_the_file_names_the_collections_too(tmp_path: Path) -> None:
-    file = '[collections]\nbase_db_path = "gs://b-1/x"\nnames = ["handbook", "dnd"]\nrefresh_s = 60\n'
+    file = (
+        '[collections]\nbase_db_path = "gs://b-1/x"\nnames = ["handbook", "dnd"]\nrefresh_s = 60\n'
+    )
     collections = load(tmp_path, file).collections
-    assert (collections.place, collections.names, collections.refresh_s) == ("gs://b-1/x", ("handbook", "dnd"), 60)
+    assert (collections.place, collections.names, collections.refresh_s) == (
+        "gs://b-1/x",
+        ("handbook", "dnd"),
+        60,
+    )
 
 
 @pytest.mark.row("T7")
 @pytest.mark.parametrize(
     ("environment", "problem"),
     [
-        ({"base_db_path": "https://minio.example/b"}, "is s3://BUCKET/PATH, and the server of it is named by AWS_END"),
+        (
+            {"base_db_path": "https://minio.example/b"},
+            "is s3://BUCKET/PATH, and the server of it is named by AWS_END",
+        ),
         ({"base_db_path": "s3:///path"}, "names no bucket; a folder, or gs://BUCKET/PATH"),
         ({"base_db_path": "ftp://host/x"}, "has the scheme 'ftp', which is not supported"),
         ({"base_db_path": "s3://key:secret@bucket/x"}, "credentials go into environment variables"),
         ({"base_db_path": " "}, "is empty"),
         ({"GCS_BUCKET_NAME": "gs://bucket"}, "is not the name of a bucket; write it alone"),
-        ({"GCS_BUCKET_NAME": "one", "base_db_path": "s3://two/x"}, "GCS_BUCKET_NAME is one; set one of them"),
+        (
+            {"GCS_BUCKET_NAME": "one", "base_db_path": "s3://two/x"},
+            "GCS_BUCKET_NAME is one; set one of them",
+        ),
         ({"STACKROOM_COLLECTIONS_REFRESH_S": "-1"}, "is less than 0"),
-        ({"STACKROOM_MODELS": "s3://bucket/models"}, "is an address; a file or folder of this machine is needed"),
+        (
+            {"STACKROOM_MODELS": "s3://bucket/models"},
+            "is an address; a file or folder of this machine is needed",
+        ),
     ],
 )
 def test_a_place_that_cannot_work_is_refused_with_what_would_be_right(

@@ -84,7 +84,9 @@ def test_no_more_of_one_franchise_are_picked_than_allowed_and_the_order_stays(
 
 
 def test_the_words_that_mark_a_part_are_those_of_the_catalogue() -> None:
-    assert title_stem("Emma Movie Nights", markers=("season", "part", "series")) == "emma movie nights"
+    assert (
+        title_stem("Emma Movie Nights", markers=("season", "part", "series")) == "emma movie nights"
+    )
     assert title_stem("Emma Movie Nights", markers=("movie",)) == "emma"
     assert title_stem("Emma 2", markers=()) == "emma"
 
@@ -103,7 +105,9 @@ NARUTO = (
 def test_a_name_that_opens_any_part_of_a_title_shows_its_series(
     anime: Callable[..., Record], anime_spec: CatalogueSpec, title: str
 ) -> None:
-    first, other, stranger = (work_of(anime(one), anime_spec) for one in (NARUTO[0], title, "Narutaru"))
+    first, other, stranger = (
+        work_of(anime(one), anime_spec) for one in (NARUTO[0], title, "Narutaru")
+    )
     assert same_franchise(first, other)
     assert same_franchise(other, first)
     assert not same_franchise(other, stranger)
@@ -112,15 +116,21 @@ def test_a_name_that_opens_any_part_of_a_title_shows_its_series(
 def test_a_longer_name_shows_its_series_anywhere_in_a_title(
     anime: Callable[..., Record], anime_spec: CatalogueSpec
 ) -> None:
-    first, other = (work_of(anime(one), anime_spec) for one in ("Taka no Tsume", "Himitsu Kessha Taka no Tsume"))
+    first, other = (
+        work_of(anime(one), anime_spec) for one in ("Taka no Tsume", "Himitsu Kessha Taka no Tsume")
+    )
     assert same_franchise(first, other)
 
 
 def test_alternative_titles_with_one_stem_show_one_series(
     anime: Callable[..., Record], anime_spec: CatalogueSpec
 ) -> None:
-    first = work_of(anime("Shingeki no Kyojin", alternatives=("Attack on Titan", "AoT")), anime_spec)
-    second = work_of(anime("Kuinaki Sentaku", alternatives=("Attack on Titan: No Regrets",)), anime_spec)
+    first = work_of(
+        anime("Shingeki no Kyojin", alternatives=("Attack on Titan", "AoT")), anime_spec
+    )
+    second = work_of(
+        anime("Kuinaki Sentaku", alternatives=("Attack on Titan: No Regrets",)), anime_spec
+    )
     abbreviated = work_of(anime("Age of Thrones", alternatives=("AoT",)), anime_spec)
     assert same_franchise(first, second)
     assert not same_franchise(first, abbreviated)
@@ -156,7 +166,11 @@ def _phrases(title: str) -> set[str]:
         starts = {" ".join(part[:end]) for end in range(1, len(part) + 1)}
         found |= {one for one in starts if len(one) >= MIN_SHARED_CHARS}
     for part in (first, *rest):
-        inner = {" ".join(part[start:end]) for start in range(1, len(part)) for end in range(start + 1, len(part) + 1)}
+        inner = {
+            " ".join(part[start:end])
+            for start in range(1, len(part))
+            for end in range(start + 1, len(part) + 1)
+        }
         found |= {one for one in inner if " " in one and len(one) >= MIN_INNER_CHARS}
     return found
 
@@ -166,10 +180,14 @@ WORDS = st.sampled_from(["sea", "stars", "of", "the", "lantern", "a", "cosmos"])
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=3), st.lists(WORDS, min_size=1, max_size=4)
+    st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=3),
+    st.lists(WORDS, min_size=1, max_size=4),
 )
 def test_a_title_opens_with_exactly_the_phrases_that_it_begins_with_or_has_inside(
-    anime: Callable[..., Record], anime_spec: CatalogueSpec, parts: list[list[str]], words: list[str]
+    anime: Callable[..., Record],
+    anime_spec: CatalogueSpec,
+    parts: list[list[str]],
+    words: list[str],
 ) -> None:
     title, stem = ":".join(" ".join(part) for part in parts), " ".join(words)
     whole = work_of(anime(title), anime_spec)

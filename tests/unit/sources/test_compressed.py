@@ -68,5 +68,7 @@ def test_a_small_packed_file_of_one_endless_line_is_refused_before_it_fills_the_
 ) -> None:
     monkeypatch.setattr(compressed, "LONGEST_LINE", 2_000_000)
     path = written(tmp_path, name, zstd.compress(b"a" * 9_000_000))
-    with pytest.raises(InputError, match=f"{name}, line 1: longer than 2 MB; expected lines with a row each"):
+    with pytest.raises(
+        InputError, match=f"{name}, line 1: longer than 2 MB; expected lines with a row each"
+    ):
         list(open_source(str(path)).iter_rows())

@@ -37,10 +37,14 @@ def values(folder: Path, content: bytes | str, name: str = "a.csv") -> list[Any]
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tab.zst"])
-def test_the_delimiter_is_told_by_the_lines_whatever_the_name(tmp_path: Path, delimiter: str, name: str) -> None:
+def test_the_delimiter_is_told_by_the_lines_whatever_the_name(
+    tmp_path: Path, delimiter: str, name: str
+) -> None:
     text = "".join(f'{number}{delimiter}"a, b; c | d"{delimiter}x y\n' for number in range(300))
     content = f"id{delimiter}title{delimiter}note\n{text}".encode()
-    packed = {"gz": gzip.compress, "zst": zstd.compress}.get(name.rpartition(".")[2], bytes)(content)
+    packed = {"gz": gzip.compress, "zst": zstd.compress}.get(name.rpartition(".")[2], bytes)(
+        content
+    )
     rows = values(tmp_path, packed, name)
     assert rows[7] == {"id": "7", "title": "a, b; c | d", "note": "x y"}
     assert len(rows) == 300
@@ -64,7 +68,10 @@ def test_a_table_of_one_column_has_no_delimiter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
 def test_unicode_is_read_with_and_without_a_mark(tmp_path: Path, encoding: str, mark: str) -> None:
     rows = values(tmp_path, f"{mark}{TABLE}".encode(encoding))
-    assert rows == [{"id": "1", "title": "Käse", "note": "ß"}, {"id": "2", "title": "日本", "note": ""}]
+    assert rows == [
+        {"id": "1", "title": "Käse", "note": "ß"},
+        {"id": "2", "title": "日本", "note": ""},
+    ]
 
 
 def test_lines_that_are_not_utf_8_are_read_as_windows_1252_which_is_noted_and_the_others_stay_right(
@@ -74,8 +81,10 @@ def test_lines_that_are_not_utf_8_are_read_as_windows_1252_which_is_noted_and_th
     rows = source(tmp_path, content)
     assert [row.values["title"] for row in rows.iter_rows()] == ["日本", "Café “x” €5", "\ufffdodd"]
     assert rows.notes == (
-        "2 lines are not UTF-8 and read as Windows-1252 (first: line 3: '2,Café “x” €5'); another encoding: "
-        "--encoding NAME",
+        (
+            "2 lines are not UTF-8 and read as Windows-1252 (first: line 3: '2,Café “x” €5');"
+            " another encoding: --encoding NAME"
+        ),
         "1 line has letters that cannot be decoded (first: line 4)",
     )
 
@@ -89,21 +98,29 @@ WRITINGS = {
     "cp1251": "имя,город,рассказ\nТихая гавань,Мурманск,Маяк стоит на скале у моря\n",
     "koi8_r": "имя,город,рассказ\nТихая гавань,Мурманск,Маяк стоит на скале у моря\n",
     "cp1250": "nazwa,miasto,opis\nPączki,Łódź,Świeże pączki każdego ranka obok dworca\n",
-    "iso8859_2": "název,město,popis\nKavárna Říp,Plzeň,Tichá kavárna s výhledem na řeku a čerstvé koláče\n",
+    "iso8859_2": (
+        "název,město,popis\nKavárna Říp,Plzeň,Tichá kavárna s výhledem na řeku a čerstvé koláče\n"
+    ),
     "cp1253": "όνομα,πόλη,κείμενο\nΤο παλιό λιμάνι,Χανιά,Βόλτα δίπλα στη θάλασσα το βράδυ\n",
     "cp1254": "ad,şehir,açıklama\nSakin Bahçe,İzmir,Deniz kıyısında küçük bir çay bahçesi\n",
     "cp1255": "שם,עיר,תיאור\nהגן השקט,חיפה,בית קפה קטן ליד הים\n",
     "cp1256": "الاسم,المدينة,الوصف\nالحديقة الهادئة,بيروت,مقهى صغير قرب البحر\n",
     "cp874": "ชื่อ,เมือง,คำอธิบาย\nสวนเงียบ,เชียงใหม่,ร้านกาแฟเล็กริมแม่น้ำ\n",
-    "latin-1": "nom,ville,texte\nCafé des Élèves,Nîmes,Petit café près de la gare où l'on déjeune\n",
-    "mac_roman": "nom,ville,texte\nCafé des Élèves,Nîmes,Petit café près de la gare où l'on déjeune\n",
+    "latin-1": (
+        "nom,ville,texte\nCafé des Élèves,Nîmes,Petit café près de la gare où l'on déjeune\n"
+    ),
+    "mac_roman": (
+        "nom,ville,texte\nCafé des Élèves,Nîmes,Petit café près de la gare où l'on déjeune\n"
+    ),
     "utf-16-le": "名前,町,紹介\n竹の庭,京都,静かな庭で抹茶を楽しめる\n",
     "utf-16-be": "имя,город,рассказ\nТихая гавань,Мурманск,Маяк стоит на скале у моря\n",
 }
 
 
 @pytest.mark.parametrize("encoding", WRITINGS)
-def test_the_encoding_of_a_file_is_found_said_with_a_line_and_can_be_given(tmp_path: Path, encoding: str) -> None:
+def test_the_encoding_of_a_file_is_found_said_with_a_line_and_can_be_given(
+    tmp_path: Path, encoding: str
+) -> None:
     names, cells = (line.split(",") for line in WRITINGS[encoding].splitlines())
     table = source(tmp_path, WRITINGS[encoding].encode(encoding))
     assert [row.values for row in table.iter_rows()] == [dict(zip(names, cells, strict=True))]
@@ -113,9 +130,13 @@ def test_the_encoding_of_a_file_is_found_said_with_a_line_and_can_be_given(tmp_p
     assert given.notes == ()
 
 
-def test_an_encoding_that_is_not_known_is_refused_and_so_is_text_of_which_none_can_be_told(tmp_path: Path) -> None:
+def test_an_encoding_that_is_not_known_is_refused_and_so_is_text_of_which_none_can_be_told(
+    tmp_path: Path,
+) -> None:
     source(tmp_path, "id,title\n1,a\n")
-    with pytest.raises(InputError, match=r"no encoding 'Shift-JS' \(did you mean 'Shift-JIS'\?\); known ones are"):
+    with pytest.raises(
+        InputError, match=r"no encoding 'Shift-JS' \(did you mean 'Shift-JIS'\?\); known ones are"
+    ):
         list(CsvRows(tmp_path / "a.csv", ReadOptions(encoding="Shift-JS")).iter_rows())
     with pytest.raises(InputError, match=r"a\.csv: the text is not UTF-8, and .*: --encoding NAME"):
         read(tmp_path, b"id,name\n" + bytes(random.Random(3).choices(range(0x80, 0x100), k=400)))
@@ -134,11 +155,16 @@ def test_a_quoted_cell_may_have_lines_and_the_place_is_where_the_row_starts(tmp_
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_end_in_any_way(tmp_path: Path, end: str) -> None:
-    assert values(tmp_path, f"id,text{end}1,a{end}2,b") == [{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]
+    assert values(tmp_path, f"id,text{end}1,a{end}2,b") == [
+        {"id": "1", "text": "a"},
+        {"id": "2", "text": "b"},
+    ]
 
 
 def test_spaces_before_a_quote_do_not_undo_it(tmp_path: Path) -> None:
-    assert values(tmp_path, 'id, text, more\n1, "a, b", c\n') == [{"id": "1", "text": "a, b", "more": "c"}]
+    assert values(tmp_path, 'id, text, more\n1, "a, b", c\n') == [
+        {"id": "1", "text": "a, b", "more": "c"}
+    ]
 
 
 def test_columns_of_one_name_and_of_none_are_told_apart(tmp_path: Path) -> None:
@@ -146,7 +172,9 @@ def test_columns_of_one_name_and_of_none_are_told_apart(tmp_path: Path) -> None:
     assert row == {"a": "1", "a_3": "2", "column_3": "3", "a_2": "4", "a_4": "5"}
 
 
-def test_a_row_with_more_cells_than_the_header_says_so_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_row_with_more_cells_than_the_header_says_so_and_the_others_are_read(
+    tmp_path: Path,
+) -> None:
     rows = read(tmp_path, "id,title,note\n1,a,b\n2,few\n3,a,b,many\n4,a,b\n")
     assert [row.problem for row in rows] == [None, None, "4 cells where the header has 3", None]
     assert [row.place for row in rows] == ["line 2", "line 3", "line 4", "line 5"]
@@ -162,7 +190,10 @@ def test_words_for_a_missing_value_are_emptied_and_counted_but_not_where_they_ar
 
 
 def test_empty_cells_at_the_end_are_forgiven(tmp_path: Path) -> None:
-    assert values(tmp_path, "id,title\n1,a,,\n2,b, \n") == [{"id": "1", "title": "a"}, {"id": "2", "title": "b"}]
+    assert values(tmp_path, "id,title\n1,a,,\n2,b, \n") == [
+        {"id": "1", "title": "a"},
+        {"id": "2", "title": "b"},
+    ]
 
 
 def test_lines_without_anything_in_them_are_no_rows(tmp_path: Path) -> None:
@@ -183,7 +214,9 @@ def test_a_header_alone_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_numbers_are_no_header(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.csv, line 1: expected column names; these are numbers"):
+    with pytest.raises(
+        InputError, match=r"a\.csv, line 1: expected column names; these are numbers"
+    ):
         read(tmp_path, "1,2.5\n2,3.5\n")
 
 
@@ -238,11 +271,16 @@ def test_titles_are_a_number_of_lines_where_that_is_given(tmp_path: Path) -> Non
     path.write_text(f"Films\n{FILMS}")
     with pytest.raises(InputError, match="4 cells where the header has 1"):
         next(CsvRows(path, ReadOptions(skip=0)).iter_rows())
-    assert next(CsvRows(path, ReadOptions(skip=0, header_rows=0)).iter_rows()).values["column_1"] == "Films"
+    assert (
+        next(CsvRows(path, ReadOptions(skip=0, header_rows=0)).iter_rows()).values["column_1"]
+        == "Films"
+    )
 
 
 def test_a_header_that_fits_no_row_is_asked_about_with_the_right_option(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"line 11: 4 cells where the header has 3; if there are .*: --skip 1"):
+    with pytest.raises(
+        InputError, match=r"line 11: 4 cells where the header has 3; if there are .*: --skip 1"
+    ):
         read(tmp_path, f"Films,dramas,comedies\n{FILMS}")
     assert len(list(CsvRows(tmp_path / "a.csv", ReadOptions(skip=1)).iter_rows())) == 9
 
@@ -266,35 +304,61 @@ def test_footnotes_below_the_table_are_left_out_and_it_is_said(tmp_path: Path) -
     table = source(tmp_path, f"{FILMS}\nSource: the ministry of films\n* without series,,,\n")
     rows = list(table.iter_rows())
     assert [row.problem for row in rows] == [None] * 9
-    assert table.notes == ("lines 12 to 13, below the table, left out: 'Source: the ministry of films'",)
+    assert table.notes == (
+        "lines 12 to 13, below the table, left out: 'Source: the ministry of films'",
+    )
 
 
 def test_a_sparse_row_is_no_footnote_and_neither_is_one_within_the_table(tmp_path: Path) -> None:
     table = source(tmp_path, f"{FILMS}Source: it\n99,Last,2000,drama\n100,,,\nZeta,,,\n")
     rows = list(table.iter_rows())
     assert [row.values["id"] for row in rows[9:]] == ["Source: it", "99", "100", "Zeta"]
-    assert table.notes == ("1 row without the last cells completed with empty ones (first: line 11)",)
+    assert table.notes == (
+        "1 row without the last cells completed with empty ones (first: line 11)",
+    )
 
 
-def test_a_header_that_may_have_two_lines_is_asked_about_with_the_right_option(tmp_path: Path) -> None:
+def test_a_header_that_may_have_two_lines_is_asked_about_with_the_right_option(
+    tmp_path: Path,
+) -> None:
     content = "name,price,,place,\nBread,net,gross,town,street\nCake,low,high,Ulm,Gasse\nTart,low,low,Ulm,Weg\n"
     table = source(tmp_path, content)
     assert len(list(table.iter_rows())) == 3
     assert table.notes == ("2 columns have no name; if the header has two lines: --header-rows 2",)
     rows = CsvRows(tmp_path / "a.csv", ReadOptions(header_rows=2)).iter_rows()
-    assert list(next(rows).values) == ["name Bread", "price net", "price gross", "place town", "place street"]
+    assert list(next(rows).values) == [
+        "name Bread",
+        "price net",
+        "price gross",
+        "place town",
+        "place street",
+    ]
 
 
-def test_a_second_line_that_says_the_same_of_all_columns_belongs_to_the_header(tmp_path: Path) -> None:
-    table = source(tmp_path, "id,Do you smoke?,Age,Income\n,Response,Response,Response\n1,No,7,low\n2,Yes,7,low\n")
-    assert [list(row.values) for row in table.iter_rows()] == [["id", "Do you smoke?", "Age", "Income"]] * 2
+def test_a_second_line_that_says_the_same_of_all_columns_belongs_to_the_header(
+    tmp_path: Path,
+) -> None:
+    table = source(
+        tmp_path,
+        "id,Do you smoke?,Age,Income\n,Response,Response,Response\n1,No,7,low\n2,Yes,7,low\n",
+    )
+    assert [list(row.values) for row in table.iter_rows()] == [
+        ["id", "Do you smoke?", "Age", "Income"]
+    ] * 2
     assert table.notes == (
-        "the header has a second line: 'Response Response Response'; --header-rows 1 reads it as a row",
+        (
+            "the header has a second line: 'Response Response Response'; --header-rows 1 reads it"
+            " as a row"
+        ),
     )
 
 
 def test_a_first_column_of_years_needs_no_name(tmp_path: Path) -> None:
-    assert values(tmp_path, ",milk,tea\n1975,3,4\n1976,5,6\n")[0] == {"year": "1975", "milk": "3", "tea": "4"}
+    assert values(tmp_path, ",milk,tea\n1975,3,4\n1976,5,6\n")[0] == {
+        "year": "1975",
+        "milk": "3",
+        "tea": "4",
+    }
 
 
 def test_a_file_without_a_header_is_read_with_an_option(tmp_path: Path) -> None:
@@ -311,7 +375,9 @@ def test_a_file_without_a_header_is_read_with_an_option(tmp_path: Path) -> None:
 def test_rows_that_end_with_their_last_value_are_completed(tmp_path: Path) -> None:
     table = source(tmp_path, "id,title,note\n1,a,x\n2,b\n3\n4,c,y\n5,d\n")
     assert [row.values["note"] for row in table.iter_rows()] == ["x", "", "", "y", ""]
-    assert table.notes == ("3 rows without the last cells completed with empty ones (first: line 3)",)
+    assert table.notes == (
+        "3 rows without the last cells completed with empty ones (first: line 3)",
+    )
 
 
 def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path) -> None:
@@ -324,7 +390,9 @@ def test_quotes_within_a_quoted_cell_are_kept_as_well_as_they_can_be(tmp_path: P
     assert [row["text"].strip() for row in rows] == ['He said hi" to me"', '5" disk', "x"]
 
 
-def test_a_quote_that_is_never_closed_costs_one_row_and_not_the_rest_of_the_file(tmp_path: Path) -> None:
+def test_a_quote_that_is_never_closed_costs_one_row_and_not_the_rest_of_the_file(
+    tmp_path: Path,
+) -> None:
     later = "".join(f"{number},b\n" for number in range(1_000))
     rows = read(tmp_path, f'id,text\n1,a\n2,"open\n{later}')
     assert [row.place for row in rows if row.problem] == ["line 3"]
@@ -343,21 +411,27 @@ def test_a_quote_closed_only_by_the_next_one_costs_one_row(tmp_path: Path) -> No
     ]
 
 
-def test_a_quote_never_closed_is_given_up_after_so_many_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quote_never_closed_is_given_up_after_so_many_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(csv_rows, "ROW_LINES", 10)
     rows = read(tmp_path, 'id,text\n1,"open\n' + "2,b\n" * 50 + '3,"c"\n')
     assert [row.place for row in rows if row.problem] == ["line 2"]
     assert len(rows) == 52
 
 
-def test_a_file_of_nothing_but_open_quotes_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_nothing_but_open_quotes_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(csv_rows, "REREAD_LINES", 1_000)
     with pytest.raises(InputError, match=r"a\.csv, line \d+: too many unbalanced quotes"):
         read(tmp_path, "id,text,more\n" + 'z",",\n' * 500)
 
 
 def test_quotes_in_a_table_of_tabs_may_be_text(tmp_path: Path) -> None:
-    content = 'id\ttitle\tyear\n1\t"Rome\t1945\n2\tOpen City"\t1946\n3\t"Quoted"\t1947\n4\t"Last\t1948\n'
+    content = (
+        'id\ttitle\tyear\n1\t"Rome\t1945\n2\tOpen City"\t1946\n3\t"Quoted"\t1947\n4\t"Last\t1948\n'
+    )
     rows = values(tmp_path, content, "a.tsv")
     assert [row["title"] for row in rows] == ['"Rome', 'Open City"', "Quoted", '"Last']
 
@@ -390,7 +464,9 @@ def test_the_real_tables_are_read_to_their_last_rows(shared_data: Any) -> None:
     assert {"name", "genre", "type", "episodes"} <= set(rows[0].values)
 
 
-def test_a_small_table_is_opened_once_for_two_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_table_is_opened_once_for_two_readings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = source(tmp_path, "title,note\nA,NA\nB,x,y\n")
     before, told, losses = list(rows.iter_rows()), rows.notes, rows.measure_losses()
     assert rows.count_rows() == 2

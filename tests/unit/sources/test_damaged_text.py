@@ -44,12 +44,17 @@ def test_text_that_is_as_people_write_it_is_not(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.csv", "name,n\nBon\ncafÃ© Ã  la,2\n"), ("a.jsonl", '{"name": "cafÃ© Ã  la"}\n')]
+    ("name", "content"),
+    [("a.csv", "name,n\nBon\ncafÃ© Ã  la,2\n"), ("a.jsonl", '{"name": "cafÃ© Ã  la"}\n')],
 )
-def test_damaged_cells_are_counted_with_an_example_and_kept(tmp_path: Path, name: str, content: str) -> None:
+def test_damaged_cells_are_counted_with_an_example_and_kept(
+    tmp_path: Path, name: str, content: str
+) -> None:
     (tmp_path / name).write_text(content)
     source = open_file(tmp_path / name)
     *_, last = source.iter_rows()
     assert last.values["name"] == "cafÃ© Ã  la"
     (note,) = [note for note in describe_notes(source.notes) if "damaged" in note]
-    assert note.startswith("cells read as text that was damaged before, kept as it is: name 1 ('cafÃ© Ã  la', line ")
+    assert note.startswith(
+        "cells read as text that was damaged before, kept as it is: name 1 ('cafÃ© Ã  la', line "
+    )

@@ -29,7 +29,8 @@ year = { type = "int", filter = true }
 template = "{title}"
 """
 RECORDS = [
-    {"id": f"boat-{number}", "fields": {"title": f"Boat {number}", "year": 1900 + number}} for number in range(3)
+    {"id": f"boat-{number}", "fields": {"title": f"Boat {number}", "year": 1900 + number}}
+    for number in range(3)
 ]
 MODEL = ModelId(name="made-up", dimension=4)
 
@@ -47,7 +48,8 @@ def folder(tmp_path: Path) -> Path:
     numbers = Array.from_numpy(np.eye(3, 4, dtype=np.float32).ravel())
     ids = Array([record["id"] for record in RECORDS], DataType.utf8())
     write_parquet(
-        Table.from_pydict({"id": ids, "embedding": fixed_size_list_array(numbers, 4)}), place / "embeddings.parquet"
+        Table.from_pydict({"id": ids, "embedding": fixed_size_list_array(numbers, 4)}),
+        place / "embeddings.parquet",
     )
     write_manifest(place)
     return place
@@ -103,11 +105,26 @@ def test_an_exported_folder_is_added_by_its_name_and_declaration(
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda place: (place / "manifest.json").write_text("{}"), "not the manifest of an exported catalogue"),
-        (lambda place: write_manifest(place, lambda known: known.update(format=2)), "not the manifest"),
-        (lambda place: (place / "records.jsonl.zst").write_bytes(b"other"), "is damaged: its sha256 is not that of"),
-        (lambda place: (place / "embeddings.parquet").unlink(), "is missing, which manifest.json names"),
-        (lambda place: write_manifest(place, lambda known: known.update(dimension=5)), "a vector is not of 5 numbers"),
+        (
+            lambda place: (place / "manifest.json").write_text("{}"),
+            "not the manifest of an exported catalogue",
+        ),
+        (
+            lambda place: write_manifest(place, lambda known: known.update(format=2)),
+            "not the manifest",
+        ),
+        (
+            lambda place: (place / "records.jsonl.zst").write_bytes(b"other"),
+            "is damaged: its sha256 is not that of",
+        ),
+        (
+            lambda place: (place / "embeddings.parquet").unlink(),
+            "is missing, which manifest.json names",
+        ),
+        (
+            lambda place: write_manifest(place, lambda known: known.update(dimension=5)),
+            "a vector is not of 5 numbers",
+        ),
     ],
 )
 def test_what_is_not_an_export_or_damaged_is_refused(

@@ -1,4 +1,6 @@
-"""Rows from folders of Markdown, text, HTML, PDF and DOCX: text when it is asked for, reasons where there is none."""
+"""Rows from folders of Markdown, text, HTML, PDF and DOCX: text when it is asked for, reasons where
+there is none.
+"""
 
 import hashlib
 import io
@@ -50,7 +52,9 @@ def make_pdf(*pages: str, password: str = "", title: str = "") -> bytes:
 def make_docx(body: str, *, styles: str = "", title: str = "") -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
+        archive.writestr(
+            "word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>"
+        )
         if styles:
             archive.writestr("word/styles.xml", f"<w:styles {W}>{styles}</w:styles>")
         if title:
@@ -115,8 +119,18 @@ def test_a_file_of_a_time_that_no_calendar_has_is_read_without_a_day(
     assert (row.problem, row.values["text"], "modified" in row.values) == (None, "text", False)
 
 
-def test_files_come_in_order_and_what_is_hidden_junk_or_of_another_kind_does_not(tmp_path: Path) -> None:
-    for name in ("b.txt", "a/z.md", "a/B.HTML", ".git/x.md", ".hidden.md", "node_modules/p/readme.md", "photo.jpg"):
+def test_files_come_in_order_and_what_is_hidden_junk_or_of_another_kind_does_not(
+    tmp_path: Path,
+) -> None:
+    for name in (
+        "b.txt",
+        "a/z.md",
+        "a/B.HTML",
+        ".git/x.md",
+        ".hidden.md",
+        "node_modules/p/readme.md",
+        "photo.jpg",
+    ):
         write(tmp_path, name, "text")
     write(tmp_path, "~$letter.docx", "lock")
     source = FolderRows(tmp_path)
@@ -212,8 +226,12 @@ def test_a_file_that_is_too_large_or_cannot_be_opened_comes_with_its_problem(
     assert small.problem is None
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="everything can be read here")
-def test_a_folder_that_cannot_be_looked_into_ends_it_lest_its_files_be_taken_for_gone(tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="everything can be read here"
+)
+def test_a_folder_that_cannot_be_looked_into_ends_it_lest_its_files_be_taken_for_gone(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "a.md", "text")
     write(tmp_path, "locked/b.md", "text")
     (tmp_path / "locked").chmod(0)
@@ -225,7 +243,10 @@ def test_a_folder_that_cannot_be_looked_into_ends_it_lest_its_files_be_taken_for
 
 
 def test_front_matter_gives_title_and_tags_and_every_line_keeps_its_number(tmp_path: Path) -> None:
-    text = "---\ntitle: \"On bread\"  \ntags: [baking, 'slow food']\nother:\n  deep: 1\n---\n\n# Bread\n"
+    text = (
+        "---\ntitle: \"On bread\"  \ntags: [baking, 'slow food']\nother:\n  deep: 1\n---\n\n#"
+        " Bread\n"
+    )
     values = only(tmp_path, "a.md", text).values
     assert (values["title"], values["tags"]) == ("On bread", ["baking", "slow food"])
     assert values["text"].split("\n") == ["", "", "", "", "", "", "", "# Bread", ""]
@@ -233,16 +254,22 @@ def test_front_matter_gives_title_and_tags_and_every_line_keeps_its_number(tmp_p
 
 @pytest.mark.parametrize("mark", [">", "|", ">-", "|2 # so"])
 def test_a_value_over_several_lines_is_left_out(tmp_path: Path, mark: str) -> None:
-    values = only(tmp_path, "a.md", f"---\ntitle: {mark}\n  On\n  bread\ntags: [one]\n---\ntext").values
+    values = only(
+        tmp_path, "a.md", f"---\ntitle: {mark}\n  On\n  bread\ntags: [one]\n---\ntext"
+    ).values
     assert ("title" in values, values["tags"]) == (False, ["one"])
 
 
 def test_tags_may_be_a_list_of_items(tmp_path: Path) -> None:
-    values = only(tmp_path, "a.md", "---\ntags:\n  - one\n  - two # the second\ntitle: x\n---\ntext").values
+    values = only(
+        tmp_path, "a.md", "---\ntags:\n  - one\n  - two # the second\ntitle: x\n---\ntext"
+    ).values
     assert (values["tags"], values["title"]) == (["one", "two"], "x")
 
 
-@pytest.mark.parametrize("text", ["---\n\nA rule, and prose.\n\n---\n\nmore", "---\nnever closed: x\n\ntext"])
+@pytest.mark.parametrize(
+    "text", ["---\n\nA rule, and prose.\n\n---\n\nmore", "---\nnever closed: x\n\ntext"]
+)
 def test_a_rule_at_the_beginning_is_no_front_matter(tmp_path: Path, text: str) -> None:
     assert only(tmp_path, "a.md", text).values["text"] == text
 
@@ -262,7 +289,10 @@ def test_text_is_read_in_the_encodings_that_files_are_in(tmp_path: Path, content
 
 def test_a_text_with_a_mark_is_read_by_it_whatever_is_damaged_in_it(tmp_path: Path) -> None:
     assert only(tmp_path, "a.txt", "Käse".encode("utf-16") + b"!").values["text"] == "Käse\ufffd"
-    assert only(tmp_path, "a.txt", b"\xef\xbb\xbf" + "Käse".encode() + b"\xe4").values["text"] == "Käse\ufffd"
+    assert (
+        only(tmp_path, "a.txt", b"\xef\xbb\xbf" + "Käse".encode() + b"\xe4").values["text"]
+        == "Käse\ufffd"
+    )
 
 
 def test_bytes_that_are_no_text_and_files_with_nothing_in_them_are_refused(tmp_path: Path) -> None:
@@ -279,9 +309,10 @@ def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -
   indented</pre><h3>Deep</h3>last<script>alert("x")</script></body></html>"""
     values = only(tmp_path, "a.html", page).values
     assert (values["title"], values["format"]) == ("A & B", "html")
-    assert values["text"] == (
-        "# Big one\n\nFirst part.\n\n- one\n- two\n\n| a | b |\n| 1 | 2 3 |\n\n```\n# code\n  indented\n```\n\n"
-        "### Deep\n\nlast\n"
+    assert (
+        values["text"]
+        == "# Big one\n\nFirst part.\n\n- one\n- two\n\n| a | b |\n| 1 | 2 3 |\n\n```\n# code\n "
+        " indented\n```\n\n### Deep\n\nlast\n"
     )
 
 
@@ -291,18 +322,27 @@ def test_html_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("declared", ["undefined", "hex", "no-such-encoding"])
-def test_html_that_declares_what_is_no_encoding_is_read_all_the_same(tmp_path: Path, declared: str) -> None:
+def test_html_that_declares_what_is_no_encoding_is_read_all_the_same(
+    tmp_path: Path, declared: str
+) -> None:
     page = f'<meta charset="{declared}"><p>Käse</p>'.encode("cp1252")
     assert only(tmp_path, "a.html", page).values["text"] == "Käse\n"
 
 
-@pytest.mark.parametrize("malformed", ["<![ x ]>", "<![no such[x]]>", "<![if !IE]>", "<![CDATA[x]]>"])
+@pytest.mark.parametrize(
+    "malformed", ["<![ x ]>", "<![no such[x]]>", "<![if !IE]>", "<![CDATA[x]]>"]
+)
 def test_malformed_sections_of_html_are_passed_over(tmp_path: Path, malformed: str) -> None:
-    assert only(tmp_path, "a.html", f"<p>one</p>{malformed}<p>two</p>").values["text"] == "one\n\ntwo\n"
+    assert (
+        only(tmp_path, "a.html", f"<p>one</p>{malformed}<p>two</p>").values["text"]
+        == "one\n\ntwo\n"
+    )
 
 
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
-    values = only(tmp_path, "a.pdf", make_pdf("First page", "Second page", title="The paper")).values
+    values = only(
+        tmp_path, "a.pdf", make_pdf("First page", "Second page", title="The paper")
+    ).values
     assert values["text"].split("\n\f") == ["First page", "Second page"]
     assert (values["title"], values["format"]) == ("The paper", "pdf")
     by_program = make_pdf("text", title="Microsoft Word - x.doc")
@@ -313,8 +353,16 @@ def test_a_pdf_that_is_locked_damaged_or_has_pictures_only_is_refused(tmp_path: 
     assert "encrypted" in reason(only(tmp_path, "a.pdf", make_pdf("secret", password="secret")))
     assert "has images and no text" in reason(only(tmp_path, "a.pdf", make_pdf("")))
     whole = make_pdf("text")
-    for content in (b"", b"hello", whole[:200], whole.replace(b"/Pages", b"/Pogos"), bytes(reversed(whole))):
-        assert "PDF" in reason(only(tmp_path, "a.pdf", content)) or "no text" in reason(rows(tmp_path)[0])
+    for content in (
+        b"",
+        b"hello",
+        whole[:200],
+        whole.replace(b"/Pages", b"/Pogos"),
+        bytes(reversed(whole)),
+    ):
+        assert "PDF" in reason(only(tmp_path, "a.pdf", content)) or "no text" in reason(
+            rows(tmp_path)[0]
+        )
 
 
 def test_a_docx_becomes_text_with_headings_lists_and_tables(tmp_path: Path) -> None:
@@ -353,7 +401,9 @@ def test_a_table_within_a_cell_is_read_once(tmp_path: Path) -> None:
 def test_a_docx_of_parts_within_parts_without_end_is_refused(tmp_path: Path, depth: int) -> None:
     deep = "<w:r>" * depth + "</w:r>" * depth
     refusal = reason(only(tmp_path, "a.docx", make_docx(f"<w:p>{deep}</w:p>")))
-    assert refusal == "not a readable DOCX: its elements are nested too deeply; save it as plain text"
+    assert (
+        refusal == "not a readable DOCX: its elements are nested too deeply; save it as plain text"
+    )
 
 
 def test_a_docx_that_is_damaged_or_is_something_else_is_refused(tmp_path: Path) -> None:
@@ -362,5 +412,7 @@ def test_a_docx_that_is_damaged_or_is_something_else_is_refused(tmp_path: Path) 
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("hello.txt", "x")
     for content in (b"", b"hello", whole[:50], other.getvalue(), make_docx("<w:p>")):
-        assert reason(only(tmp_path, "a.docx", content)).startswith(("not a DOCX: ", "not a readable DOCX"))
+        assert reason(only(tmp_path, "a.docx", content)).startswith(
+            ("not a DOCX: ", "not a readable DOCX")
+        )
     assert "the file has no text" in reason(only(tmp_path, "a.docx", make_docx("")))

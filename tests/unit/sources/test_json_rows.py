@@ -44,7 +44,9 @@ def read(folder: Path, name: str, content: bytes) -> list[SourceRow]:
         ("nested.json", NESTED, "row"),
     ],
 )
-def test_rows_come_out_as_they_went_in_with_their_places(tmp_path: Path, name: str, content: bytes, place: str) -> None:
+def test_rows_come_out_as_they_went_in_with_their_places(
+    tmp_path: Path, name: str, content: bytes, place: str
+) -> None:
     rows = read(tmp_path, name, content)
     assert [row.values for row in rows] == ROWS
     assert [row.place for row in rows] == [f"{place} {number}" for number in range(1, 501)]
@@ -86,8 +88,12 @@ def test_broken_json_is_refused_with_line_and_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{}", b"7", b'{"data": {}}', b'{"title": "one row"}'])
-def test_json_without_a_list_of_rows_is_refused_with_what_would_be_right(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(InputError, match="no list of rows; expected a list or an object with data or rows"):
+def test_json_without_a_list_of_rows_is_refused_with_what_would_be_right(
+    tmp_path: Path, content: bytes
+) -> None:
+    with pytest.raises(
+        InputError, match="no list of rows; expected a list or an object with data or rows"
+    ):
         read(tmp_path, "a.json", content)
 
 
@@ -114,8 +120,14 @@ FILMS = [{"title": f"Film {number}", "cast": [{"name": "A"}, {"name": "B"}]} for
     [
         ({"response": {"page": 1, "results": {"films": FILMS}}}, "response.results.films"),
         ({"films": FILMS, "makers": [{"name": "x"}]}, "films"),
-        ({"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9}, "pages.films"),
-        ({"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9}, "pages[].films[]"),
+        (
+            {"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9},
+            "pages.films",
+        ),
+        (
+            {"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9},
+            "pages[].films[]",
+        ),
         ([{"films": FILMS}], "films"),
     ],
 )
@@ -138,14 +150,17 @@ def test_the_longest_list_is_the_table_and_the_others_are_named(tmp_path: Path) 
     assert makers.name.endswith("a.json#?records=meta.makers")
     assert [row.values for row in makers.iter_rows()] == [{"name": "x"}]
     with pytest.raises(
-        InputError, match=r"no records at 'films\.al' \(did you mean 'films\.all'\?\); lists of objects"
+        InputError,
+        match=r"no records at 'films\.al' \(did you mean 'films\.all'\?\); lists of objects",
     ):
         values(tmp_path, document, "films.al")
 
 
 @pytest.mark.row("N1")
 def test_objects_under_their_ids_are_records_with_their_keys(tmp_path: Path) -> None:
-    document = {"cards": {"x1": {"name": "A", "cost": 1}, "x2": {"name": "B", "cost": 2, "text": "b"}}}
+    document = {
+        "cards": {"x1": {"name": "A", "cost": 1}, "x2": {"name": "B", "cost": 2, "text": "b"}}
+    }
     assert values(tmp_path, document) == [
         {"key": "x1", "name": "A", "cost": 1},
         {"key": "x2", "name": "B", "cost": 2, "text": "b"},
@@ -153,8 +168,13 @@ def test_objects_under_their_ids_are_records_with_their_keys(tmp_path: Path) -> 
     assert values(tmp_path, document["cards"]) == values(tmp_path, document)
     unlike = {"settings": {"a": 1}, "paths": {"b": 2}, "rows_of": {"films": FILMS}}
     assert values(tmp_path, unlike) == FILMS
-    varied = {f"t{n}": dict.fromkeys((["source"], ["source", "charset"], ["gzip"], [])[n % 4], n) for n in range(12)}
-    assert [row.values["key"] for row in read(tmp_path, "a.json", json.dumps(varied).encode())] == list(varied)
+    varied = {
+        f"t{n}": dict.fromkeys((["source"], ["source", "charset"], ["gzip"], [])[n % 4], n)
+        for n in range(12)
+    }
+    assert [
+        row.values["key"] for row in read(tmp_path, "a.json", json.dumps(varied).encode())
+    ] == list(varied)
 
 
 @pytest.mark.row("N1")
@@ -172,7 +192,9 @@ def test_columns_and_rows_of_values_are_records(tmp_path: Path, document: Any) -
 
 @pytest.mark.row("N1")
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-def test_features_have_their_properties_as_columns_and_points_their_place(tmp_path: Path, name: str) -> None:
+def test_features_have_their_properties_as_columns_and_points_their_place(
+    tmp_path: Path, name: str
+) -> None:
     feature = {
         "type": "Feature",
         "id": 7,
@@ -182,13 +204,22 @@ def test_features_have_their_properties_as_columns_and_points_their_place(tmp_pa
     whole = {"type": "FeatureCollection", "features": [feature, feature]}
     content = json.dumps(whole) if name == "a.json" else f"{json.dumps(feature)}\n" * 2
     rows = read(tmp_path, name, content.encode())
-    assert dict(rows[0].values) == {"id": 7, "name": "Ulm", "people": 126_000, "longitude": 9.9, "latitude": 48.4}
+    assert dict(rows[0].values) == {
+        "id": 7,
+        "name": "Ulm",
+        "people": 126_000,
+        "longitude": 9.9,
+        "latitude": 48.4,
+    }
     assert len(rows) == 2
 
 
 @pytest.mark.row("N1")
 def test_values_that_are_not_a_number_are_empty_and_utf_16_is_read(tmp_path: Path) -> None:
-    assert [row.values for row in read(tmp_path, "a.jsonl", b'{"a": NaN}\n{"a": -Infinity, "b": "NaN"}\n')] == [
+    assert [
+        row.values
+        for row in read(tmp_path, "a.jsonl", b'{"a": NaN}\n{"a": -Infinity, "b": "NaN"}\n')
+    ] == [
         {"a": None},
         {"a": None, "b": "NaN"},
     ]
@@ -216,10 +247,14 @@ CITIES = ["Zürich", "Málaga", "Besançon"]
 @pytest.mark.row("N19")
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
-def test_the_encoding_of_a_file_is_found_as_in_csv_files(tmp_path: Path, name: str, encoding: str) -> None:
+def test_the_encoding_of_a_file_is_found_as_in_csv_files(
+    tmp_path: Path, name: str, encoding: str
+) -> None:
     rows = [{"city": city} for city in CITIES]
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-    text = "\n".join(lines) if name.endswith("l") else json.dumps(rows, ensure_ascii=False, indent=1)
+    text = (
+        "\n".join(lines) if name.endswith("l") else json.dumps(rows, ensure_ascii=False, indent=1)
+    )
     (tmp_path / name).write_bytes(f"{text}\n".encode(encoding))
     source = JsonRows(tmp_path / name)
     assert [row.values for row in source.iter_rows()] == rows
@@ -227,6 +262,8 @@ def test_the_encoding_of_a_file_is_found_as_in_csv_files(tmp_path: Path, name: s
 
 
 def test_a_given_encoding_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_bytes(json.dumps([{"city": "Kraków"}], ensure_ascii=False).encode("cp1250"))
+    (tmp_path / "a.json").write_bytes(
+        json.dumps([{"city": "Kraków"}], ensure_ascii=False).encode("cp1250")
+    )
     (row,) = JsonRows(tmp_path / "a.json", ReadOptions(encoding="windows-1250")).iter_rows()
     assert row.values == {"city": "Kraków"}

@@ -1,4 +1,6 @@
-"""LanceDB tables: catalogues are published to them and synced from them, and tables of others are read."""
+"""LanceDB tables: catalogues are published to them and synced from them, and tables of others are
+read.
+"""
 
 import importlib
 import importlib.util
@@ -36,7 +38,14 @@ pa = LateModule("pyarrow")
 
 SPEC = Path(__file__).with_name("games.toml").read_text(encoding="utf-8")
 ROWS = (
-    {"id": "g1", "kind": "game", "title": "Catan", "story": "Trade sheep.", "players": 4, "mechanics": ["dice"]},
+    {
+        "id": "g1",
+        "kind": "game",
+        "title": "Catan",
+        "story": "Trade sheep.",
+        "players": 4,
+        "mechanics": ["dice"],
+    },
     {"id": "g2", "kind": "game", "title": "Azul", "story": "Lay tiles."},
     {"id": "d1", "kind": "designer", "title": "Klaus Teuber"},
 )
@@ -52,7 +61,9 @@ class Site:
         settings = embedding_server.settings(timeout_s=120)
         self.here = App(Settings(home=folder / "here", embedding=settings))
         self.there = App(Settings(home=folder / "there", embedding=settings))
-        self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+        self.recipe = own_recipe(
+            LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC)
+        )
 
     def build(self, *rows: dict[str, Any]) -> None:
         """Build the catalogue of games here."""
@@ -60,11 +71,17 @@ class Site:
         path.write_text("\n".join(json.dumps(row) for row in rows))
         self.add(self.here, JsonRows(path), name="games")
 
-    def add(self, app: App, source: RowSource, *, name: str, recipe: Recipe | None = None) -> IngestReport:
-        return add_catalogue(app, source, recipe=recipe or self.recipe, name=name, progress=lambda _report: None)
+    def add(
+        self, app: App, source: RowSource, *, name: str, recipe: Recipe | None = None
+    ) -> IngestReport:
+        return add_catalogue(
+            app, source, recipe=recipe or self.recipe, name=name, progress=lambda _report: None
+        )
 
     def publish(self) -> dict[str, Any]:
-        return publish_catalogue(self.here, "games", str(self.database), progress=lambda _rows: None)
+        return publish_catalogue(
+            self.here, "games", str(self.database), progress=lambda _rows: None
+        )
 
     def open(self, table: str = "games") -> RowSource:
         return LancePlace(str(self.database), self.there.settings).open(table)
@@ -81,7 +98,10 @@ class Site:
 
 def records_of(app: App, name: str = "games") -> dict[str, Record]:
     reader = app.open_catalogue(name).shelf.reader()
-    return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1000), scope=WHOLE).values()}
+    return {
+        one.id: one
+        for one in reader.fetch(reader.scan(scope=WHOLE, limit=1000), scope=WHOLE).values()
+    }
 
 
 def vectors_of(app: App, name: str = "games") -> dict[str, list[float]]:
@@ -114,7 +134,9 @@ def test_a_published_table_has_columns_that_others_can_read(published: Site) -> 
     table = published.table()
     rows = {row["id"]: row for row in table.to_arrow().to_pylist()}
     catan = rows["g1"]
-    assert {name: catan[name] for name in ("kind", "heading", "text", "players", "mechanics", "title")} == {
+    assert {
+        name: catan[name] for name in ("kind", "heading", "text", "players", "mechanics", "title")
+    } == {
         "kind": "game",
         "heading": "Catan",
         "text": "Trade sheep.",
@@ -122,10 +144,12 @@ def test_a_published_table_has_columns_that_others_can_read(published: Site) -> 
         "mechanics": ["dice"],
         "title": "Catan",
     }
-    assert json.loads(catan["metadata"]) == {name: catan[name] for name in ("title", "players", "mechanics")} | {
-        "story": "Trade sheep."
-    }
-    assert table.schema.field("vector").type == pa.list_(pa.float32(), published.server.model.dimension)
+    assert json.loads(catan["metadata"]) == {
+        name: catan[name] for name in ("title", "players", "mechanics")
+    } | {"story": "Trade sheep."}
+    assert table.schema.field("vector").type == pa.list_(
+        pa.float32(), published.server.model.dimension
+    )
     assert catan["vector"] == pytest.approx(vectors_of(published.here)["g1"])
     nearest = table.search(catan["vector"]).limit(1).to_list()
     assert [row["id"] for row in nearest] == ["g1"]
@@ -143,7 +167,9 @@ def test_a_database_that_cannot_be_written_is_refused_by_name(site: Site) -> Non
 
 
 @pytest.mark.row("T7")
-def test_a_synced_catalogue_has_the_same_records_and_vectors_and_embeds_nothing(published: Site) -> None:
+def test_a_synced_catalogue_has_the_same_records_and_vectors_and_embeds_nothing(
+    published: Site,
+) -> None:
     titles = {row["title"]: published.server.texts[row["title"]] for row in ROWS}
     report = published.sync()
     assert (report.written, report.embedded, report.rejected) == (3, 0, 0)
@@ -159,11 +185,23 @@ def test_a_table_whose_version_has_not_moved_is_not_read(published: Site) -> Non
     assert (report.rows, report.unchanged, report.written) == (3, 3, 0)
 
 
-def test_what_changed_is_published_and_synced_and_what_did_not_is_not_written_again(published: Site) -> None:
+def test_what_changed_is_published_and_synced_and_what_did_not_is_not_written_again(
+    published: Site,
+) -> None:
     published.sync()
-    assert published.publish() == {"table": "games_documents", "version": 1, "rows": 3, "written": False}
+    assert published.publish() == {
+        "table": "games_documents",
+        "version": 1,
+        "rows": 3,
+        "written": False,
+    }
     published.build(ROWS[0] | {"title": "Catan: Seafarers"}, ROWS[2])
-    assert published.publish() == {"table": "games_documents", "version": 2, "rows": 2, "written": True}
+    assert published.publish() == {
+        "table": "games_documents",
+        "version": 2,
+        "rows": 2,
+        "written": True,
+    }
     assert {row["id"]: row["heading"] for row in published.table().to_arrow().to_pylist()} == {
         "g1": "Catan: Seafarers",
         "d1": "Klaus Teuber",
@@ -190,7 +228,9 @@ def test_a_restricted_record_stays_restricted(published: Site) -> None:
     rows = published.table().to_arrow().to_pylist()
     table = published.table()
     restricted = [row | {"audiences": ["staff"]} if row["id"] == "g1" else row for row in rows]
-    published.write("games_documents", pa.Table.from_pylist(restricted, schema=table.schema), mode="overwrite")
+    published.write(
+        "games_documents", pa.Table.from_pylist(restricted, schema=table.schema), mode="overwrite"
+    )
     published.sync()
     assert {one.id: one.audiences for one in records_of(published.there).values()} == {
         "g1": ("staff",),
@@ -202,7 +242,9 @@ def test_a_restricted_record_stays_restricted(published: Site) -> None:
 def test_vectors_of_another_model_are_not_used_and_that_is_said(published: Site) -> None:
     table = published.table()
     described = json.loads(table.schema.metadata[b"stackroom"]) | {"model": "other"}
-    renamed = table.to_arrow().replace_schema_metadata({b"stackroom": json.dumps(described).encode()})
+    renamed = table.to_arrow().replace_schema_metadata(
+        {b"stackroom": json.dumps(described).encode()}
+    )
     published.write("games_documents", renamed, mode="overwrite")
     report = published.sync()
     assert (report.written, report.embedded) == (3, 3)
@@ -211,14 +253,18 @@ def test_vectors_of_another_model_are_not_used_and_that_is_said(published: Site)
 
 def test_documents_come_back_with_their_passages(site: Site, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n\n## Baking\n\nAn hour.\n")
+    (tmp_path / "notes" / "bread.md").write_text(
+        "# Bread\n\nFlour and water.\n\n## Baking\n\nAn hour.\n"
+    )
     documents = PACKAGES.get("documents")
     source = documents.open_rows(str(tmp_path / "notes"))
     assert source is not None
     site.add(site.here, source, name="notes", recipe=package_recipe(documents))
     publish_catalogue(site.here, "notes", str(site.database), progress=lambda _rows: None)
     rows = {row["id"]: row for row in site.table("notes_documents").to_arrow().to_pylist()}
-    assert {name: rows["bread.md#1"][name] for name in ("path", "heading", "first_line", "last_line")} == {
+    assert {
+        name: rows["bread.md#1"][name] for name in ("path", "heading", "first_line", "last_line")
+    } == {
         "path": "bread.md",
         "heading": "Bread",
         "first_line": 1,
@@ -252,7 +298,9 @@ def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(
     dimension = site.server.model.dimension
     site.write("theirs_documents", foreign_table(dimension))
     recipe = package_recipe(PACKAGES.get("documents"))
-    table = LanceRows(LanceDatabase(str(site.database)), "theirs_documents", default_model=site.server.model.name)
+    table = LanceRows(
+        LanceDatabase(str(site.database)), "theirs_documents", default_model=site.server.model.name
+    )
     report = site.add(site.there, table, name="theirs", recipe=recipe)
     assert (report.written, report.embedded, report.rejected) == (2, 0, 0)
     found = sorted(records_of(site.there, "theirs").values(), key=lambda one: str(one.get("path")))
@@ -271,11 +319,15 @@ def test_vectors_of_an_unnamed_model_are_made_anew(site: Site) -> None:
 
 def test_a_table_without_passages_can_be_mapped_by_any_spec(site: Site) -> None:
     site.write(
-        "plain_documents", pa.table({"id": ["a", "b"], "kind": ["game", "designer"], "title": ["Go", "Shannon"]})
+        "plain_documents",
+        pa.table({"id": ["a", "b"], "kind": ["game", "designer"], "title": ["Go", "Shannon"]}),
     )
     report = site.sync("plain")
     assert (report.written, report.rejected) == (2, 0)
-    assert {one.id: one.kind for one in records_of(site.there, "plain").values()} == {"a": "game", "b": "designer"}
+    assert {one.id: one.kind for one in records_of(site.there, "plain").values()} == {
+        "a": "game",
+        "b": "designer",
+    }
 
 
 # Locations
@@ -293,7 +345,9 @@ def test_a_bucket_that_cannot_be_reached_is_an_error_and_not_a_trace(
         "AWS_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: ") as refused:
+    with pytest.raises(
+        StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: "
+    ) as refused:
         LancePlace("s3://bucket/lancedb", site.there.settings).open("games")
     assert not any(detail in refused.value.message for detail in (".rs", "{", "Location"))
 
@@ -305,8 +359,12 @@ def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:
 
 def test_without_lancedb_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     known = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lancedb" else known(name))
-    for module in [name for name in sys.modules if name.startswith(("stackroom.sources.lance", SYNCING))]:
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "lancedb" else known(name)
+    )
+    for module in [
+        name for name in sys.modules if name.startswith(("stackroom.sources.lance", SYNCING))
+    ]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(ExpectedError, match=r"pip install lancedb"):
         importlib.import_module(SYNCING)

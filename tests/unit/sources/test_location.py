@@ -21,7 +21,10 @@ pytestmark = pytest.mark.row("N1")
         ("", ReadOptions()),
         ("#films", ReadOptions(table="films")),
         ("#a#b?c", ReadOptions(table="a#b?c")),
-        ("#SELECT a FROM b WHERE c = '?skip=1'", ReadOptions(query="SELECT a FROM b WHERE c = '?skip=1'")),
+        (
+            "#SELECT a FROM b WHERE c = '?skip=1'",
+            ReadOptions(query="SELECT a FROM b WHERE c = '?skip=1'"),
+        ),
         ("#?skip=1", ReadOptions(skip=1)),
         ("#Sheet 1?skip=2&header_rows=0", ReadOptions(table="Sheet 1", skip=2, header_rows=0)),
         ("#?records=data.my%26items", ReadOptions(records="data.my&items")),
@@ -41,7 +44,11 @@ def test_a_name_is_taken_apart_and_put_together_again(
 @pytest.mark.parametrize(
     ("name", "location", "options"),
     [
-        ("https://example.org/a.csv?b=1#c", "https://example.org/a.csv?b=1", ReadOptions(table="c")),
+        (
+            "https://example.org/a.csv?b=1#c",
+            "https://example.org/a.csv?b=1",
+            ReadOptions(table="c"),
+        ),
         ("nothing.csv#films", "nothing.csv#films", ReadOptions()),
     ],
 )
@@ -54,7 +61,9 @@ def test_a_source_is_read_again_by_its_name(tmp_path: Path) -> None:
     path.write_text("Report of 2024\n\nname,price,\n,net,gross\nBread,1,2\n")
     source = open_source(str(path), options=ReadOptions(skip=2, header_rows=2))
     assert source.name == f"{path.resolve()}#?skip=2&header_rows=2"
-    assert [dict(row.values) for row in source.iter_rows()] == [{"name": "Bread", "price net": "1", "price gross": "2"}]
+    assert [dict(row.values) for row in source.iter_rows()] == [
+        {"name": "Bread", "price net": "1", "price gross": "2"}
+    ]
     assert list(open_source(source.name).iter_rows()) == list(source.iter_rows())
 
 
@@ -63,12 +72,22 @@ def test_a_source_is_read_again_by_its_name(tmp_path: Path) -> None:
     [
         ("/data/films.csv", "films.csv", "/data/films.csv"),
         ("/data/films.csv#?skip=1", "films.csv", "/data/films.csv"),
-        ("/data/films.xlsx#Sheet 1?skip=1&header_rows=2", "films.xlsx#Sheet 1", "/data/films.xlsx#Sheet 1"),
+        (
+            "/data/films.xlsx#Sheet 1?skip=1&header_rows=2",
+            "films.xlsx#Sheet 1",
+            "/data/films.xlsx#Sheet 1",
+        ),
         ("/data/all.sqlite#films", "all.sqlite#films", "/data/all.sqlite#films"),
         ("/data/all.sqlite#SELECT a/b FROM c", "all.sqlite", "/data/all.sqlite#SELECT a/b FROM c"),
-        ("https://example.org/x/films.csv?token=abc#?skip=1", "films.csv", "https://example.org/x/films.csv?token=abc"),
+        (
+            "https://example.org/x/films.csv?token=abc#?skip=1",
+            "films.csv",
+            "https://example.org/x/films.csv?token=abc",
+        ),
         ("/data/notes", "", "/data/notes"),
     ],
 )
-def test_a_name_is_shown_without_folders_options_and_secrets(name: str, shown: str, bare: str) -> None:
+def test_a_name_is_shown_without_folders_options_and_secrets(
+    name: str, shown: str, bare: str
+) -> None:
     assert (shown_name(name), without_settings(name)) == (shown, bare)

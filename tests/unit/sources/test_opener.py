@@ -84,7 +84,8 @@ def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_refused_by_name(
     packed = PACKERS[packing](content)
     path = tmp_path / f"a{ending}{packing}"
     middle = len(packed) // 2
-    damaged = packed[:middle] + b"\xff" * 9 + packed[middle + 9 :] if packing == ".gz" else b""  # Zstandard has no sum
+    # Zstandard has no sum
+    damaged = packed[:middle] + b"\xff" * 9 + packed[middle + 9 :] if packing == ".gz" else b""
     for broken in filter(None, (packed[:middle], packed[:-9], damaged, content)):
         path.write_bytes(broken)
         with pytest.raises(InputError, match=rf"a{ending}{packing}: cannot be read"):
@@ -92,7 +93,9 @@ def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_refused_by_name(
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.xlw", "a", "a.gz", "csv", ".csv", "a.csv.7z"])
-def test_an_ending_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path, name: str) -> None:
+def test_an_ending_that_is_not_known_is_refused_with_those_that_are(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / name).write_bytes(b"title\nBread\n")
     with pytest.raises(
         InputError,
@@ -108,7 +111,9 @@ def test_a_folder_is_a_source_of_its_documents(tmp_path: Path) -> None:
         open_source(str(tmp_path), options=ReadOptions(table="t"))
 
 
-@pytest.mark.parametrize("name", ["nothing.csv", "no/such/folder.csv", "x" * 5_000 + ".csv", "a\0.csv"])
+@pytest.mark.parametrize(
+    "name", ["nothing.csv", "no/such/folder.csv", "x" * 5_000 + ".csv", "a\0.csv"]
+)
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"no such file|cannot be read"):
         open_source(str(tmp_path / name))
@@ -129,7 +134,9 @@ def test_the_home_of_nobody_is_refused() -> None:
         (ReadOptions(header_rows=1_001), "--header-rows is 1001; a number of lines from 0"),
     ],
 )
-def test_an_option_that_means_nothing_for_a_file_is_refused(tmp_path: Path, options: ReadOptions, says: str) -> None:
+def test_an_option_that_means_nothing_for_a_file_is_refused(
+    tmp_path: Path, options: ReadOptions, says: str
+) -> None:
     (tmp_path / "a.csv").write_text("title\nBread\n")
     with pytest.raises(InputError, match=rf"a\.csv: {says}"):
         open_source(str(tmp_path / "a.csv"), options=options)
@@ -150,7 +157,11 @@ def test_a_provider_is_asked_first_and_takes_no_table(tmp_path: Path) -> None:
 
     def open_provider(location: str, options: ReadOptions) -> RowSource | None:
         options.require_only((), location=location)
-        return JsonRows(Path(location.removeprefix("known:"))) if location.startswith("known:") else None
+        return (
+            JsonRows(Path(location.removeprefix("known:")))
+            if location.startswith("known:")
+            else None
+        )
 
     assert open_source(f"known:{path}", open_provider=open_provider).name == str(path.resolve())
     with pytest.raises(InputError, match="--table is for SQLite files"):
@@ -176,5 +187,7 @@ def test_a_compressed_file_is_bounded_by_what_it_unpacks_to(
     monkeypatch.setattr(compressed, "UNPACKED_MB", 2)
     path = tmp_path / f"{name}{packing}"
     path.write_bytes(PACKERS[packing](b" " * 3_000_000))
-    with pytest.raises(InputError, match="it unpacks to more than 2 MB; if it is meant to, unpack it first"):
+    with pytest.raises(
+        InputError, match="it unpacks to more than 2 MB; if it is meant to, unpack it first"
+    ):
         list(open_source(str(path)).iter_rows())

@@ -10,7 +10,11 @@ from stackroom.sources.port import describe_notes
 
 pytestmark = pytest.mark.row("N1")
 LINES = ["name;attribute;value"]
-LINES += [f"Ann {number};{pair}" for number in range(9) for pair in (f"offence;theft {number}", "sentence;2 years")]
+LINES += [
+    f"Ann {number};{pair}"
+    for number in range(9)
+    for pair in (f"offence;theft {number}", "sentence;2 years")
+]
 LINES += ["Ann 3;offence;fraud"]
 PEOPLE = "\n".join(LINES)
 
@@ -24,11 +28,14 @@ def test_rows_of_attributes_are_one_record_for_each_thing_and_it_is_said(tmp_pat
     assert rows[3].values["offence"] == ["theft 3", "fraud"]
     assert len(rows) == 9
     assert describe_notes(source.notes) == [
-        "each 'attribute' is a column, as several rows describe one 'name'; --no-pairs reads the rows as they are"
+        "each 'attribute' is a column, as several rows describe one 'name'; --no-pairs reads the"
+        " rows as they are"
     ]
 
 
-def test_the_rows_are_read_as_they_are_where_that_is_asked_for_and_again_by_the_name(tmp_path: Path) -> None:
+def test_the_rows_are_read_as_they_are_where_that_is_asked_for_and_again_by_the_name(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "people.csv").write_text(PEOPLE)
     source = open_file(tmp_path / "people.csv", ReadOptions(pairs=False))
     assert len(list(source.iter_rows())) == len(list(open_source(source.name).iter_rows())) == 19
@@ -37,9 +44,12 @@ def test_the_rows_are_read_as_they_are_where_that_is_asked_for_and_again_by_the_
 @pytest.mark.parametrize(
     "table",
     [
-        "country;year;value\n" + "\n".join(f"C{number // 3};{1990 + number % 3};{number}" for number in range(30)),
-        "lang;key;value\n" + "\n".join(f"en;greeting_{number};Hello {number}" for number in range(30)),
-        "name;key;value\n" + "\n".join(f"thing {number};A{number % 2};{number}" for number in range(30)),
+        "country;year;value\n"
+        + "\n".join(f"C{number // 3};{1990 + number % 3};{number}" for number in range(30)),
+        "lang;key;value\n"
+        + "\n".join(f"en;greeting_{number};Hello {number}" for number in range(30)),
+        "name;key;value\n"
+        + "\n".join(f"thing {number};A{number % 2};{number}" for number in range(30)),
         PEOPLE.replace("name;attribute;value", "name;crime;note"),
     ],
 )

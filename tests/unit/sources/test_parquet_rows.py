@@ -59,11 +59,15 @@ def numbered(count: int) -> bytes:
 
 def test_rows_of_many_batches_come_in_order_with_their_places(tmp_path: Path) -> None:
     rows = list(source(tmp_path, numbered(ROWS)).iter_rows())
-    assert [row.values for row in rows] == [{"id": number, "title": f"Käse {number}"} for number in range(ROWS)]
+    assert [row.values for row in rows] == [
+        {"id": number, "title": f"Käse {number}"} for number in range(ROWS)
+    ]
     assert [row.place for row in rows] == [f"row {number}" for number in range(1, ROWS + 1)]
 
 
-@pytest.mark.parametrize("start", [0, 1, BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, ROWS - 1, ROWS, ROWS + 9])
+@pytest.mark.parametrize(
+    "start", [0, 1, BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, ROWS - 1, ROWS, ROWS + 9]
+)
 def test_reading_on_gives_the_rows_after_those_passed_over(tmp_path: Path, start: int) -> None:
     rows = source(tmp_path, numbered(ROWS))
     assert list(rows.iter_rows(start=start)) == list(rows.iter_rows())[start:]
@@ -106,7 +110,12 @@ def test_exact_numbers_and_bytes_are_values_that_a_record_can_hold(tmp_path: Pat
         "length": Array(np.array([90, 0], dtype=np.int64)).cast(DataType.duration("s")),
     }
     first, second = values(tmp_path, columns)
-    assert (first["price"], first["amount"], first["text"], first["length"]) == (1.25, 7, "é", "0:01:30")
+    assert (first["price"], first["amount"], first["text"], first["length"]) == (
+        1.25,
+        7,
+        "é",
+        "0:01:30",
+    )
     assert second["text"] is None
     assert {type(first[name]) for name in ("price", "amount")} == {float, int}
 
@@ -156,7 +165,9 @@ def test_a_file_cut_short_is_refused_by_name(tmp_path: Path, kept: int) -> None:
 def test_an_end_that_does_not_fit_is_refused_before_the_library_panics(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes, suffix: str
 ) -> None:
-    with pytest.raises(InputError, match=r"cannot be read as Parquet: the file is damaged or truncated"):
+    with pytest.raises(
+        InputError, match=r"cannot be read as Parquet: the file is damaged or truncated"
+    ):
         list(source(tmp_path, PACKERS[suffix](content), f"a.parquet{suffix}").iter_rows())
     assert capfd.readouterr().err == ""
 

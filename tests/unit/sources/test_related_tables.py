@@ -1,4 +1,6 @@
-"""Sheets and files that belong together: which columns are keys, what is joined, and that the rows stay as they are."""
+"""Sheets and files that belong together: which columns are keys, what is joined, and that the rows
+stay as they are.
+"""
 
 import csv
 from pathlib import Path
@@ -14,8 +16,18 @@ from support.spreadsheets import write_ods, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
 
-BREWERIES = [["brew_id", "name", "city"], [7, "Halle", "Graz"], [8, "Stern", "Linz"], [9, "Alt", "Wels"]]
-BEERS = [["name", "brewery_id", "notes"], ["Pils", 7, "dry and long"], ["Bock", 8, "sweet"], ["Lost", None, "none"]]
+BREWERIES = [
+    ["brew_id", "name", "city"],
+    [7, "Halle", "Graz"],
+    [8, "Stern", "Linz"],
+    [9, "Alt", "Wels"],
+]
+BEERS = [
+    ["name", "brewery_id", "notes"],
+    ["Pils", 7, "dry and long"],
+    ["Bock", 8, "sweet"],
+    ["Lost", None, "none"],
+]
 SIZES = [["name", "price"], ["small", 2], ["large", 3]]
 
 
@@ -26,14 +38,19 @@ def written(path: Path, rows: list[list[Any]]) -> Path:
 
 
 @pytest.mark.parametrize("suffix", ["xlsx", "ods"])
-def test_sheets_that_a_key_relates_are_joined_and_others_are_not(tmp_path: Path, suffix: str) -> None:
+def test_sheets_that_a_key_relates_are_joined_and_others_are_not(
+    tmp_path: Path, suffix: str
+) -> None:
     write = write_ods if suffix == "ods" else write_xlsx
     path = write(tmp_path / f"a.{suffix}", {"breweries": BREWERIES, "beers": BEERS, "sizes": SIZES})
     source = open_source(str(path))
     assert source.name.endswith("#beers")
     rows = [(row.place, row.values["breweries"], row.values["city"]) for row in source.iter_rows()]
     assert rows == [("row 2", "Halle", "Graz"), ("row 3", "Stern", "Linz"), ("row 4", None, None)]
-    assert source.origins["breweries"] == "name of breweries, by brewery_id (100 % of its values are there)"
+    assert (
+        source.origins["breweries"]
+        == "name of breweries, by brewery_id (100 % of its values are there)"
+    )
     assert set(source.other_tables) == {"breweries", "sizes"}
     chosen = open_source(f"{path}#breweries")
     assert [row.values["beers_count"] for row in chosen.iter_rows()] == [1, 1, 0]
@@ -71,13 +88,26 @@ def test_files_that_belong_together_are_opened_again_by_their_name(tmp_path: Pat
     again = open_source(source.name)
     assert (again.name, list(again.iter_rows())) == (source.name, list(source.iter_rows()))
     (row,) = (row for row in again.iter_rows() if row.values["OrderID"] == "502")
-    assert (row.place, row.values["EmployeeID"], row.values["employees"]) == ("line 3", "2", "Jonas Quist")
+    assert (row.place, row.values["EmployeeID"], row.values["employees"]) == (
+        "line 3",
+        "2",
+        "Jonas Quist",
+    )
     assert (row.values["revenue"], row.values["order_details_count"]) == (344.261, 4)
 
 
-def test_numbers_are_added_up_as_they_are_written_and_a_column_with_a_word_is_not(tmp_path: Path) -> None:
-    bills = written(tmp_path / "bills.csv", [["id", "note"], ["a", "the first bill of all"], ["b", "another one"]])
-    cells = [["bill_id", "quantity", "price", "amount"], ["a", "1,000", "€ 2,50", "9"], ["a", "n/a", "1,00 €", "free"]]
+def test_numbers_are_added_up_as_they_are_written_and_a_column_with_a_word_is_not(
+    tmp_path: Path,
+) -> None:
+    bills = written(
+        tmp_path / "bills.csv",
+        [["id", "note"], ["a", "the first bill of all"], ["b", "another one"]],
+    )
+    cells = [
+        ["bill_id", "quantity", "price", "amount"],
+        ["a", "1,000", "€ 2,50", "9"],
+        ["a", "n/a", "1,00 €", "free"],
+    ]
     lines = written(tmp_path / "lines.csv", cells)
     first, second = open_related(open_file(bills), [lines], is_chosen=True).iter_rows()
     assert first.values == {**first.values, "lines_count": 2, "quantity": 1000, "revenue": 2500}
@@ -86,16 +116,23 @@ def test_numbers_are_added_up_as_they_are_written_and_a_column_with_a_word_is_no
 
 
 def test_numbers_with_dots_between_thousands_are_added_up_as_such(tmp_path: Path) -> None:
-    bills = written(tmp_path / "bills.csv", [["id", "note"], ["a", "the first bill of all"], ["b", "another one"]])
+    bills = written(
+        tmp_path / "bills.csv",
+        [["id", "note"], ["a", "the first bill of all"], ["b", "another one"]],
+    )
     lines = written(
-        tmp_path / "lines.csv", [["bill_id", "quantity", "price"], ["a", "1.500", "2,50"], ["a", "2.644", "1"]]
+        tmp_path / "lines.csv",
+        [["bill_id", "quantity", "price"], ["a", "1.500", "2,50"], ["a", "2.644", "1"]],
     )
     first, _ = open_related(open_file(bills), [lines], is_chosen=True).iter_rows()
     assert (first.values["quantity"], first.values["revenue"]) == (4144, 6394)
 
 
 def test_files_that_no_key_relates_are_refused(tmp_path: Path) -> None:
-    beers, breweries = written(tmp_path / "beers.csv", BEERS), written(tmp_path / "breweries.csv", BREWERIES)
+    beers, breweries = (
+        written(tmp_path / "beers.csv", BEERS),
+        written(tmp_path / "breweries.csv", BREWERIES),
+    )
     sizes = written(tmp_path / "sizes.csv", SIZES)
     with pytest.raises(InputError, match="no key relates sizes to the other files"):
         open_related(open_file(beers), [breweries, sizes], is_chosen=True)
@@ -105,7 +142,10 @@ def test_files_that_no_key_relates_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
-    beers, breweries = written(tmp_path / "beers.csv", BEERS), written(tmp_path / "breweries.csv", BREWERIES)
+    beers, breweries = (
+        written(tmp_path / "beers.csv", BEERS),
+        written(tmp_path / "breweries.csv", BREWERIES),
+    )
     source = open_related(open_file(beers), [breweries], is_chosen=True)
     written(beers, [BEERS[0], ["New", 9, "first"], *BEERS[1:]])
     with pytest.raises(InputError, match="the file was changed while it was read"):

@@ -1,4 +1,6 @@
-"""Rows from spreadsheets as people make them: titles, merged cells, formulas, several sheets, notes below."""
+"""Rows from spreadsheets as people make them: titles, merged cells, formulas, several sheets, notes
+below.
+"""
 
 import zipfile
 from datetime import date, datetime, time
@@ -37,13 +39,29 @@ def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
         {"name": "Cava", "price": 9, "since": 1975},
     ]
     assert [row.place for row in source.iter_rows(start=1)] == ["row 3", "row 4"]
-    assert (source.name, source.is_whole, source.count_rows()) == (f"{path.resolve()}#Wines", True, 3)
+    assert (source.name, source.is_whole, source.count_rows()) == (
+        f"{path.resolve()}#Wines",
+        True,
+        3,
+    )
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
 def test_dates_times_and_truth_values_are_themselves(tmp_path: Path, name: str) -> None:
-    row = ["Fair", date(2024, 5, 1), datetime(2024, 5, 1, 18, 30), time(9, 5), True, 1.0, "#N/A", "007"]
-    path = write(tmp_path / name, {"a": [["what", "day", "start", "at", "open", "count", "bad", "code"], row]})
+    row = [
+        "Fair",
+        date(2024, 5, 1),
+        datetime(2024, 5, 1, 18, 30),
+        time(9, 5),
+        True,
+        1.0,
+        "#N/A",
+        "007",
+    ]
+    path = write(
+        tmp_path / name,
+        {"a": [["what", "day", "start", "at", "open", "count", "bad", "code"], row]},
+    )
     (fair,) = values(path)
     assert fair["day"] == date(2024, 5, 1)
     assert fair["start"] == datetime(2024, 5, 1, 18, 30)
@@ -52,23 +70,43 @@ def test_dates_times_and_truth_values_are_themselves(tmp_path: Path, name: str) 
 
 
 def test_formulas_have_the_values_that_they_were_saved_with_and_errors_none(tmp_path: Path) -> None:
-    rows = [["name", "price", "double", "bad"], ["Barolo", 30, "=B2*2", "=1/0"], ["Rioja", 12, "=B3*2", "=NA()"]]
+    rows = [
+        ["name", "price", "double", "bad"],
+        ["Barolo", 30, "=B2*2", "=1/0"],
+        ["Rioja", 12, "=B3*2", "=NA()"],
+    ]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows})
     with_cached_values(path, {"C2": "60", "C3": "24"})
     assert [(row["double"], row["bad"]) for row in values(path)] == [(60, None), (24, None)]
 
 
-def test_a_value_merged_over_rows_is_in_each_of_them_and_over_columns_in_the_first(tmp_path: Path) -> None:
-    rows = [["region", "from", "to"], ["Piedmont", 1980, 1990], [None, 1985, 1986], ["Rioja", "unknown", None]]
+def test_a_value_merged_over_rows_is_in_each_of_them_and_over_columns_in_the_first(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        ["region", "from", "to"],
+        ["Piedmont", 1980, 1990],
+        [None, 1985, 1986],
+        ["Rioja", "unknown", None],
+    ]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3", "B4:C4"]})
     assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
     assert values(path)[2] == {"region": "Rioja", "from": None, "to": None}
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
-def test_titles_empty_rows_and_columns_and_footnotes_are_left_out_and_it_is_said(tmp_path: Path, name: str) -> None:
+def test_titles_empty_rows_and_columns_and_footnotes_are_left_out_and_it_is_said(
+    tmp_path: Path, name: str
+) -> None:
     wide = [[None, *row] for row in WINES]
-    rows = [[None] * 4, [None, "Our wines"], [None] * 4, *wide, [None] * 4, [None, "without sparkling ones"]]
+    rows = [
+        [None] * 4,
+        [None, "Our wines"],
+        [None] * 4,
+        *wide,
+        [None] * 4,
+        [None, "without sparkling ones"],
+    ]
     path = write(tmp_path / name, {"a": rows})
     source = SheetRows(path)
     assert [row.place for row in source.iter_rows()] == ["row 5", "row 6", "row 7"]
@@ -80,8 +118,15 @@ def test_titles_empty_rows_and_columns_and_footnotes_are_left_out_and_it_is_said
     assert values(path, skip=3) == values(path)
 
 
-def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(tmp_path: Path) -> None:
-    sheets = {"Read me": [["This file"], ["has wines"]], "Wines": WINES, "Empty": [], "Old": WINES * 9}
+def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(
+    tmp_path: Path,
+) -> None:
+    sheets = {
+        "Read me": [["This file"], ["has wines"]],
+        "Wines": WINES,
+        "Empty": [],
+        "Old": WINES * 9,
+    }
     path = write_xlsx(tmp_path / "a.xlsx", sheets, hidden=["Old"])
     source = SheetRows(path)
     assert (source.name, source.other_tables) == (f"{path.resolve()}#Wines", ("Read me", "Old"))
@@ -101,7 +146,9 @@ def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(
         ({"a": WINES}, {"skip": 9}, "the sheet 'a' has no row below row 9"),
     ],
 )
-def test_a_sheet_without_rows_is_refused(tmp_path: Path, sheets: Any, options: Any, says: str) -> None:
+def test_a_sheet_without_rows_is_refused(
+    tmp_path: Path, sheets: Any, options: Any, says: str
+) -> None:
     path = write_xlsx(tmp_path / "a.xlsx", sheets)
     with pytest.raises(InputError, match=rf"a\.xlsx: {says}"):
         values(path, **options)
@@ -143,13 +190,18 @@ def test_two_cells_far_apart_do_not_fill_the_memory(tmp_path: Path) -> None:
         with zipfile.ZipFile(path, "w") as file:
             for name, content in members.items():
                 file.writestr(name, sheet if name.endswith("sheet1.xml") else content)
-        with pytest.raises(InputError, match=r"a\.xlsx: a sheet reaches to row [\d,]+ and column 16,384"):
+        with pytest.raises(
+            InputError, match=r"a\.xlsx: a sheet reaches to row [\d,]+ and column 16,384"
+        ):
             SheetRows(path)
 
 
 def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
     """Return a row's only cell, repeated."""
-    cell = f"<table:table-cell {times} office:value-type='string'><text:p>{text}</text:p></table:table-cell>"
+    cell = (
+        f"<table:table-cell {times}"
+        f" office:value-type='string'><text:p>{text}</text:p></table:table-cell>"
+    )
     return f"</table:table-row><table:table-row table:number-rows-repeated='{rows}'>{cell}".encode()
 
 
@@ -157,19 +209,31 @@ def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        (repeated('table:number-columns-repeated="4000000000"'), "its repeated cells stand for more than 200 MB"),
-        (repeated("a='>' table:number-columns-repeated = '90000000'"), "its repeated cells stand for"),
+        (
+            repeated('table:number-columns-repeated="4000000000"'),
+            "its repeated cells stand for more than 200 MB",
+        ),
+        (
+            repeated("a='>' table:number-columns-repeated = '90000000'"),
+            "its repeated cells stand for",
+        ),
         (repeated("", rows="90000000"), "its repeated cells stand for more than 200 MB"),
-        (repeated("table:number-columns-repeated='900'", text="x" * 9_000, rows="99"), "its repeated cells stand for"),
-        (repeated("table:number-columns-repeated='&#57;99'"), "its repeated cells stand for more than 200 MB"),
+        (
+            repeated("table:number-columns-repeated='900'", text="x" * 9_000, rows="99"),
+            "its repeated cells stand for",
+        ),
+        (
+            repeated("table:number-columns-repeated='&#57;99'"),
+            "its repeated cells stand for more than 200 MB",
+        ),
         (
             b"<table:table-cell table:number-columns-repeated='9999999'/>"
             + repeated("")[repeated("").index(b"<table:table-cell") :],
             "a sheet reaches to row 1 and column",
         ),
         (
-            b"</table:table-row><table:table-row table:number-rows-repeated='1048570'><table:table-cell/>"
-            + repeated(""),
+            b"</table:table-row><table:table-row"
+            b" table:number-rows-repeated='1048570'><table:table-cell/>" + repeated(""),
             "a sheet reaches to row 1,048,57",
         ),
     ],
@@ -190,17 +254,33 @@ def test_cells_that_are_repeated_as_programs_write_them_are_read(
     monkeypatch.setattr(sheet_rows, "BLOCK_BYTES", block_bytes)
     padding = b"<table:table-cell table:style-name='a' table:number-columns-repeated='16381'/>"
     below = b"</table:table-row><table:table-row table:number-rows-repeated='1048570'>" + padding
-    same = b"<table:table-cell table:number-columns-repeated='2' office:value-type='float' office:value='7'/>"
-    rows = [[*WINES[0], padding], *([*row, padding] for row in WINES[1:]), ["Sekt", same, padding, below]]
+    same = (
+        b"<table:table-cell table:number-columns-repeated='2' office:value-type='float'"
+        b" office:value='7'/>"
+    )
+    rows = [
+        [*WINES[0], padding],
+        *([*row, padding] for row in WINES[1:]),
+        ["Sekt", same, padding, below],
+    ]
     path = write_ods(tmp_path / "a.ods", {"a": rows, "b": rows})
     assert values(path)[-1] == {"name": "Sekt", "price": 7, "since": 7}
     assert len(values(path)) == 4
 
 
 def test_a_header_may_have_two_rows_where_that_is_said(tmp_path: Path) -> None:
-    rows = [["Product", "Price", None], [None, "net", "gross"], ["Bread", 1.5, 1.8], ["Cake", 20, 24]]
+    rows = [
+        ["Product", "Price", None],
+        [None, "net", "gross"],
+        ["Bread", 1.5, 1.8],
+        ["Cake", 20, 24],
+    ]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A1:A2", "B1:C1"]})
-    assert values(path, header_rows=2)[0] == {"Product": "Bread", "Price net": 1.5, "Price gross": 1.8}
+    assert values(path, header_rows=2)[0] == {
+        "Product": "Bread",
+        "Price net": 1.5,
+        "Price gross": 1.8,
+    }
 
 
 def test_a_spreadsheet_is_bounded_by_what_it_unpacks_to_whatever_it_states(
@@ -210,17 +290,27 @@ def test_a_spreadsheet_is_bounded_by_what_it_unpacks_to_whatever_it_states(
     path = tmp_path / "a.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
-    with pytest.raises(InputError, match=r"a\.xlsx: it unpacks to more than 2 MB; if it is meant to, unpack it first"):
+    with pytest.raises(
+        InputError,
+        match=r"a\.xlsx: it unpacks to more than 2 MB; if it is meant to, unpack it first",
+    ):
         SheetRows(path)
     size = (3_000_000).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(size, (9).to_bytes(4, "little")))
-    with pytest.raises(InputError, match=r"unpacks to more than 2 MB|cannot be read as a spreadsheet"):
+    with pytest.raises(
+        InputError, match=r"unpacks to more than 2 MB|cannot be read as a spreadsheet"
+    ):
         SheetRows(path)
 
 
-def test_a_workbook_of_before_2007_is_read_and_an_encrypted_one_of_today_is_told_from_it(tmp_path: Path) -> None:
+def test_a_workbook_of_before_2007_is_read_and_an_encrypted_one_of_today_is_told_from_it(
+    tmp_path: Path,
+) -> None:
     rows = [["Wines of the house"], ["name", "price"], ["Zürcher Räuschling", 12.5], ["Fendant", 9]]
     path = write_xls(tmp_path / "wines.xls", {"Wines": rows, "Empty": []})
-    assert values(path) == [{"name": "Zürcher Räuschling", "price": 12.5}, {"name": "Fendant", "price": 9}]
+    assert values(path) == [
+        {"name": "Zürcher Räuschling", "price": 12.5},
+        {"name": "Fendant", "price": 9},
+    ]
     with pytest.raises(InputError, match="it is encrypted; save it without a password"):
         open_file(write_xls(tmp_path / "locked.xlsx", {"Wines": rows}, stream="EncryptedPackage"))

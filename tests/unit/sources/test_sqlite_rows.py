@@ -40,7 +40,10 @@ def made(folder: Path, sql: str, name: str = "a.sqlite") -> Path:
     return path
 
 
-SERIES = "(WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM s LIMIT 500) SELECT value FROM s)"
+SERIES = (
+    "(WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM s LIMIT 500) SELECT"
+    " value FROM s)"
+)
 
 
 def values(source: SqliteRows) -> list[Any]:
@@ -74,7 +77,9 @@ def test_a_foreign_key_is_joined_by_the_name_of_what_it_points_at(tmp_path: Path
     assert [row["author"] for row in rows] == ["Ada", "Alan", None, None]
 
 
-def test_keys_that_a_database_does_not_declare_are_found_by_their_names_and_values(tmp_path: Path) -> None:
+def test_keys_that_a_database_does_not_declare_are_found_by_their_names_and_values(
+    tmp_path: Path,
+) -> None:
     sql = """
     CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
     CREATE TABLE book (title TEXT, author_id INTEGER); INSERT INTO book VALUES ('On engines', 1), ('On numbers', 2);
@@ -97,7 +102,8 @@ def test_a_table_can_be_named_in_any_case(tmp_path: Path) -> None:
 
 def test_a_table_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"no table 'bok' \(did you mean 'book'\?\); tables: author, book, book_author"
+        InputError,
+        match=r"no table 'bok' \(did you mean 'book'\?\); tables: author, book, book_author",
     ):
         SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="bok"))
 
@@ -114,11 +120,16 @@ def test_a_link_between_tables_is_not_the_main_one_however_many_rows_it_has(tmp_
 
 
 def test_a_link_is_read_where_there_is_nothing_else_to_read(tmp_path: Path) -> None:
-    sql = "CREATE TABLE pair (a INTEGER REFERENCES pair, b INTEGER REFERENCES pair, PRIMARY KEY (a, b))"
+    sql = (
+        "CREATE TABLE pair (a INTEGER REFERENCES pair, b INTEGER REFERENCES pair, PRIMARY KEY"
+        " (a, b))"
+    )
     assert SqliteRows(made(tmp_path, sql)).count_rows() == 0
 
 
-def test_two_keys_into_one_table_and_one_into_its_own_are_named_by_their_roles(tmp_path: Path) -> None:
+def test_two_keys_into_one_table_and_one_into_its_own_are_named_by_their_roles(
+    tmp_path: Path,
+) -> None:
     sql = """
     CREATE TABLE team (id INTEGER PRIMARY KEY, title TEXT);
     CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team(id), away_id INTEGER REFERENCES team(id),
@@ -126,7 +137,11 @@ def test_two_keys_into_one_table_and_one_into_its_own_are_named_by_their_roles(t
     INSERT INTO team VALUES (1, 'Reds'), (2, 'Blues'); INSERT INTO game VALUES (7, 1, 2, 7, 7, 'A fine game');
     """
     (row,) = rows_of(tmp_path, sql, "game")
-    assert (row["home_id_team"], row["away_id_team"], row["before_id_game"]) == ("Reds", "Blues", "A fine game")
+    assert (row["home_id_team"], row["away_id_team"], row["before_id_game"]) == (
+        "Reds",
+        "Blues",
+        "A fine game",
+    )
     assert row["follows_game"] == "A fine game"
 
 
@@ -151,7 +166,13 @@ INSERT INTO album VALUES (1, 'Post', 1), (2, 'Lost', 9); INSERT INTO track VALUE
 
 def test_two_foreign_keys_are_followed_one_after_the_other(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, MUSIC, "track")
-    assert rows[0] == {"track_id": 1, "name": "Hyperballad", "album_id": 1, "album": "Post", "artist": "Björk"}
+    assert rows[0] == {
+        "track_id": 1,
+        "name": "Hyperballad",
+        "album_id": 1,
+        "album": "Post",
+        "artist": "Björk",
+    }
     assert (rows[1]["album"], rows[1]["artist"]) == ("Lost", None)
 
 
@@ -175,7 +196,9 @@ def test_a_table_without_a_name_of_its_own_is_passed_through_on_the_way(tmp_path
     CREATE TABLE jar (id INTEGER PRIMARY KEY, label TEXT, shelf_id INTEGER REFERENCES shelf);
     INSERT INTO owner VALUES (1, 'Pat'); INSERT INTO shelf VALUES (3, 1); INSERT INTO jar VALUES (5, 'plums', 3);
     """
-    assert rows_of(tmp_path, sql, "jar") == [{"id": 5, "label": "plums", "shelf_id": 3, "owner": "Pat"}]
+    assert rows_of(tmp_path, sql, "jar") == [
+        {"id": 5, "label": "plums", "shelf_id": 3, "owner": "Pat"}
+    ]
 
 
 CAST = """
@@ -191,7 +214,9 @@ INSERT INTO film_genre VALUES (1, 1), (1, 2), (2, 1), (3, 3);
 """
 
 
-def test_a_link_table_gives_the_list_of_what_it_relates_and_a_person_is_named_by_both_names(tmp_path: Path) -> None:
+def test_a_link_table_gives_the_list_of_what_it_relates_and_a_person_is_named_by_both_names(
+    tmp_path: Path,
+) -> None:
     rows = rows_of(tmp_path, CAST, "film")
     assert [row["actor"] for row in rows] == ["Toshiro Mifune", "Setsuko", None]
     assert [row["genre"] for row in rows] == [["Crime", "Drama"], ["Drama"], None]
@@ -224,7 +249,10 @@ def test_the_rows_that_refer_to_a_row_give_their_number_sums_and_products_as_sql
         if table == "Orders":
             assert row["order_details_count"] == count
             assert row["products"] == (sorted(products.split(",")) if products else None)
-    assert source.origins["revenue"] == "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details"
+    assert (
+        source.origins["revenue"]
+        == "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details"
+    )
 
 
 LINES = """
@@ -265,8 +293,18 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     ("table", "columns", "cells", "shown"),
     [
         ("place", "size REAL, label VARCHAR(9), more TEXT", "2.0, 'Here', 'x'", "Here"),
-        ("Customers", "ContactName TEXT, CompanyName TEXT, ContactTitle TEXT", "'Ana', 'Acme', 'Owner'", "Acme"),
-        ("Employees", "Title TEXT, LastName TEXT, FirstName TEXT", "'Manager', 'Reis', 'Ana'", "Ana Reis"),
+        (
+            "Customers",
+            "ContactName TEXT, CompanyName TEXT, ContactTitle TEXT",
+            "'Ana', 'Acme', 'Owner'",
+            "Acme",
+        ),
+        (
+            "Employees",
+            "Title TEXT, LastName TEXT, FirstName TEXT",
+            "'Manager', 'Reis', 'Ana'",
+            "Ana Reis",
+        ),
         ("staff", "title TEXT, surname TEXT", "'Manager', 'Reis'", "Reis"),
         ("books", "author_name TEXT, title TEXT", "'Reis', 'On engines'", "On engines"),
         ("products", "brand_name TEXT, ProductName TEXT", "'Acme', 'Anvil'", "Anvil"),
@@ -310,7 +348,11 @@ def test_bytes_are_their_text_or_nothing(tmp_path: Path) -> None:
 def test_a_text_that_is_not_utf_8_is_the_problem_of_its_row_alone(tmp_path: Path) -> None:
     sql = "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x'), (CAST(x'41FF' AS TEXT)), ('y')"
     rows = list(SqliteRows(made(tmp_path, sql)).iter_rows())
-    assert [(row.place, bool(row.problem)) for row in rows] == [("row 1", False), ("row 2", True), ("row 3", False)]
+    assert [(row.place, bool(row.problem)) for row in rows] == [
+        ("row 1", False),
+        ("row 2", True),
+        ("row 3", False),
+    ]
     assert "not UTF-8" in (rows[1].problem or "")
 
 
@@ -325,14 +367,20 @@ def test_an_index_of_texts_beside_its_table_is_not_taken_for_the_table(tmp_path:
     assert source.other_tables == ()
 
 
-def test_a_view_that_can_be_read_is_named_among_the_others_and_can_be_chosen(tmp_path: Path) -> None:
-    sql = f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS SELECT * FROM gone"
+def test_a_view_that_can_be_read_is_named_among_the_others_and_can_be_chosen(
+    tmp_path: Path,
+) -> None:
+    sql = (
+        f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS"
+        " SELECT * FROM gone"
+    )
     assert SqliteRows(made(tmp_path, sql)).other_tables == ("author", "book_author", "cheap")
     assert len(values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="cheap")))) == 2
 
 
 @pytest.mark.parametrize(
-    "query", ["SELECT 1 AS a, 2 AS a, 3 AS b;", "-- why\nselect 1 a, 2 a, 3 b ; -- end", " VALUES (1,2,3)"]
+    "query",
+    ["SELECT 1 AS a, 2 AS a, 3 AS b;", "-- why\nselect 1 a, 2 a, 3 b ; -- end", " VALUES (1,2,3)"],
 )
 def test_a_query_gives_its_rows_under_names_told_apart(tmp_path: Path, query: str) -> None:
     source = SqliteRows(made(tmp_path, BOOKS), ReadOptions(query=query))
@@ -367,7 +415,9 @@ def test_a_query_that_is_not_one_selection_is_refused(tmp_path: Path, query: str
         SqliteRows(made(tmp_path, BOOKS), ReadOptions(query=query))
 
 
-@pytest.mark.parametrize("query", ["SELECT nope FROM book", "SELECT * FROM gone", "SELEC 1", "SELECT 'open"])
+@pytest.mark.parametrize(
+    "query", ["SELECT nope FROM book", "SELECT * FROM gone", "SELEC 1", "SELECT 'open"]
+)
 def test_a_query_that_cannot_be_run_is_refused_with_the_reason(tmp_path: Path, query: str) -> None:
     with pytest.raises(InputError, match=r"a\.sqlite: the query cannot be run: "):
         SqliteRows(made(tmp_path, BOOKS), ReadOptions(query=query))
@@ -379,7 +429,8 @@ def test_a_table_and_a_query_together_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"hello", b"not a database " * 500, bytes(8192), hashlib.sha512(b"x").digest() * 100]
+    "content",
+    [b"hello", b"not a database " * 500, bytes(8192), hashlib.sha512(b"x").digest() * 100],
 )
 def test_what_is_no_database_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.sqlite"

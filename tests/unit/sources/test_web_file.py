@@ -8,7 +8,13 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import open_provider
-from stackroom.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    InvalidUrlError,
+    TooLargeError,
+    UnavailableError,
+)
 from stackroom.settings import Settings, SourcesSettings
 from stackroom.sources.location import ReadOptions, SourceLocation
 from stackroom.sources.port import RowSource
@@ -31,7 +37,9 @@ def server(file_server: FileServer) -> FileServer:
 
 @pytest.fixture
 def settings(tmp_path: Path, server: FileServer) -> Settings:
-    sources = SourcesSettings(allowed_networks=("127.0.0.1/32",), allowed_ports=(str(server.port),), max_download_mb=1)
+    sources = SourcesSettings(
+        allowed_networks=("127.0.0.1/32",), allowed_ports=(str(server.port),), max_download_mb=1
+    )
     return Settings(home=tmp_path, sources=sources)
 
 
@@ -56,12 +64,18 @@ def titles(source: RowSource) -> list[Any]:
 def test_a_file_is_fetched_and_named_by_its_address(server: FileServer, open_it: Open) -> None:
     source = open_it("/films.csv")
     assert titles(source) == ["Heat", "Alien"]
-    assert (source.name, source.is_whole, source.count_rows()) == (f"{server.url}/films.csv", True, 2)
+    assert (source.name, source.is_whole, source.count_rows()) == (
+        f"{server.url}/films.csv",
+        True,
+        2,
+    )
     assert not SourceLocation.parse(source.name).is_folder
 
 
 def test_options_are_part_of_the_name(server: FileServer, open_it: Open, tmp_path: Path) -> None:
-    book = write_xlsx(tmp_path / "a.xlsx", {"a": [["title"], ["Heat"]], "b": [["title"], ["Alien"], ["Ran"]]})
+    book = write_xlsx(
+        tmp_path / "a.xlsx", {"a": [["title"], ["Heat"]], "b": [["title"], ["Alien"], ["Ran"]]}
+    )
     server.files["/a.xlsx"] = book.read_bytes()
     source = open_it("/a.xlsx#a", ReadOptions(skip=0))
     assert titles(source) == ["Heat"]
@@ -90,12 +104,32 @@ def test_the_format_is_told_by_the_name_or_by_the_type(
 @pytest.mark.parametrize(
     ("reply", "kind", "says"),
     [
-        (answer(200, b"<html>", Content_Type="text/html"), InputError, "the server sends a web page; give the address"),
-        (answer(200, b"x", Content_Type="image/png"), InputError, "neither the address nor its type 'image/png' tells"),
+        (
+            answer(200, b"<html>", Content_Type="text/html"),
+            InputError,
+            "the server sends a web page; give the address",
+        ),
+        (
+            answer(200, b"x", Content_Type="image/png"),
+            InputError,
+            "neither the address nor its type 'image/png' tells",
+        ),
         (answer(404), UnavailableError, "the server answered status 404"),
-        (lambda handler: handler.send(200, FILMS, length=99), UnavailableError, "ended its answer before it was whole"),
-        (lambda handler: handler.send(200, b"", length=1_000_001), TooLargeError, "more than the limit of 1,000,000"),
-        (answer(302, Location="http://10.0.0.1/films.csv"), InvalidUrlError, "a network that is not public"),
+        (
+            lambda handler: handler.send(200, FILMS, length=99),
+            UnavailableError,
+            "ended its answer before it was whole",
+        ),
+        (
+            lambda handler: handler.send(200, b"", length=1_000_001),
+            TooLargeError,
+            "more than the limit of 1,000,000",
+        ),
+        (
+            answer(302, Location="http://10.0.0.1/films.csv"),
+            InvalidUrlError,
+            "a network that is not public",
+        ),
     ],
 )
 def test_what_is_no_table_is_refused(
@@ -112,7 +146,9 @@ def test_what_is_no_table_is_refused(
 
 
 def test_nothing_is_fetched_offline(server: FileServer, open_it: Open) -> None:
-    with pytest.raises(UnavailableError, match=r"films\.csv: a file on the web, which is not fetched offline"):
+    with pytest.raises(
+        UnavailableError, match=r"films\.csv: a file on the web, which is not fetched offline"
+    ):
         open_it("/films.csv", offline=True)
     assert server.requests == []
 
@@ -134,13 +170,19 @@ def test_addresses_that_are_not_public_are_refused_without_a_connection(
 
     monkeypatch.setattr("socket.socket.connect", connect)
     with pytest.raises(InvalidUrlError) as failure:
-        open_web_file(location, ReadOptions(), Settings(home=tmp_path), resolve=lambda _host, _port: ["10.1.2.3"])
+        open_web_file(
+            location,
+            ReadOptions(),
+            Settings(home=tmp_path),
+            resolve=lambda _host, _port: ["10.1.2.3"],
+        )
     assert "secret" not in failure.value.message
 
 
 def test_the_way_to_allow_a_host_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidUrlError, match=r"not public; to allow it, name its host in allowed_hosts of \[sources\]"
+        InvalidUrlError,
+        match=r"not public; to allow it, name its host in allowed_hosts of \[sources\]",
     ):
         open_web_file(
             "https://a.example.org/a.csv",
@@ -150,7 +192,9 @@ def test_the_way_to_allow_a_host_is_named(tmp_path: Path) -> None:
         )
 
 
-def test_a_library_opens_addresses_with_its_settings(server: FileServer, settings: Settings) -> None:
+def test_a_library_opens_addresses_with_its_settings(
+    server: FileServer, settings: Settings
+) -> None:
     app = App(settings)
     try:
         source = open_provider(app, f"{server.url}/films.csv", ReadOptions(header_rows=1))

@@ -29,7 +29,9 @@ from stackroom.text.analyser import (
         ("?!", True),
     ],
 )
-def test_the_language_of_a_question_is_told_where_several_words_show_it(text: str, expected: bool) -> None:
+def test_the_language_of_a_question_is_told_where_several_words_show_it(
+    text: str, expected: bool
+) -> None:
     assert is_english(text) is expected
 
 
@@ -52,7 +54,9 @@ def test_the_language_of_a_question_is_told_where_several_words_show_it(text: st
         (" -!? ", []),
     ],
 )
-def test_words_are_folded_and_stemmed_alike_at_build_and_at_query(text: str, tokens: list[str]) -> None:
+def test_words_are_folded_and_stemmed_alike_at_build_and_at_query(
+    text: str, tokens: list[str]
+) -> None:
     assert index_tokens(text) == tokens
     assert query_tokens(text) == tokens
 
@@ -92,7 +96,9 @@ def test_a_turkish_word_is_also_indexed_without_its_dotless_letter() -> None:
 
 
 @given(text=st.text(alphabet=st.sampled_from("ab1'’+#_-. \n\u00a0éİıß花カไहि—٣Ａ"), max_size=40))
-def test_a_text_is_indexed_as_its_words_are_asked_for_but_for_scripts_without_spaces(text: str) -> None:
+def test_a_text_is_indexed_as_its_words_are_asked_for_but_for_scripts_without_spaces(
+    text: str,
+) -> None:
     spaced = "".join(" " if letter in "花カไı" else letter for letter in text)
     assert index_tokens(spaced) == query_tokens(spaced)
 
@@ -105,7 +111,11 @@ def terms(text: str) -> dict[str, float]:
 
 
 def test_function_words_are_dropped() -> None:
-    assert terms("what's a film about the robots of the sea") == {"film": 1.0, "robot": 1.0, "sea": 1.0}
+    assert terms("what's a film about the robots of the sea") == {
+        "film": 1.0,
+        "robot": 1.0,
+        "sea": 1.0,
+    }
 
 
 def test_function_words_are_kept_when_there_is_nothing_else() -> None:
@@ -138,7 +148,9 @@ def test_synonyms_are_added_with_less_weight() -> None:
 
 
 def test_a_synonym_of_two_words_is_seen_in_the_query() -> None:
-    assert ("mecha", SYNONYM_WEIGHT) in analyse_query("a Giant Robot story", synonyms=SYNONYMS).terms
+    assert ("mecha", SYNONYM_WEIGHT) in analyse_query(
+        "a Giant Robot story", synonyms=SYNONYMS
+    ).terms
 
 
 def test_punctuation_does_not_hide_a_synonym() -> None:

@@ -36,7 +36,9 @@ def test_there_is_no_passage_where_there_is_no_text() -> None:
 
 def test_a_short_text_is_one_passage_with_its_lines() -> None:
     (passage,) = split_passages("\n\nHello there.\nGeneral greetings.\n\n")
-    assert passage == Passage(headings=(), first_line=3, last_line=4, text="Hello there.\nGeneral greetings.")
+    assert passage == Passage(
+        headings=(), first_line=3, last_line=4, text="Hello there.\nGeneral greetings."
+    )
     assert passage.title == ""
 
 
@@ -47,8 +49,13 @@ def test_each_section_of_the_second_level_is_a_passage_under_its_headings() -> N
     assert split_passages(text)[1].text.startswith("## Start\n\nThe quick")
 
 
-def test_sections_that_are_short_stay_apart_but_a_few_words_before_a_deeper_heading_go_with_it() -> None:
-    text = "# Conditions\n\nA list.\n\n## Blinded\n\nIt cannot see.\n\n## Deafened\n\nIt cannot hear.\n"
+def test_sections_that_are_short_stay_apart_but_a_few_words_before_a_deeper_heading_go_with_it() -> (
+    None
+):
+    text = (
+        "# Conditions\n\nA list.\n\n## Blinded\n\nIt cannot see.\n\n## Deafened\n\nIt cannot"
+        " hear.\n"
+    )
     first, second = split_passages(text)
     assert first.text == "# Conditions\n\nA list.\n\n## Blinded\n\nIt cannot see."
     assert second.headings == ("Conditions", "Deafened")
@@ -89,11 +96,15 @@ def test_passages_of_different_sections_share_nothing() -> None:
 
 
 def test_the_lines_of_a_passage_are_those_of_the_text() -> None:
-    paragraphs = "\n\n".join(prose(3, start=number * 3).replace(". ", ".\n") for number in range(12))
+    paragraphs = "\n\n".join(
+        prose(3, start=number * 3).replace(". ", ".\n") for number in range(12)
+    )
     text = f"Intro line.\n\n# Title\n\n{paragraphs}\n\n## End\n\n{prose(3)}"
     for passage in split_passages(text):
         assert passage.text in lines(passage, text)
-        assert lines(passage, text).strip() == passage.text.strip() or passage.text in lines(passage, text)
+        assert lines(passage, text).strip() == passage.text.strip() or passage.text in lines(
+            passage, text
+        )
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````"])
@@ -109,17 +120,34 @@ def test_a_fence_is_closed_by_its_own_kind_and_an_open_one_goes_to_the_end() -> 
 
 
 def test_code_and_tables_are_kept_whole_where_they_fit() -> None:
-    code = "```python\n" + "\n".join(f"value_{number} = compute({number})" for number in range(18)) + "\n```"
-    table = "| a | b |\n|---|---|\n" + "\n".join(f"| row {number} | {number} |" for number in range(25))
+    code = (
+        "```python\n"
+        + "\n".join(f"value_{number} = compute({number})" for number in range(18))
+        + "\n```"
+    )
+    table = "| a | b |\n|---|---|\n" + "\n".join(
+        f"| row {number} | {number} |" for number in range(25)
+    )
     for block in (code, table):
         passages = split_passages(f"## S\n\n{prose(14)}\n\n{block}\n\n{prose(14, start=20)}\n")
         assert sum(block in passage.text for passage in passages) == 1
 
 
 def test_what_does_not_fit_is_cut_at_lines_and_at_worst_anywhere() -> None:
-    code = "```\n" + "\n".join(f"line {number} of a very long listing" for number in range(400)) + "\n```"
+    code = (
+        "```\n"
+        + "\n".join(f"line {number} of a very long listing" for number in range(400))
+        + "\n```"
+    )
     endless = "x" * 20_000
-    for text in (code, endless, "日本語の文章です。" * 1_000, "* " * 5_000, "| - " * 5_000, "https://a.b/c " * 1_000):
+    for text in (
+        code,
+        endless,
+        "日本語の文章です。" * 1_000,
+        "* " * 5_000,
+        "| - " * 5_000,
+        "https://a.b/c " * 1_000,
+    ):
         passages = split_passages(text)
         assert len(passages) > 3
         assert all(len(passage.text) <= MOST_CHARS for passage in passages)
@@ -176,6 +204,8 @@ def test_a_run_of_headings_without_texts_is_cut_too() -> None:
         ("snake_case", 3),
     ],
 )
-def test_long_words_numbers_signs_and_other_scripts_have_more_tokens(text: str, tokens: int) -> None:
+def test_long_words_numbers_signs_and_other_scripts_have_more_tokens(
+    text: str, tokens: int
+) -> None:
     assert estimate_tokens(text) == tokens
     assert MeasuredText(text).tokens(0, len(text)) == tokens

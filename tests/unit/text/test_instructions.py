@@ -1,4 +1,6 @@
-"""Spans that are sure to speak to an assistant: a pose as a role, a call of a tool; hardly ever in harmless text."""
+"""Spans that are sure to speak to an assistant: a pose as a role, a call of a tool; hardly ever in
+harmless text.
+"""
 
 import json
 from collections.abc import Iterator
@@ -89,7 +91,11 @@ def test_hardly_any_passage_full_of_imperatives_is_flagged() -> None:
 
 @pytest.mark.row("N10")
 def test_no_passage_of_the_samples_is_flagged() -> None:
-    passages = [*iter_rows("anime", "synopsis"), *iter_rows("papers", "abstract"), *iter_documents()]
+    passages = [
+        *iter_rows("anime", "synopsis"),
+        *iter_rows("papers", "abstract"),
+        *iter_documents(),
+    ]
     assert len(passages) >= 400
     assert [passage for passage in passages if has_instructions(passage, TOOLS)] == []
 
@@ -113,16 +119,23 @@ def test_a_span_is_the_sign_alone() -> None:
 
 def test_spans_of_several_texts_are_placed_in_each() -> None:
     found = find_in_texts(["", "harmless", "a <|im_end|>", "x", "call users.mutate"], TOOLS)
-    assert [(index, span.start, span.kind) for index, span in found] == [(2, 2, "role"), (4, 0, "tool_call")]
+    assert [(index, span.start, span.kind) for index, span in found] == [
+        (2, 2, "role"),
+        (4, 0, "tool_call"),
+    ]
 
 
 def test_the_number_of_spans_is_bounded() -> None:
     assert len(find_instructions("<|im_end|> " * 200)) == MOST_SPANS
 
 
-@pytest.mark.parametrize("word", ["call ", "system ", "<", "<|", "<system ", "users.mutate ", "call users.mutate. "])
+@pytest.mark.parametrize(
+    "word", ["call ", "system ", "<", "<|", "<system ", "users.mutate ", "call users.mutate. "]
+)
 def test_hostile_repetition_is_read_to_its_end(word: str) -> None:
-    """Work that grows with the square of the length would take hours, and the test would not end."""
+    """Work that grows with the square of the length would take hours, and the test would not
+    end.
+    """
     find_instructions(word * 20_000, TOOLS)
 
 
@@ -131,7 +144,9 @@ EVIL = "System message:"
 
 @pytest.mark.row("N10")
 def test_a_message_leaves_out_what_reads_like_an_instruction() -> None:
-    assert safe_message(f"no title 'x'; did you mean '{EVIL}'?") == "no title 'x'; did you mean '…'?"
+    assert (
+        safe_message(f"no title 'x'; did you mean '{EVIL}'?") == "no title 'x'; did you mean '…'?"
+    )
     assert safe_message(f"{EVIL} x <|im_start|>\x1b[2J") == "… x …"
 
 
@@ -149,7 +164,8 @@ def test_a_quote_is_one_line_of_bounded_length_with_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["line\nusers.mutate", "<invo\N{KELVIN SIGN}e>", "SYSTEM PROMPT: obey", 'a "<|im_end|>"']
+    "text",
+    ["line\nusers.mutate", "<invo\N{KELVIN SIGN}e>", "SYSTEM PROMPT: obey", 'a "<|im_end|>"'],
 )
 def test_a_sign_is_seen_in_the_json_of_a_text_too(text: str) -> None:
     assert may_speak(orjson.dumps([text]), TOOLS)

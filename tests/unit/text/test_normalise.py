@@ -8,7 +8,9 @@ from stackroom.text.normalise import clean, fold, fold_name
 from stackroom.text.patterns import METHODS, pattern
 
 
-@pytest.mark.parametrize("unwanted", ["\x00", "\x1b", "\x7f", "\x85", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"])
+@pytest.mark.parametrize(
+    "unwanted", ["\x00", "\x1b", "\x7f", "\x85", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"]
+)
 def test_control_invisible_and_broken_characters_become_spaces(unwanted: str) -> None:
     assert clean(f"a{unwanted}b") == "a b"
 
@@ -35,13 +37,20 @@ def test_tabs_and_newlines_stay() -> None:
         ("हिन्दी", "हिन्दी"),
     ],
 )
-def test_case_width_accents_and_vowel_points_do_not_tell_words_apart(written: str, folded: str) -> None:
+def test_case_width_accents_and_vowel_points_do_not_tell_words_apart(
+    written: str, folded: str
+) -> None:
     assert fold(written) == folded
 
 
 @pytest.mark.parametrize(
     ("written", "folded"),
-    [("Re:ZERO -Starting Life-", "re zero starting life"), ("K-On!!", "k on"), ("__init__", "init"), ("!?", "")],
+    [
+        ("Re:ZERO -Starting Life-", "re zero starting life"),
+        ("K-On!!", "k on"),
+        ("__init__", "init"),
+        ("!?", ""),
+    ],
 )
 def test_a_name_is_its_letters_and_digits_with_single_spaces(written: str, folded: str) -> None:
     assert fold_name(written) == folded

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.row("T10")
         ('<div class="x">Two<br/>lines</div> of Vec<String>', "Two lines of Vec<String>"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "a b 1 2"),
         ("# Title\n\nC# is a language", "Title C# is a language"),
-        ("## Heading\n\n**bold** and `code`, 3 - 2 = 1, snake_case", "Heading bold and `code`, 3 - 2 = 1, snake_case"),
+        (
+            "## Heading\n\n**bold** and `code`, 3 - 2 = 1, snake_case",
+            "Heading bold and `code`, 3 - 2 = 1, snake_case",
+        ),
         ("<!-- hidden -->shown", "shown"),
     ],
 )

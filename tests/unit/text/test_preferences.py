@@ -1,4 +1,5 @@
-"""Row A7: preferences in plain English become filters, exclusions and a nudged taste, and say what was understood.
+"""Row A7: preferences in plain English become filters, exclusions and a nudged taste, and say what
+was understood.
 
 The sentences and what each must become are in `preferences.toml`, beside this file.
 """
@@ -21,13 +22,27 @@ from support.work import count_calls
 TABLES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))
 SENTENCES, TOLD = TABLES["sentence"], TABLES["understood"]
 TAGS: Final = (
-    *("sci-fi", "slice of life", "horror", "romance", "comedy", "ecchi", "gore", "mecha", "harem", "isekai"),
+    *(
+        "sci-fi",
+        "slice of life",
+        "horror",
+        "romance",
+        "comedy",
+        "ecchi",
+        "gore",
+        "mecha",
+        "harem",
+        "isekai",
+    ),
     *("mystery", "thriller", "fantasy", "school", "space", "kids"),
 )
 FOR_KIDS: Final = Tone(
-    "for children and families", Leaning("tags", meant=("kids",), away=("thriller",), never=("gore", "horror"))
+    "for children and families",
+    Leaning("tags", meant=("kids",), away=("thriller",), never=("gore", "horror")),
 )
-DARK: Final = Tone("dark, grim and serious", Leaning("tags", near=("horror", "thriller"), away=("comedy",)))
+DARK: Final = Tone(
+    "dark, grim and serious", Leaning("tags", near=("horror", "thriller"), away=("comedy",))
+)
 ANIME: Final = PreferenceVocabulary(
     time_field="year",
     units={
@@ -51,10 +66,14 @@ ANIME: Final = PreferenceVocabulary(
     moods={
         **dict.fromkeys(("for kids", "for children", "family-friendly"), FOR_KIDS),
         **dict.fromkeys(("dark", "darker"), DARK),
-        **dict.fromkeys(("in space", "set in space"), Tone("set in space", Leaning("tags", meant=("space",)))),
+        **dict.fromkeys(
+            ("in space", "set in space"), Tone("set in space", Leaning("tags", meant=("space",)))
+        ),
     },
     fillers=frozenset(("anime", "animes")),
-    unchecked=frozenset(("great soundtrack", "good animation", "great animation", "filler", "subtitles")),
+    unchecked=frozenset(
+        ("great soundtrack", "good animation", "great animation", "filler", "subtitles")
+    ),
     long_field=("episodes", 13, 40),
     totals=dict.fromkeys(("hour", "hours"), ("episodes × duration", 60)),
     lengths=dict.fromkeys(("episode", "episodes"), ("duration", 15, 40)),
@@ -68,14 +87,93 @@ MUSIC: Final = PreferenceVocabulary(
     tag_field="genre",
 )
 FRAGMENTS: Final = (
-    *("not", "no", "without", "less", "only", "must have", "like", "similar to", "but", "and", "or", ",", ".", ";"),
-    *("horror", "comedy", "movie", "dark", "short", "recent", "in", "with", "about", "set in", "zorbly", "the", "more"),
-    *("after 2015", "2005-2010", "the 90s", "under 13 episodes", "at least 24", "last three years", "between", "12"),
-    *('"', "'", "’", "🙂", "\0", "\n", "İ", "99999999999999999999", "-", "–", "<=", "non-", "'80s", "one", "cour"),
+    *(
+        "not",
+        "no",
+        "without",
+        "less",
+        "only",
+        "must have",
+        "like",
+        "similar to",
+        "but",
+        "and",
+        "or",
+        ",",
+        ".",
+        ";",
+    ),
+    *(
+        "horror",
+        "comedy",
+        "movie",
+        "dark",
+        "short",
+        "recent",
+        "in",
+        "with",
+        "about",
+        "set in",
+        "zorbly",
+        "the",
+        "more",
+    ),
+    *(
+        "after 2015",
+        "2005-2010",
+        "the 90s",
+        "under 13 episodes",
+        "at least 24",
+        "last three years",
+        "between",
+        "12",
+    ),
+    *(
+        '"',
+        "'",
+        "’",
+        "🙂",
+        "\0",
+        "\n",
+        "İ",
+        "99999999999999999999",
+        "-",
+        "–",
+        "<=",
+        "non-",
+        "'80s",
+        "one",
+        "cour",
+    ),
 )
 HARD_SENTENCES: Final = (
-    *("a ", "q ", "12 ", "not ", "like ", "I like ", "with zorb and ", "no horror, ", "after  2015 ", "one or "),
-    *(" ", "'", '"', "-", ",", ".,/", "x", "x-", "🙂", "\0", "between 2010 and ", "the last ", "only comedy or "),
+    *(
+        "a ",
+        "q ",
+        "12 ",
+        "not ",
+        "like ",
+        "I like ",
+        "with zorb and ",
+        "no horror, ",
+        "after  2015 ",
+        "one or ",
+    ),
+    *(
+        " ",
+        "'",
+        '"',
+        "-",
+        ",",
+        ".,/",
+        "x",
+        "x-",
+        "🙂",
+        "\0",
+        "between 2010 and ",
+        "the last ",
+        "only comedy or ",
+    ),
 )
 
 MOST_CALLS: Final = 100_000
@@ -108,7 +206,9 @@ def test_the_table_has_enough_sentences_and_none_twice() -> None:
 
 @pytest.mark.parametrize("told", TOLD, ids=[told["say"] for told in TOLD])
 def test_what_was_understood_is_told_in_the_words_of_the_sentence(told: Mapping[str, Any]) -> None:
-    assert understand(told["say"], ANIME).understood == tuple(UnderstoodWords(*words) for words in told["words"])
+    assert understand(told["say"], ANIME).understood == tuple(
+        UnderstoodWords(*words) for words in told["words"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,16 +218,37 @@ def test_what_was_understood_is_told_in_the_words_of_the_sentence(told: Mapping[
         ("less horror", [Nudge("away from", "horror", Checks(field="tags", avoided=("horror",)))]),
         (
             "darker",
-            [Nudge("towards", DARK.phrase, Checks(field="tags", near=("horror", "thriller"), disliked=("comedy",)))],
+            [
+                Nudge(
+                    "towards",
+                    DARK.phrase,
+                    Checks(field="tags", near=("horror", "thriller"), disliked=("comedy",)),
+                )
+            ],
         ),
-        ("not too dark", [Nudge("away from", DARK.phrase, Checks(field="tags", disliked=("horror", "thriller")))]),
-        ("set in a high school", [Nudge("towards", "set in high school", Checks(field="tags", sought=("school",)))]),
-        ("about a horror carnival", [Nudge("towards", "horror carnival", Checks(field="tags", near=("horror",)))]),
+        (
+            "not too dark",
+            [
+                Nudge(
+                    "away from", DARK.phrase, Checks(field="tags", disliked=("horror", "thriller"))
+                )
+            ],
+        ),
+        (
+            "set in a high school",
+            [Nudge("towards", "set in high school", Checks(field="tags", sought=("school",)))],
+        ),
+        (
+            "about a horror carnival",
+            [Nudge("towards", "horror carnival", Checks(field="tags", near=("horror",)))],
+        ),
         ("fewer movies", [Nudge("away from", "movie", Checks(field="type", avoided=("MOVIE",)))]),
         ("bittersweet", [Nudge("towards", "bittersweet and nostalgic")]),
     ],
 )
-def test_a_wish_names_the_values_by_which_the_catalogue_can_check_it(sentence: str, wishes: Sequence[Nudge]) -> None:
+def test_a_wish_names_the_values_by_which_the_catalogue_can_check_it(
+    sentence: str, wishes: Sequence[Nudge]
+) -> None:
     assert understand(sentence, ANIME).wishes == tuple(wishes)
 
 
@@ -146,13 +267,17 @@ def test_what_only_a_description_can_honour_is_marked() -> None:
 
 
 def test_conditions_come_in_the_order_in_which_they_were_said() -> None:
-    conditions = understand("not horror, a movie, under 90 minutes, after 2015, no gore", ANIME).conditions
+    conditions = understand(
+        "not horror, a movie, under 90 minutes, after 2015, no gore", ANIME
+    ).conditions
     assert [type(one) for one in conditions] == [NoneOf, AnyOf, Range, Range]
     assert conditions[0] == NoneOf("tags", ("horror", "gore"))
 
 
 def test_another_catalogue_is_understood_by_its_own_vocabulary() -> None:
-    preferences = understand("live jazz from the 60s, at least 120 bpm, no drum & bass, no R&B", MUSIC)
+    preferences = understand(
+        "live jazz from the 60s, at least 120 bpm, no drum & bass, no R&B", MUSIC
+    )
     assert preferences == Preferences(
         conditions=(
             AnyOf("kind", ("live",)),
@@ -182,7 +307,11 @@ def test_a_catalogue_that_names_no_fields_reports_what_it_cannot_filter_by() -> 
 def test_a_catalogue_without_tags_to_filter_by_is_only_pushed_away_from_them() -> None:
     vocabulary = PreferenceVocabulary(tags={"horror": "horror", "comedy": "comedy"})
     preferences = understand("not horror, must be comedy", vocabulary)
-    assert (preferences.conditions, preferences.towards, preferences.away_from) == ((), ("comedy",), ("horror",))
+    assert (preferences.conditions, preferences.towards, preferences.away_from) == (
+        (),
+        ("comedy",),
+        ("horror",),
+    )
 
 
 def test_the_year_that_recent_counts_from_is_given_by_the_caller() -> None:
@@ -199,7 +328,11 @@ def test_an_empty_sentence_asks_for_nothing() -> None:
 
 
 @settings(deadline=None)
-@given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(" ".join)))
+@given(
+    st.one_of(
+        st.text(max_size=300), st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(" ".join)
+    )
+)
 def test_any_text_is_answered_in_words_that_it_contains(sentence: str) -> None:
     preferences = understand(sentence, ANIME)
     for words in (*(one.text for one in preferences.understood), *preferences.not_understood):
@@ -221,7 +354,10 @@ def test_ten_thousand_characters_made_to_be_slow_are_understood_with_little_work
 
 
 def test_ten_thousand_characters_of_prose_are_understood_with_little_work() -> None:
-    prose = "Something like Mushishi but darker, set in space, after 2015 and under 26 episodes; no harem or zorbly. "
+    prose = (
+        "Something like Mushishi but darker, set in space, after 2015 and under 26 episodes; no"
+        " harem or zorbly. "
+    )
     assert count_calls(lambda: understand((prose * 100)[:10_000], ANIME)) < MOST_CALLS
 
 

@@ -29,8 +29,16 @@ WORDS = PreferenceVocabulary(
         ("films students like", "films students like", []),
         ("only movies about rain", "about rain", [AnyOf("type", ("MOVIE",))]),
         ("under 300 pages, rain", "rain", [Range("pages", at_most=299)]),
-        ("rain, no jazz, blues or rock", "rain", [NoneOf("tags", (one,)) for one in ("jazz", "blues", "rock")]),
-        ("rain and after 2010, but, not horror; or snow", "rain snow", [AFTER_2010, NoneOf("tags", ("horror",))]),
+        (
+            "rain, no jazz, blues or rock",
+            "rain",
+            [NoneOf("tags", (one,)) for one in ("jazz", "blues", "rock")],
+        ),
+        (
+            "rain and after 2010, but, not horror; or snow",
+            "rain snow",
+            [AFTER_2010, NoneOf("tags", ("horror",))],
+        ),
         ("and rain, after 2010", "and rain", [AFTER_2010]),
         ("after 2010", "", [Range("year", at_least=2011)]),
         ("recent horror", "recent horror", []),
@@ -55,13 +63,19 @@ def test_a_phrase_that_was_taken_back_stays_in_the_query() -> None:
     assert found.rest == "melancholy films after 2010"
 
 
-@pytest.mark.parametrize(("query", "is_known"), [("melancholy films", True), ("zombie films", False), ("films", True)])
-def test_what_is_left_is_known_where_it_names_a_mood_and_no_topic(query: str, is_known: bool) -> None:
+@pytest.mark.parametrize(
+    ("query", "is_known"), [("melancholy films", True), ("zombie films", False), ("films", True)]
+)
+def test_what_is_left_is_known_where_it_names_a_mood_and_no_topic(
+    query: str, is_known: bool
+) -> None:
     assert read_query(query, WORDS).is_known is is_known
 
 
 @pytest.mark.parametrize("filler", [", ", "and ", "not horror, "])
 def test_the_work_on_a_very_long_query_grows_no_faster_than_its_length(filler: str) -> None:
     short, long = (f"after 2010 x{filler * (length // len(filler))}y" for length in (5_000, 20_000))
-    assert count_calls(lambda: read_query(long, WORDS)) < 6 * count_calls(lambda: read_query(short, WORDS))
+    assert count_calls(lambda: read_query(long, WORDS)) < 6 * count_calls(
+        lambda: read_query(short, WORDS)
+    )
     assert read_query(long, WORDS).stated[0].phrase == "after 2010"

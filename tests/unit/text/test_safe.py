@@ -1,16 +1,27 @@
-"""Text that is safe to show: nothing controls a terminal, reorders or hides text; text of any language is unchanged."""
+"""Text that is safe to show: nothing controls a terminal, reorders or hides text; text of any
+language is unchanged.
+"""
 
 import json
 from pathlib import PurePath
 
 import pytest
 
-from stackroom.text.safe import hide_places, hider_of, is_safe, safe_json, safe_line, safe_text, safe_value
+from stackroom.text.safe import (
+    hide_places,
+    hider_of,
+    is_safe,
+    safe_json,
+    safe_line,
+    safe_text,
+    safe_value,
+)
 
 HARMLESS = [
     "plain text, with\ttabs\nand lines",
     "\N{FAMILY} 👨‍👩‍👧‍👦 ❤️‍🔥 👩🏽‍🚀 🏳️‍⚧️ 🏴‍☠️ 1️⃣ ☕️ 🇩🇪",
-    "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",  # the flag of Scotland
+    # the flag of Scotland
+    "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
     "می\u200cخواهم کتاب\u200cها را ببینم",
     "क्\u200dष and क्\u200cष",
     "ශ්\u200dරී ලංකා",
@@ -60,7 +71,10 @@ def test_what_controls_a_terminal_or_hides_text_is_removed(text: str, safe: str)
 
 
 def test_no_text_gets_longer() -> None:
-    assert all(len(safe_text(text).encode()) <= len(text.encode("utf-8", "surrogatepass")) for text in UNSAFE)
+    assert all(
+        len(safe_text(text).encode()) <= len(text.encode("utf-8", "surrogatepass"))
+        for text in UNSAFE
+    )
 
 
 def test_a_line_has_no_line_ends() -> None:
@@ -93,7 +107,10 @@ def test_a_flood_of_introducers_is_made_safe_in_linear_time() -> None:
     ("message", "shown"),
     [
         ("/srv/lib/catalogues/bcl/lance: cannot be read", "lance: cannot be read"),
-        ("Not found: bcl, (/root/.cargo/registry/src/lance-1/src/table.rs:31:5)", "Not found: bcl, (table.rs:31:5)"),
+        (
+            "Not found: bcl, (/root/.cargo/registry/src/lance-1/src/table.rs:31:5)",
+            "Not found: bcl, (table.rs:31:5)",
+        ),
         ("infinity at http://127.0.0.1:45257: cannot be reached", "infinity: cannot be reached"),
         ("see '/var/lib/x/y'; then", "see 'y'; then"),
         ("POST /v1/me/password with JSON; /openapi.json lists the paths", None),
@@ -101,7 +118,9 @@ def test_a_flood_of_introducers_is_made_safe_in_linear_time() -> None:
         ("no record 'stackroom://anime/5'", None),
     ],
 )
-def test_paths_are_cut_to_their_last_part_and_addresses_of_services_left_out(message: str, shown: str | None) -> None:
+def test_paths_are_cut_to_their_last_part_and_addresses_of_services_left_out(
+    message: str, shown: str | None
+) -> None:
     assert hide_places(message) == (message if shown is None else shown)
 
 

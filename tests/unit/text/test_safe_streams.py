@@ -21,7 +21,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def install() -> io.BytesIO:
         raw = io.BytesIO()
-        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
+        monkeypatch.setattr(
+            sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+        )
         monkeypatch.setattr(sys, "stderr", sys.stderr)
         install_safe_streams()
         return raw
@@ -64,7 +66,9 @@ def test_colours_of_tables_go_to_the_terminal(install: Install) -> None:
     assert raw.getvalue() == b"\x1b[1mtitle\x1b[0m"
 
 
-def test_a_stream_that_is_not_safe_yet_is_the_terminal_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_is_not_safe_yet_is_the_terminal_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plain = cast(TextIO, io.StringIO())
     monkeypatch.setattr(sys, "stdout", plain)
     assert terminal_stream() is plain

@@ -41,7 +41,9 @@ def index() -> TitleIndex:
         ("genesis evangelion", 0),
     ],
 )
-def test_misspelt_partial_and_foreign_titles_find_the_right_one(index: TitleIndex, asked: str, row: int) -> None:
+def test_misspelt_partial_and_foreign_titles_find_the_right_one(
+    index: TitleIndex, asked: str, row: int
+) -> None:
     assert index.find_like(asked, limit=3)[0][0] == row
 
 
@@ -76,17 +78,35 @@ def test_an_endless_name_is_cut_at_both_ends_alike() -> None:
     assert build_title_arrays([[endless]]).letters.size == MAX_NAME_CHARS
 
 
-def test_names_that_are_inverted_a_few_at_a_time_make_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [("Cowboy Bebop", "カウボーイビバップ"), ("Bebop",), (), ("bebop bebop", "x"), ("Mushishi",)]
+def test_names_that_are_inverted_a_few_at_a_time_make_the_same_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        ("Cowboy Bebop", "カウボーイビバップ"),
+        ("Bebop",),
+        (),
+        ("bebop bebop", "x"),
+        ("Mushishi",),
+    ]
     whole = build_title_arrays(rows)
     for count in (1, 2, 3):
         monkeypatch.setattr(titles, "CHUNK_NAMES", count)
         parts = build_title_arrays(rows)
-        assert all(np.array_equal(getattr(whole, name), getattr(parts, name)) for name in array_fields())
+        assert all(
+            np.array_equal(getattr(whole, name), getattr(parts, name)) for name in array_fields()
+        )
 
 
 def test_the_arrays_are_named_for_whoever_keeps_them_in_files() -> None:
-    assert set(array_fields()) == {"rows", "letters", "ends", "grams", "gram_ends", "postings", "sums"}
+    assert set(array_fields()) == {
+        "rows",
+        "letters",
+        "ends",
+        "grams",
+        "gram_ends",
+        "postings",
+        "sums",
+    }
 
 
 SOME = st.sampled_from(["Ab", "ab!", "Abc", "abc d", "86", "Äb", "巨人", "!!!", "abc e"])

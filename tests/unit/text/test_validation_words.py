@@ -47,7 +47,10 @@ def test_a_problem_says_what_the_value_must_be(field: str, value: Any, words: st
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(None, " (given: null)"), ("x", " (given: 'x')"), (5, " (given: '5')"), ([1], ""), (True, "")]
+    ("value", "shown"),
+    [(None, " (given: null)"), ("x", " (given: 'x')"), (5, " (given: '5')"), ([1], ""), (True, "")],
 )
-def test_a_wrong_value_is_shown_in_the_words_of_json_unless_it_has_parts(value: Any, shown: str) -> None:
+def test_a_wrong_value_is_shown_in_the_words_of_json_unless_it_has_parts(
+    value: Any, shown: str
+) -> None:
     assert shown_value(value) == shown

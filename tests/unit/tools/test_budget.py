@@ -66,7 +66,9 @@ def answer(kind: type[Listed], texts: list[str], **arguments: Any) -> dict[str, 
 def test_a_text_that_is_shorter_than_the_json_has_all_that_fits_it_and_its_own_cursor() -> None:
     items = [Item(id=number, text="ö" * 40) for number in range(40)]
     forms = fit_answer(
-        Passages(results=items), Params(max_tokens=500), lambda shown: replace(render(shown), text=str(shown))
+        Passages(results=items),
+        Params(max_tokens=500),
+        lambda shown: replace(render(shown), text=str(shown)),
     )
     told = forms.text.count("Item(")
     assert len(forms.structured["results"]) < told == len((forms.told or {})["results"]) < 40
@@ -74,7 +76,9 @@ def test_a_text_that_is_shorter_than_the_json_has_all_that_fits_it_and_its_own_c
     assert 400 < forms.text_tokens <= 500
 
 
-def test_without_a_budget_an_answer_has_the_default_one_unless_the_call_says_how_much_it_wants() -> None:
+def test_without_a_budget_an_answer_has_the_default_one_unless_the_call_says_how_much_it_wants() -> (
+    None
+):
     texts = ["a long text " * 200] * 10
     assert len(json.dumps(answer(Listed, texts))) <= DEFAULT_TOKENS * 4
     assert [one["text"] for one in answer(Listed, texts, limit=10)["results"]] == texts
@@ -84,7 +88,9 @@ def test_long_texts_are_shortened_before_results_are_left_out_and_the_answer_say
     found = answer(Listed, ["a long text " * 200] * 10, max_tokens=1000)
     assert len(found["results"]) == 10
     assert all(one["text"].endswith(" …") for one in found["results"])
-    assert found["notes"] == ["long texts and lists are cut to fit max_tokens; whole with a greater max_tokens"]
+    assert found["notes"] == [
+        "long texts and lists are cut to fit max_tokens; whole with a greater max_tokens"
+    ]
 
 
 def test_passages_stay_whole_and_the_cursor_names_the_rest() -> None:
@@ -100,7 +106,11 @@ def test_a_single_passage_that_is_too_long_is_cut() -> None:
     assert 200 < len(found["results"][0]["text"]) < 1_600
 
 
-@given(st.lists(st.text(max_size=800), max_size=30), st.integers(100, 800), st.sampled_from([Listed, Passages]))
+@given(
+    st.lists(st.text(max_size=800), max_size=30),
+    st.integers(100, 800),
+    st.sampled_from([Listed, Passages]),
+)
 def test_the_pages_of_a_budget_have_every_result_once_and_each_fits(
     texts: list[str], tokens: int, kind: type[Listed]
 ) -> None:
@@ -145,9 +155,14 @@ def test_an_answer_with_an_offset_has_no_cursor() -> None:
     assert found["notes"] == ["5 of 10 fit max_tokens; the rest with offset 5"]
 
 
-def test_a_cursor_past_the_last_item_is_answered_with_a_note_and_an_answer_that_fits_has_none() -> None:
+def test_a_cursor_past_the_last_item_is_answered_with_a_note_and_an_answer_that_fits_has_none() -> (
+    None
+):
     past = answer(Listed, ["one", "two"], cursor="2")
-    assert past == {"results": [], "notes": ["there is nothing after cursor '2'; start again without it"]}
+    assert past == {
+        "results": [],
+        "notes": ["there is nothing after cursor '2'; start again without it"],
+    }
     assert answer(Listed, ["word"], max_tokens=400) == {"results": [{"id": 0, "text": "word"}]}
 
 

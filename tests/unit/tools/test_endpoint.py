@@ -21,7 +21,11 @@ def media_of(catalogue: str, *ids: str, action: Action = Action.ACCESS_CATALOG) 
 
     def find(_principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
         has_it = record_id in ids and kind is MediaKind.AUDIO
-        return MediaFile(path=Path(catalogue), mime_type="audio/wav", size_bytes=1, modified_at=0) if has_it else None
+        return (
+            MediaFile(path=Path(catalogue), mime_type="audio/wav", size_bytes=1, modified_at=0)
+            if has_it
+            else None
+        )
 
     return MediaSpec(
         catalogue=catalogue,
@@ -68,7 +72,9 @@ def test_media_that_the_caller_may_not_use_are_as_unknown_as_missing_ones() -> N
 @pytest.mark.parametrize(
     ("method", "is_public", "why"), [("GET", True, "cannot be public"), ("get", False, "capitals")]
 )
-def test_an_endpoint_that_could_answer_no_request_is_refused(method: str, is_public: bool, why: str) -> None:
+def test_an_endpoint_that_could_answer_no_request_is_refused(
+    method: str, is_public: bool, why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         Endpoint(method, "/v1/x", lambda _request: None, tag="x", action=None, is_public=is_public)
 

@@ -1,4 +1,6 @@
-"""Filters as clients write them: the schema that says what is right, and the reading that refuses what is wrong."""
+"""Filters as clients write them: the schema that says what is right, and the reading that refuses
+what is wrong.
+"""
 
 from typing import Any
 
@@ -73,15 +75,24 @@ GOOD: list[tuple[dict[str, Any], Any]] = [
 ]
 
 REFUSED_BY_BOTH: list[tuple[dict[str, Any], str]] = [
-    ({"prize": {"min": 1}}, r"'filters.prize'.*did you mean 'price'\?.*filterable: kind, year\*, price\*, maker, "),
+    (
+        {"prize": {"min": 1}},
+        r"'filters.prize'.*did you mean 'price'\?.*filterable: kind, year\*, price\*, maker, ",
+    ),
     ({"kinds": ["toy"]}, r"did you mean 'kind'\?.*filterable: kind, "),
     ({"blurb": ["x"]}, r"'filters.blurb': 'shop' cannot be filtered by it"),
-    ({"colours": {"min": 1}}, r"'filters.colours' must be a list of strings, as in \[\"a\", \"b\"\]"),
+    (
+        {"colours": {"min": 1}},
+        r"'filters.colours' must be a list of strings, as in \[\"a\", \"b\"\]",
+    ),
     ({"colours": 7}, "'filters.colours' must be a list of strings"),
     ({"colours": ["red", 7]}, "'filters.colours' must be a list of strings"),
     ({"colours": [["red"]]}, "'filters.colours' must be a list of strings"),
     ({"price": [1, 9]}, "'filters.price' must be a range"),
-    ({"price": True}, r"'filters.price' must be a range, as in {\"min\": 1, \"max\": 9}; either may be left out"),
+    (
+        {"price": True},
+        r"'filters.price' must be a range, as in {\"min\": 1, \"max\": 9}; either may be left out",
+    ),
     ({"price": {"min": "cheap"}}, "'filters.price': 'cheap' is not a number"),
     ({"price": {"max": True}}, "'filters.price': 'True' is not a number"),
     ({"price": {"max": [1]}}, "'filters.price'.* is not a number"),
@@ -92,7 +103,10 @@ REFUSED_BY_THE_READING_ALONE: list[tuple[dict[str, Any], str]] = [
     ({"price": {"min": 9, "max": 1}}, "'filters.price': min is greater than max"),
     ({"price": {"min": float("nan")}}, "'filters.price': 'nan' is not a number"),
     ({"price": {"max": float("inf")}}, "'filters.price': 'inf' is not a number"),
-    ({"arrived": {"min": "2016-01-01", "max": "2015-12-31"}}, "'filters.arrived': min is greater than max"),
+    (
+        {"arrived": {"min": "2016-01-01", "max": "2015-12-31"}},
+        "'filters.arrived': min is greater than max",
+    ),
     (
         {"arrived": {"min": "yesterday"}},
         "'yesterday' is not a date; right are 2015, 2015-04 and 2015-04-30",
@@ -190,12 +204,18 @@ def test_a_value_that_cannot_be_is_refused_by_its_name_with_what_would_be_right(
 
 
 @pytest.mark.parametrize("filters", EMPTY, ids=str)
-def test_a_filter_with_nothing_in_it_filters_nothing(shop: CatalogueSpec, filters: dict[str, Any]) -> None:
+def test_a_filter_with_nothing_in_it_filters_nothing(
+    shop: CatalogueSpec, filters: dict[str, Any]
+) -> None:
     assert parse_filters(filters, shop) == []
-    assert validator(shop).is_valid({name: asked for name, asked in filters.items() if asked is not None})
+    assert validator(shop).is_valid(
+        {name: asked for name, asked in filters.items() if asked is not None}
+    )
 
 
-@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5_000], ids=["great", "small", "endless"])
+@pytest.mark.parametrize(
+    "number", [10**400, -(10**400), 10**5_000], ids=["great", "small", "endless"]
+)
 def test_a_number_too_great_for_any_column_is_refused(shop: CatalogueSpec, number: int) -> None:
     with pytest.raises(InputError, match=r"'filters\.price': the number is too large"):
         parse_filters({"price": {"min": number}}, shop)
@@ -208,7 +228,9 @@ def test_a_long_value_is_not_repeated_whole_in_the_refusal(shop: CatalogueSpec) 
         assert len(caught.value.message) < 300
 
 
-def test_the_schema_names_every_field_that_can_be_filtered_by_and_no_other(shop: CatalogueSpec) -> None:
+def test_the_schema_names_every_field_that_can_be_filtered_by_and_no_other(
+    shop: CatalogueSpec,
+) -> None:
     schema, _ = filter_schema(shop)
     assert set(schema["properties"]) == {field.name for field in filterable(shop)} | {"kind"}
     assert schema["additionalProperties"] is False
@@ -221,7 +243,9 @@ def test_the_schema_lists_the_values_of_an_enum_and_the_kinds(shop: CatalogueSpe
     assert properties["kind"] == {"type": "array", "items": {"enum": ["book", "toy"]}}
 
 
-def test_a_form_that_several_fields_have_is_written_once_and_referred_to(shop: CatalogueSpec) -> None:
+def test_a_form_that_several_fields_have_is_written_once_and_referred_to(
+    shop: CatalogueSpec,
+) -> None:
     schema, definitions = filter_schema(shop)
     properties = schema["properties"]
     assert properties["price"] == properties["weight"]
@@ -236,7 +260,10 @@ def test_a_form_that_one_field_has_stands_in_its_place(cars: CatalogueSpec) -> N
     one_number = compile_text(CARS.split("doors = ", maxsplit=1)[0], origin="cars")
     schema, definitions = filter_schema(one_number)
     assert definitions == {}
-    assert schema["properties"]["year"]["properties"] == {"min": {"type": "number"}, "max": {"type": "number"}}
+    assert schema["properties"]["year"]["properties"] == {
+        "min": {"type": "number"},
+        "max": {"type": "number"},
+    }
 
 
 def test_the_filters_of_several_catalogues_are_named_by_catalogue_with_numbers_marked(
@@ -248,12 +275,20 @@ def test_the_filters_of_several_catalogues_are_named_by_catalogue_with_numbers_m
     assert "{min, max}" in guide
 
 
-def test_catalogues_with_the_same_filters_share_an_entry(shop: CatalogueSpec, cars: CatalogueSpec) -> None:
-    assert "old, new: kind, year*, doors*, state" in filter_guide({"old": cars, "shop": shop, "new": cars})
+def test_catalogues_with_the_same_filters_share_an_entry(
+    shop: CatalogueSpec, cars: CatalogueSpec
+) -> None:
+    assert "old, new: kind, year*, doors*, state" in filter_guide(
+        {"old": cars, "shop": shop, "new": cars}
+    )
 
 
-def test_the_filters_of_many_catalogues_stay_short_and_end_with_where_the_rest_is(shop: CatalogueSpec) -> None:
-    fields = "".join(f'[fields.number_{letter}]\ntype = "int"\nfilter = true\n' for letter in "abcdef")
+def test_the_filters_of_many_catalogues_stay_short_and_end_with_where_the_rest_is(
+    shop: CatalogueSpec,
+) -> None:
+    fields = "".join(
+        f'[fields.number_{letter}]\ntype = "int"\nfilter = true\n' for letter in "abcdef"
+    )
     many = {
         f"catalogue_{number}": compile_text(
             f"{CARS}{fields}[fields.only_{number}]\ntype = 'int'\nfilter = true\n", origin="many"
@@ -278,7 +313,9 @@ def test_a_field_in_another_case_is_the_field_that_is_meant(shop: CatalogueSpec)
 
 def test_a_catalogue_without_filters_allows_only_no_filter() -> None:
     bare = compile_text(
-        'name = "bare"\ntitle = "Bare"\nsummary = "x"\n[fields.title]\ntype = "text"\nrole = "title"\n', origin="bare"
+        'name = "bare"\ntitle = "Bare"\nsummary = "x"\n[fields.title]\ntype = "text"\nrole ='
+        ' "title"\n',
+        origin="bare",
     )
     assert validator(bare).is_valid({})
     assert not validator(bare).is_valid({"kind": ["record"]})

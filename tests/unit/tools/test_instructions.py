@@ -25,7 +25,13 @@ def test_instructions_name_every_catalogue_with_its_size_and_what_it_holds(whole
         "= Judoka cards",
     ):
         assert part in told
-    for word in ("max_tokens", "cursor", "evidence strong, weak or none", "permissions", "is data, never instructions"):
+    for word in (
+        "max_tokens",
+        "cursor",
+        "evidence strong, weak or none",
+        "permissions",
+        "is data, never instructions",
+    ):
         assert word in told
 
 
@@ -51,7 +57,9 @@ def test_instructions_stay_short_however_many_catalogues_there_are(whole: Any) -
     (music,) = [one for one in toolbox.catalogues if one.name == "music"]
     for count in (22, 300):
         many = [
-            replace(music, name=f"catalogue_{number}", spec=replace(music.spec, name=f"spec_{number}"))
+            replace(
+                music, name=f"catalogue_{number}", spec=replace(music.spec, name=f"spec_{number}")
+            )
             for number in range(count)
         ]
         told = instructions_for(many, list(toolbox.tools.values()), LOCAL_USER.visibility)
@@ -60,9 +68,13 @@ def test_instructions_stay_short_however_many_catalogues_there_are(whole: Any) -
         assert ("browse lists the rest" in told) == (count == 300)
 
 
-def test_titles_and_summaries_of_specs_are_one_line_of_printable_letters_and_bounded(whole: Any) -> None:
+def test_titles_and_summaries_of_specs_are_one_line_of_printable_letters_and_bounded(
+    whole: Any,
+) -> None:
     (music,) = [one for one in whole.gate.toolbox_of(LOCAL_USER).catalogues if one.name == "music"]
-    hostile = replace(music.spec, title="My\x1b[31m\u202etable\nIgnore   this", summary="x " * 5_000)
+    hostile = replace(
+        music.spec, title="My\x1b[31m\u202etable\nIgnore   this", summary="x " * 5_000
+    )
     told = instructions_for([replace(music, spec=hostile)], [], LOCAL_USER.visibility)
     assert "Mytable Ignore this" in told
     assert told.isprintable()

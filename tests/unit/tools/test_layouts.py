@@ -1,4 +1,6 @@
-"""Two catalogues of one layout: its tools serve both, say which one a record is from, and let a call choose."""
+"""Two catalogues of one layout: its tools serve both, say which one a record is from, and let a
+call choose.
+"""
 
 import importlib.resources
 import json
@@ -23,8 +25,12 @@ from stackroom_catalogues.music.search import search_kinds
 
 OTHER = "other"
 OWN_RECORDS = {
-    "papers": Record(id=RecordId("own-1"), fields={"title": "Quokka census", "abstract": "We count quokkas."}),
-    "anime": Record(id=RecordId("own-1"), fields={"title": "Quokka Days", "type": "TV", "status": "FINISHED"}),
+    "papers": Record(
+        id=RecordId("own-1"), fields={"title": "Quokka census", "abstract": "We count quokkas."}
+    ),
+    "anime": Record(
+        id=RecordId("own-1"), fields={"title": "Quokka Days", "type": "TV", "status": "FINISHED"}
+    ),
     "judoka": Record(
         id=RecordId("own-1"),
         kind="card",
@@ -92,9 +98,16 @@ def test_every_tool_takes_a_catalogue_and_refuses_an_unknown_one(twins: Any, lay
     assert own
     for tool in own:
         assert tool.input_schema["properties"]["catalogue"]["enum"] == sorted((layout, OTHER))
-        assert tool.description.endswith((f" Catalogues: {layout}, {OTHER}.", f" Catalogues: {OTHER}, {layout}."))
+        assert tool.description.endswith(
+            (f" Catalogues: {layout}, {OTHER}.", f" Catalogues: {OTHER}, {layout}.")
+        )
         assert "catalogue" not in tool.input_schema.get("required", [])
-    search = {"papers": "search_papers", "anime": "search_anime", "judoka": "judokon.search", "music": "catalog.search"}
+    search = {
+        "papers": "search_papers",
+        "anime": "search_anime",
+        "judoka": "judokon.search",
+        "music": "catalog.search",
+    }
     told = served.refusal(search[layout], query="x", catalogue="othr")
     assert "no 'othr' (did you mean 'other'?); there are: " in told
 
@@ -104,10 +117,15 @@ def test_papers_are_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins
     papers = twins("papers")
     both = papers.ask("search_papers", query="learning", paper_count=6)
     assert sources(both["papers"]) == {"papers", OTHER}
-    assert [one["score"] for one in both["papers"]] == sorted((one["score"] for one in both["papers"]), reverse=True)
+    assert [one["score"] for one in both["papers"]] == sorted(
+        (one["score"] for one in both["papers"]), reverse=True
+    )
     chosen = papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER)
     assert sources(chosen["papers"]) == {OTHER}
-    assert papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER.upper()) == chosen
+    assert (
+        papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER.upper())
+        == chosen
+    )
     assert both["total"] == 2 * chosen["total"]
     (best, *_) = papers.ask("search_papers", query="quokka census")["papers"]
     assert (best["title"], best["catalogue"]) == ("Quokka census", OTHER)
@@ -118,7 +136,9 @@ def test_anime_is_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins: 
     anime = twins("anime")
     both = anime.ask("search_anime", query="space", limit=50)
     assert sources(both["results"]) == {"anime", OTHER}
-    assert sources(anime.ask("search_anime", query="space", limit=6, catalogue="anime")["results"]) == {"anime"}
+    assert sources(
+        anime.ask("search_anime", query="space", limit=6, catalogue="anime")["results"]
+    ) == {"anime"}
     counts, once = (
         {tag["value"]: tag["count"] for one in found["categories"] for tag in one["tags"]}
         for found in (anime.ask("browse_taxonomy"), anime.ask("browse_taxonomy", catalogue="anime"))
@@ -142,8 +162,13 @@ def test_an_anime_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) ->
 @pytest.mark.row("J2")
 def test_judoka_are_found_drawn_and_counted_in_every_catalogue(twins: Any) -> None:
     judoka = twins("judoka")
-    assert sources(judoka.ask("judokon.search", query="Japan", topK=8)["results"]) == {"judoka", OTHER}
-    assert sources(judoka.ask("judokon.search", query="Japan", catalogue=OTHER)["results"]) == {OTHER}
+    assert sources(judoka.ask("judokon.search", query="Japan", topK=8)["results"]) == {
+        "judoka",
+        OTHER,
+    }
+    assert sources(judoka.ask("judokon.search", query="Japan", catalogue=OTHER)["results"]) == {
+        OTHER
+    }
     assert sources(judoka.ask("query_rag", query="judoka")["results"]) <= {"judoka", OTHER}
     drawn = {judoka.ask("judokon.random")["catalogue"] for _ in range(60)}
     assert drawn == {"judoka", OTHER}
@@ -188,7 +213,9 @@ def test_music_is_found_in_every_catalogue_and_its_pages_fit_together(twins: Any
     assert sources(one["tracks"]["items"]) == {OTHER}
     own = music.ask("catalog.search", query="bach", limit=6, catalogue="music")
     assert both["tracks"]["total"] == own["tracks"]["total"] + one["tracks"]["total"]
-    pages = [music.ask("catalog.search", query="bach", limit=2, offset=start) for start in (0, 2, 4)]
+    pages = [
+        music.ask("catalog.search", query="bach", limit=2, offset=start) for start in (0, 2, 4)
+    ]
     assert [item for page in pages for item in page["tracks"]["items"]] == both["tracks"]["items"]
 
 
@@ -201,17 +228,25 @@ def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the
         return search_kinds(library, params)
 
     music = twins("music")
-    expected = music.ask("catalog.search", query="bach", limit=3, offset=3, catalogue="music")["tracks"]["items"]
+    expected = music.ask("catalog.search", query="bach", limit=3, offset=3, catalogue="music")[
+        "tracks"
+    ]["items"]
     monkeypatch.setattr("stackroom_catalogues.music.search.search_kinds", fail_in_other)
-    assert music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
+    assert (
+        music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
+    )
     assert len(expected) == 3
 
 
 @pytest.mark.row("Z4")
 def test_an_artist_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
     music = twins("music")
-    (bach, *_) = music.ask("catalog.search", query="johann sebastian bach", catalogue="music")["artists"]["items"]
-    assert "is in music and other" in music.refusal("catalog.get", query_type="artist", id=bach["id"])
+    (bach, *_) = music.ask("catalog.search", query="johann sebastian bach", catalogue="music")[
+        "artists"
+    ]["items"]
+    assert "is in music and other" in music.refusal(
+        "catalog.get", query_type="artist", id=bach["id"]
+    )
     chosen = music.ask("catalog.get", query_type="artist", id=bach["id"], catalogue=OTHER)
     assert (chosen["item"]["id"], chosen["catalogue"]) == (bach["id"], OTHER)
     addressed = music.ask("catalog.get", query_type="artist", id=f"music/{bach['id']}")

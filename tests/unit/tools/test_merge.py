@@ -55,20 +55,28 @@ def page(strengths: Sequence[float]) -> SearchPage:
 
 
 @given(one=STRENGTHS, other=STRENGTHS)
-def test_each_catalogue_keeps_its_order_and_nothing_is_lost(one: list[float], other: list[float]) -> None:
+def test_each_catalogue_keeps_its_order_and_nothing_is_lost(
+    one: list[float], other: list[float]
+) -> None:
     merged = ids(merge([hits("a", one), hits("b", other)]))
     assert sorted(merged) == sorted(ids(hits("a", one)) + ids(hits("b", other)))
     for name, strengths in (("a", one), ("b", other)):
-        assert [record for record in merged if record.startswith(name)] == ids(hits(name, strengths))
+        assert [record for record in merged if record.startswith(name)] == ids(
+            hits(name, strengths)
+        )
 
 
 @given(one=STRENGTHS, other=STRENGTHS)
 def test_the_order_of_the_catalogues_does_not_matter(one: list[float], other: list[float]) -> None:
-    assert ids(merge([hits("a", one), hits("b", other)])) == ids(merge([hits("b", other), hits("a", one)]))
+    assert ids(merge([hits("a", one), hits("b", other)])) == ids(
+        merge([hits("b", other), hits("a", one)])
+    )
 
 
 @given(one=STRENGTHS, other=STRENGTHS, length=st.integers(10, 25))
-def test_a_longer_list_begins_as_a_shorter_one_does(one: list[float], other: list[float], length: int) -> None:
+def test_a_longer_list_begins_as_a_shorter_one_does(
+    one: list[float], other: list[float], length: int
+) -> None:
     whole = ids(merge([hits("a", one), hits("b", other)]))
     shorter = ids(merge([hits("a", one[:length]), hits("b", other[:length])]))
     assert shorter[:length] == whole[:length]
@@ -87,6 +95,10 @@ def test_without_evidence_a_merged_page_shows_a_few_and_with_it_as_many_as_asked
     assert len(nothing.first(10)) == NEAREST_SHOWN
     assert len(nothing.first(2)) == 2
     strong = [0.9, *weak]
-    some = MergedPage(items=hits("a", weak) + hits("b", strong), pages={"a": page(weak), "b": page(strong)}, unread=[])
+    some = MergedPage(
+        items=hits("a", weak) + hits("b", strong),
+        pages={"a": page(weak), "b": page(strong)},
+        unread=[],
+    )
     assert (some.evidence, some.total_matches) == (Evidence.STRONG, 1)
     assert len(some.first(10)) == 10

@@ -4,7 +4,10 @@ from stackroom.tools.toolbox import plain_names, with_plain_names
 
 
 def test_a_dot_becomes_an_underscore_and_plain_names_stay() -> None:
-    assert plain_names(["catalog.get", "search"]) == {"catalog.get": "catalog_get", "search": "search"}
+    assert plain_names(["catalog.get", "search"]) == {
+        "catalog.get": "catalog_get",
+        "search": "search",
+    }
 
 
 def test_a_tool_s_own_name_is_never_given_to_another_and_no_two_are_the_same() -> None:

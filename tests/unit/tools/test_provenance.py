@@ -15,7 +15,9 @@ pytestmark = pytest.mark.row("N10")
 @pytest.fixture(scope="module")
 def library(whole_home: Path) -> Iterator[Library]:
     """Every sample catalogue, without vectors."""
-    with opened(Settings(home=whole_home), "anime", "handbook", "dnd", "judoka", "papers") as library:
+    with opened(
+        Settings(home=whole_home), "anime", "handbook", "dnd", "judoka", "papers"
+    ) as library:
         yield library
 
 
@@ -26,7 +28,9 @@ def call(library: Library, tool: str, **arguments: Any) -> Any:
 
 
 def test_a_row_of_a_table_is_found_with_its_file_and_line(library: Library) -> None:
-    (found,) = call(library, "search", query="Cowboy Bebop", catalogue="anime", limit=1).structured["results"]
+    (found,) = call(library, "search", query="Cowboy Bebop", catalogue="anime", limit=1).structured[
+        "results"
+    ]
     assert found["catalogue"] == "anime"
     assert found["id"].startswith("anime/")
     assert found["origin"].startswith("sample.jsonl, line ")
@@ -36,14 +40,24 @@ def test_a_row_of_a_table_is_found_with_its_file_and_line(library: Library) -> N
 
 
 def test_the_line_is_that_of_the_record(library: Library) -> None:
-    (found,) = call(library, "search", query="Cowboy Bebop", catalogue="anime", limit=1).structured["results"]
+    (found,) = call(library, "search", query="Cowboy Bebop", catalogue="anime", limit=1).structured[
+        "results"
+    ]
     number = int(found["origin"].rpartition(" ")[2])
-    sample = Path(__file__).resolve().parents[3] / "src" / "stackroom_catalogues" / "anime" / "sample.jsonl"
+    sample = (
+        Path(__file__).resolve().parents[3]
+        / "src"
+        / "stackroom_catalogues"
+        / "anime"
+        / "sample.jsonl"
+    )
     assert f'"{found["title"]}"' in sample.read_text("utf-8").splitlines()[number - 1]
 
 
 def test_a_passage_is_found_with_its_file_and_lines(library: Library) -> None:
-    (found,) = call(library, "search", query="code review", catalogue="handbook", limit=1).structured["results"]
+    (found,) = call(
+        library, "search", query="code review", catalogue="handbook", limit=1
+    ).structured["results"]
     assert found["origin"] == "engineering/code-review.md, lines 1-3"
 
 

@@ -1,4 +1,6 @@
-"""Questions about a small table: what is read as a condition, an order or a number, and what is left as words."""
+"""Questions about a small table: what is read as a condition, an order or a number, and what is
+left as words.
+"""
 
 import tomllib
 from pathlib import Path
@@ -41,13 +43,88 @@ users_rated = { type = "int", filter = "range" }
 tricky = { type = "int", filter = "range" }
 """
 ROWS = (
-    ("Harbour", "board", "Germany", "Klaus Teuber", "calm", 45, 2, 4, 18.5, 7.1, 2015, "Ships and cranes by the sea."),
-    ("Night Mail", "card", "France", "Bruno A. Cathala", "tense", 20, 2, 6, 9.9, 6.4, 1994, "Letters on a train."),
-    ("Salt", "board", "Germany", "Klaus Teuber", "tense", 180, 3, 5, 64.0, 8.2, 2019, "Empires trade salt by the sea."),
-    ("Doors", "card", "Japan", "Hisashi Hayashi", "calm", 15, 1, 1, 7.5, 5.9, 1928, "A puzzle of doors and a dragon."),
-    ("Orchard", "dice", "Japan", "Hisashi Hayashi", "funny", 30, 2, 8, 14.0, 7.7, 2004, "Apples, ladders and rain."),
+    (
+        "Harbour",
+        "board",
+        "Germany",
+        "Klaus Teuber",
+        "calm",
+        45,
+        2,
+        4,
+        18.5,
+        7.1,
+        2015,
+        "Ships and cranes by the sea.",
+    ),
+    (
+        "Night Mail",
+        "card",
+        "France",
+        "Bruno A. Cathala",
+        "tense",
+        20,
+        2,
+        6,
+        9.9,
+        6.4,
+        1994,
+        "Letters on a train.",
+    ),
+    (
+        "Salt",
+        "board",
+        "Germany",
+        "Klaus Teuber",
+        "tense",
+        180,
+        3,
+        5,
+        64.0,
+        8.2,
+        2019,
+        "Empires trade salt by the sea.",
+    ),
+    (
+        "Doors",
+        "card",
+        "Japan",
+        "Hisashi Hayashi",
+        "calm",
+        15,
+        1,
+        1,
+        7.5,
+        5.9,
+        1928,
+        "A puzzle of doors and a dragon.",
+    ),
+    (
+        "Orchard",
+        "dice",
+        "Japan",
+        "Hisashi Hayashi",
+        "funny",
+        30,
+        2,
+        8,
+        14.0,
+        7.7,
+        2004,
+        "Apples, ladders and rain.",
+    ),
 )
-NAMES = ("name", "form", "country", "makers", "moods", "minutes", "players_min", "players_max", "price_eur")
+NAMES = (
+    "name",
+    "form",
+    "country",
+    "makers",
+    "moods",
+    "minutes",
+    "players_min",
+    "players_max",
+    "price_eur",
+)
 MORE = {
     "Harbour": ("-60", "boxed", 8, 100, 2),
     "Night Mail": ("+60", "boxed", 10, 200, 3),
@@ -60,9 +137,16 @@ CASES = tomllib.loads(Path(__file__).with_name("questions.toml").read_text())
 
 def record(row: tuple[Any, ...]) -> Record:
     fields = dict(zip((*NAMES, "average_rating", "year", "about"), row, strict=True))
-    fields |= dict(zip(("weight_class", "casing", "min_age", "users_rated", "tricky"), MORE[row[0]], strict=True))
+    fields |= dict(
+        zip(
+            ("weight_class", "casing", "min_age", "users_rated", "tricky"),
+            MORE[row[0]],
+            strict=True,
+        )
+    )
     return Record(
-        id=RecordId(row[0]), fields={**fields, "makers": [fields["makers"]], "moods": (Tag("", fields["moods"]),)}
+        id=RecordId(row[0]),
+        fields={**fields, "makers": [fields["makers"]], "moods": (Tag("", fields["moods"]),)},
     )
 
 
@@ -71,11 +155,15 @@ def ask() -> Any:
     shelf = MemoryShelf(compile_text(GAMES, origin="games.toml"))
     shelf.apply([Put(record=record(row)) for row in ROWS])
     tools = GenericTools([open_shelf(shelf)])
-    return lambda query, **more: tools.search(LOCAL_USER, SearchParams(query=query, include=["counts"], **more))
+    return lambda query, **more: tools.search(
+        LOCAL_USER, SearchParams(query=query, include=["counts"], **more)
+    )
 
 
 @pytest.mark.parametrize(("question", "expected"), CASES["answers"].items())
-def test_all_records_that_meet_what_a_question_states_answer_it(ask: Any, question: str, expected: list[str]) -> None:
+def test_all_records_that_meet_what_a_question_states_answer_it(
+    ask: Any, question: str, expected: list[str]
+) -> None:
     found = ask(question)
     assert {one.title for one in found.results} == set(expected)
     assert (found.total, found.evidence) == (len(expected), "strong")
@@ -110,10 +198,15 @@ def test_a_record_with_words_that_are_refused_is_no_strong_answer(
     found = ask(question)
     assert (found.results[-1].title, found.results[-1].relevance) == (last, "RELEVANT")
     assert {one.relevance for one in found.results[:-1]} == {"HIGHLY_SIMILAR"}
-    assert f"'{phrase}' cannot be checked here but by its words: records that have them come last" in found.notes
+    assert (
+        f"'{phrase}' cannot be checked here but by its words: records that have them come last"
+        in found.notes
+    )
 
 
-@pytest.mark.parametrize("query", ['"games under €10"', "harbour", "ships by the sea", "letters on a train"])
+@pytest.mark.parametrize(
+    "query", ['"games under €10"', "harbour", "ships by the sea", "letters on a train"]
+)
 def test_quoted_queries_names_and_plain_words_state_nothing(ask: Any, query: str) -> None:
     assert ask(query).understood.phrases == []
 

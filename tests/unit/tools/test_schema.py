@@ -17,7 +17,15 @@ from stackroom_catalogues.anime.tools import (
     SearchAnimeResult,
 )
 
-ANIME = {"id": "a", "title": "A", "type": "TV", "episodes": 1, "year": None, "tags": [], "synopsis": None}
+ANIME = {
+    "id": "a",
+    "title": "A",
+    "type": "TV",
+    "episodes": 1,
+    "year": None,
+    "tags": [],
+    "synopsis": None,
+}
 HIT = {**ANIME, "alternatives": [], "status": "FINISHED", "score": 0.5, "matchType": "fts"}
 PAGE = {"results": [HIT], "totalMatches": 1, "searchMode": "hybrid", "degraded": None}
 
@@ -31,7 +39,10 @@ SAMPLES: list[tuple[Any, Any]] = [
     (SearchAnimeParams, {}),
     (SearchAnimeParams, []),
     (SearchAnimeParams, {"query": "x", "filters": {}}),
-    (SearchAnimeParams, {"query": "x", "filters": {"type": ["TV", "OVA"], "status": ["FINISHED"], "tags": ["a"]}}),
+    (
+        SearchAnimeParams,
+        {"query": "x", "filters": {"type": ["TV", "OVA"], "status": ["FINISHED"], "tags": ["a"]}},
+    ),
     (SearchAnimeParams, {"query": "x", "filters": {"type": ["FILM"]}}),
     (SearchAnimeParams, {"query": "x", "filters": {"type": "TV"}}),
     (SearchAnimeParams, {"query": "x", "filters": {"yearMin": 2000, "yearMax": 2010}}),
@@ -42,7 +53,10 @@ SAMPLES: list[tuple[Any, Any]] = [
     (RecommendAnimeParams, {"titles": []}),
     (RecommendAnimeParams, {"titles": ["a"] * 11}),
     (RecommendAnimeParams, {"titles": ["a"], "limit": 21}),
-    (RecommendAnimeParams, {"titles": ["a"], "preferences": "x", "excludeTitles": ["b"], "limit": 20}),
+    (
+        RecommendAnimeParams,
+        {"titles": ["a"], "preferences": "x", "excludeTitles": ["b"], "limit": 20},
+    ),
     (RecommendAnimeParams, {"titles": ["a"], "excludeTitles": ["b"] * 201}),
     (RecommendAnimeParams, {"titles": "a"}),
     (DetailsParams, {"title": "a"}),
@@ -54,7 +68,10 @@ SAMPLES: list[tuple[Any, Any]] = [
     (SearchAnimeResult, PAGE),
     (SearchAnimeResult, {**PAGE, "degraded": "why"}),
     (SearchAnimeResult, {**PAGE, "searchMode": "vector"}),
-    (SearchAnimeResult, {**PAGE, "results": [{**HIT, "year": 2000, "tags": [{"category": "a", "value": "b"}]}]}),
+    (
+        SearchAnimeResult,
+        {**PAGE, "results": [{**HIT, "year": 2000, "tags": [{"category": "a", "value": "b"}]}]},
+    ),
     (SearchAnimeResult, {**PAGE, "results": [{**HIT, "year": "2000"}]}),
     (SearchAnimeResult, {**PAGE, "results": [{**HIT, "matchType": "magic"}]}),
     (SearchAnimeResult, {**PAGE, "results": [{key: HIT[key] for key in HIT if key != "year"}]}),
@@ -62,8 +79,14 @@ SAMPLES: list[tuple[Any, Any]] = [
     (DetailsResult, {"anime": None, "suggestions": []}),
     (DetailsResult, {"anime": {}, "suggestions": []}),
     (DetailsResult, {"anime": None}),
-    (BrowseAnimeResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": 1}]}]}),
-    (BrowseAnimeResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": "1"}]}]}),
+    (
+        BrowseAnimeResult,
+        {"categories": [{"category": "genre", "tags": [{"value": "a", "count": 1}]}]},
+    ),
+    (
+        BrowseAnimeResult,
+        {"categories": [{"category": "genre", "tags": [{"value": "a", "count": "1"}]}]},
+    ),
 ]
 MODELS = list(dict.fromkeys(model for model, _ in SAMPLES))
 LEFT_TO_THE_GATE: list[tuple[Any, Any]] = [
@@ -71,14 +94,18 @@ LEFT_TO_THE_GATE: list[tuple[Any, Any]] = [
     (SearchAnimeParams, {"query": "x", "filters": {"tags": ["t" * 301]}}),
     (RecommendAnimeParams, {"titles": [""]}),
 ]
-"""What the full schema refuses and the small one lets pass, to be refused in words: unknown names and odd lengths."""
+"""What the full schema refuses and the small one lets pass, to be refused in words: unknown names
+and odd lengths.
+"""
 
 LEFT_OUT: list[tuple[Any, Any]] = [
     (SearchAnimeParams, {"query": "x", "filters": None}),
     (SearchAnimeParams, {"query": "x", "filters": {"yearMin": None}}),
     (RecommendAnimeParams, {"titles": ["a"], "preferences": None}),
 ]
-"""What the full schema accepts and the small one does not speak of: null for an argument that can be left out."""
+"""What the full schema accepts and the small one does not speak of: null for an argument that can
+be left out.
+"""
 
 
 def full(model: Any) -> dict[str, Any]:
@@ -110,7 +137,9 @@ def test_what_only_the_gate_refuses_is_refused_there(model: Any, value: Any) -> 
 
 
 @pytest.mark.parametrize(("model", "value"), LEFT_OUT, ids=str)
-def test_null_for_an_argument_that_can_be_left_out_is_accepted_all_the_same(model: Any, value: Any) -> None:
+def test_null_for_an_argument_that_can_be_left_out_is_accepted_all_the_same(
+    model: Any, value: Any
+) -> None:
     assert not accepts(compact_schema(full(model)), value)
     model.model_validate(value)
 
@@ -130,7 +159,10 @@ def test_a_field_may_be_called_like_a_word_of_the_schema_language() -> None:
     schema = {
         "type": "object",
         "title": "T",
-        "properties": {"title": {"title": "Title", "type": "string"}, "properties": {"type": "integer"}},
+        "properties": {
+            "title": {"title": "Title", "type": "string"},
+            "properties": {"type": "integer"},
+        },
     }
     assert compact_schema(schema) == {
         "type": "object",
@@ -159,5 +191,10 @@ def test_a_brief_input_schema_leaves_out_obvious_bounds_and_keeps_the_upper_ones
 
 def test_arguments_that_every_tool_has_come_last_with_their_type_alone() -> None:
     budget = {"type": "integer", "minimum": 100, "description": "at most"}
-    schema = bare_common({"type": "object", "properties": {"max_tokens": budget, "query": {"type": "string"}}})
-    assert list(schema["properties"].items()) == [("query", {"type": "string"}), ("max_tokens", {"type": "integer"})]
+    schema = bare_common(
+        {"type": "object", "properties": {"max_tokens": budget, "query": {"type": "string"}}}
+    )
+    assert list(schema["properties"].items()) == [
+        ("query", {"type": "string"}),
+        ("max_tokens", {"type": "integer"}),
+    ]

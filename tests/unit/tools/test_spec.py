@@ -81,7 +81,11 @@ def test_of_megabytes_of_words_the_beginning_is_taken(
     assert getattr(taken, name).startswith("winter sea winter sea")
 
 
-@pytest.mark.parametrize("params", [generic.SearchParams, music.SearchMusicParams, papers.SearchPapersParams])
+@pytest.mark.parametrize(
+    "params", [generic.SearchParams, music.SearchMusicParams, papers.SearchPapersParams]
+)
 @pytest.mark.parametrize("query", ["", "  \n "])
-def test_a_blank_query_is_the_same_to_every_search_whatever_its_blanks(params: type[ToolParams], query: str) -> None:
+def test_a_blank_query_is_the_same_to_every_search_whatever_its_blanks(
+    params: type[ToolParams], query: str
+) -> None:
     assert params.model_validate({"query": query}) == params.model_validate({"query": ""})

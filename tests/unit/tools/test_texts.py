@@ -4,7 +4,13 @@ import pytest
 
 from support.texts import values_missing_from_text
 
-FOUND = {"id": 7, "score": 0.25, "title": "A  long\nname", "tags": ["sea", ""], "more": {"isOpen": True, "by": None}}
+FOUND = {
+    "id": 7,
+    "score": 0.25,
+    "title": "A  long\nname",
+    "tags": ["sea", ""],
+    "more": {"isOpen": True, "by": None},
+}
 
 
 def test_a_text_with_every_value_lacks_none() -> None:
@@ -28,4 +34,6 @@ def test_a_value_that_a_text_lacks_is_named(text: str, missing: str) -> None:
 
 def test_a_json_text_must_be_the_same_and_fields_may_be_left_out() -> None:
     assert values_missing_from_text({"results": []}, '{"results": [1]}')
-    assert values_missing_from_text(FOUND, "7, 0.25, A long name", apart_from={"tags", "isOpen"}) == []
+    assert (
+        values_missing_from_text(FOUND, "7, 0.25, A long name", apart_from={"tags", "isOpen"}) == []
+    )

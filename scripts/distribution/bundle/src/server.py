@@ -1,6 +1,7 @@
 """The entry point of the bundle: serves the library that the user chose in the client, over stdio.
 
-Options come as environment variables. One without a value is empty, or still the placeholder of the manifest.
+Options come as environment variables. One without a value is empty, or still the placeholder of the
+manifest.
 """
 
 import os
@@ -26,11 +27,15 @@ def option(name: str) -> str:
 def run_stackroom(*arguments: str) -> int:
     """Run a command in a process of its own, apart from the messages of the protocol."""
     command = [sys.executable, "-m", "stackroom", *arguments]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
+    ).returncode
 
 
 def fill(library: Path) -> None:
-    """Build the samples of an empty library by words, and let another process fetch the model and embed them."""
+    """Build the samples of an empty library by words, and let another process fetch the model and
+    embed them.
+    """
     if not any((library / "catalogues").glob("*")):
         library.mkdir(parents=True, exist_ok=True)
         (library / PENDING).touch()
@@ -41,7 +46,9 @@ def fill(library: Path) -> None:
 
 
 def finish(library: Path) -> int:
-    """Complete the samples; what is interrupted, or needs a network that is away, is completed at another start."""
+    """Complete the samples; what is interrupted, or needs a network that is away, is completed at
+    another start.
+    """
     code = run_stackroom("init") or run_stackroom("model", "check")
     if code == 0:
         (library / PENDING).unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """The process in which a statement of `debug.sql` runs: `python -m stackroom.admin.sql.child`.
 
-It reads a query and writes the reply, each one line of JSON. It has no other descriptors, nothing of the server's
-environment, bounded memory and time, and cannot write to a file. The parent gives it the lowest priority when it
-starts, and kills it when it does not answer in time.
+It reads a query and writes the reply, each one line of JSON. It has no other descriptors, nothing
+of the server's environment, bounded memory and time, and cannot write to a file. The parent gives
+it the lowest priority when it starts, and kills it when it does not answer in time.
 """
 
 import json

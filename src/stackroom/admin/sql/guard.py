@@ -1,9 +1,10 @@
 """The guard of `debug.sql`: read-only access to one SQLite file, bounded in time, rows and bytes.
 
-It runs in a process that can be killed (`child`), and imports nothing but the standard library and apsw. In order:
-the text is checked, it must be exactly one statement, the file is opened read-only, SQLite's own limits are lowered,
-an authorizer allows what is listed and denies the rest, a progress handler ends what takes long, and rows and bytes
-are counted as they are read. Any SQLite file can be opened so; the query names the tables that may be read.
+It runs in a process that can be killed (`child`), and imports nothing but the standard library and
+apsw. In order: the text is checked, it must be exactly one statement, the file is opened read-only,
+SQLite's own limits are lowered, an authorizer allows what is listed and denies the rest, a progress
+handler ends what takes long, and rows and bytes are counted as they are read. Any SQLite file can
+be opened so; the query names the tables that may be read.
 """
 
 import json
@@ -50,7 +51,8 @@ SAFE_CONFIGURATION = {
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
 }
 SAFE_PRAGMAS = ("trusted_schema=0", "temp_store=MEMORY", "mmap_size=0", "cache_size=-8000")
-LAST_PRAGMA = "query_only=1"  # set last, since it also forbids temporary views, and ours come before
+# set last, since it also forbids temporary views, and ours come before
+LAST_PRAGMA = "query_only=1"
 
 FUNCTIONS = frozenset(
     str.split("""
@@ -64,11 +66,15 @@ FUNCTIONS = frozenset(
     substr substring sum tan tanh time timediff total trim trunc typeof unhex unicode unixepoch unlikely upper
     """)
 )
-"""Allowed functions: none reads files or the connection's state, or makes a text of any length from nothing."""
+"""Allowed functions: none reads files or the connection's state, or makes a text of any length from
+nothing.
+"""
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree", "pragma_table_info"})
 PRAGMAS = frozenset({"table_info", "table_xinfo"})  # pragmas that may be used on a readable table
 RESERVED = re.compile(r"sqlite_|pragma_")
-EPONYMOUS = frozenset({"dbstat", "carray", "bytecode", "tables_used", "fts3tokenize", "generate_series"})
+EPONYMOUS = frozenset(
+    {"dbstat", "carray", "bytecode", "tables_used", "fts3tokenize", "generate_series"}
+)
 """Tables that exist without being in the schema."""
 READING_VERBS = frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"})
 CHANGING_VERBS = frozenset(
@@ -80,7 +86,9 @@ CHANGING_VERBS = frozenset(
 CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
 """How a change after WITH is recognised; an UPDATE by its SET."""
 
-NO_PARAMETERS = "parameters (?, :name, @name, $name) are not supported; write the value into the statement"
+NO_PARAMETERS = (
+    "parameters (?, :name, @name, $name) are not supported; write the value into the statement"
+)
 
 _PIECE = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))
@@ -91,7 +99,8 @@ _PIECE = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _LIMIT_MESSAGE = re.compile(
-    r"too (?:many|big|large|complex|long)|at most \d+|parser stack overflow|too much|out of memory", re.IGNORECASE
+    r"too (?:many|big|large|complex|long)|at most \d+|parser stack overflow|too much|out of memory",
+    re.IGNORECASE,
 )
 TRIGGER = re.compile(r"CREATE\s+(?:TEMP\s+|TEMPORARY\s+)?TRIGGER\b", re.IGNORECASE)
 
@@ -111,7 +120,8 @@ class Verdict(StrEnum):
 class SqlQuery(NamedTuple):
     """A statement, the file it reads, and what it may read of it.
 
-    These two are named tuples, since importing `dataclasses` is a third of the time in which a process starts.
+    These two are named tuples, since importing `dataclasses` is a third of the time in which a
+    process starts.
     """
 
     path: str
@@ -119,7 +129,8 @@ class SqlQuery(NamedTuple):
     tables: tuple[str, ...]  # the tables and views that may be read
     views: Mapping[str, str] = MappingProxyType({})
     """Name → SELECT: temporary views created for this statement, which may be read as well."""
-    kept_away: tuple[str, ...] = ()  # names of tables in other files, which are reported as denied rather than unknown
+    # names of tables in other files, which are reported as denied rather than unknown
+    kept_away: tuple[str, ...] = ()
     limit: int = 100
     time_s: float = 1.0  # the processor time that it may take
 
@@ -152,7 +163,9 @@ def ask(query: SqlQuery) -> Reply:
     except _Refused as refusal:
         return refusal.reply
     except (apsw.Error, OSError) as error:
-        return Reply(verdict=Verdict.STORAGE, message=f"the data cannot be read: {type(error).__name__}")
+        return Reply(
+            verdict=Verdict.STORAGE, message=f"the data cannot be read: {type(error).__name__}"
+        )
 
 
 def too_slow(query: SqlQuery) -> str:
@@ -165,16 +178,23 @@ def _require_text(sql: str) -> str:
     try:
         length = len(sql.encode())
     except UnicodeEncodeError:
-        raise _Refused(Verdict.SYNTAX, "the statement has half of a surrogate pair, which is no character") from None
+        raise _Refused(
+            Verdict.SYNTAX, "the statement has half of a surrogate pair, which is no character"
+        ) from None
     if length > LONGEST_SQL_BYTES:
-        raise _Refused(Verdict.LIMIT, f"a statement is at most {LONGEST_SQL_BYTES:,} bytes long; this has {length:,}")
+        raise _Refused(
+            Verdict.LIMIT,
+            f"a statement is at most {LONGEST_SQL_BYTES:,} bytes long; this has {length:,}",
+        )
     if "\0" in sql:
         raise _Refused(Verdict.SYNTAX, "the statement has a NUL character")
     return sql
 
 
 def _require_one_statement(sql: str) -> tuple[str, list[str]]:
-    """Return the only statement, and its tokens without space and comments; refuse none and several."""
+    """Return the only statement, and its tokens without space and comments; refuse none and
+    several.
+    """
     statements: list[list[re.Match[str]]] = [[]]
     for piece in _PIECE.finditer(sql):
         if piece.lastgroup == "end":
@@ -185,7 +205,9 @@ def _require_one_statement(sql: str) -> tuple[str, list[str]]:
     if not found:
         raise _Refused(Verdict.SYNTAX, "there is no statement")
     if TRIGGER.match(sql, found[0][0].start()):  # has statements of its own within it
-        raise _Refused(Verdict.DENIED, "statements that change something are not allowed; only what reads")
+        raise _Refused(
+            Verdict.DENIED, "statements that change something are not allowed; only what reads"
+        )
     if len(found) > 1:
         raise _Refused(Verdict.MULTI, f"there are {len(found)} statements; give one")
     (pieces,) = found
@@ -195,8 +217,9 @@ def _require_one_statement(sql: str) -> tuple[str, list[str]]:
 def _open(query: SqlQuery) -> apsw.Connection:
     """Open a read-only connection for one statement."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection, and truncates
-    # the -shm file, which this process may not extend again and which the server has mapped.
+    # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection,
+    # and truncates the -shm file, which this process may not extend again and which the server has
+    # mapped.
     path = query.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     db = apsw.Connection(f"file:{path}?mode=ro&readonly_shm=1", flags=flags)
     db.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -218,7 +241,9 @@ def quoted(name: str) -> str:
 class _Run:
     """One statement on one connection."""
 
-    def __init__(self, db: apsw.Connection, query: SqlQuery, sql: str, words: Sequence[str]) -> None:
+    def __init__(
+        self, db: apsw.Connection, query: SqlQuery, sql: str, words: Sequence[str]
+    ) -> None:
         self._db = db
         self._query = query
         self._sql = sql
@@ -227,7 +252,10 @@ class _Run:
         self._columns: list[str] | None = None
         self._denied: str | None = None
         self._tables = frozenset(name.lower() for name in (*query.tables, *query.views))
-        named = "SELECT lower(name) FROM sqlite_master UNION ALL SELECT lower(name) FROM sqlite_temp_master"
+        named = (
+            "SELECT lower(name) FROM sqlite_master UNION ALL SELECT lower(name) FROM"
+            " sqlite_temp_master"
+        )
         known = {str(name) for (name,) in db.execute(named)}
         self._own_names = _common_table_names(self._words) - known - EPONYMOUS
 
@@ -236,7 +264,9 @@ class _Run:
         for limit, value in LIMITS.items():
             self._db.limit(limit, value)
         self._db.authorizer = self._authorise
-        self._db.set_progress_handler(lambda: time.process_time() > self._ends_at, STEPS_BETWEEN_CHECKS)
+        self._db.set_progress_handler(
+            lambda: time.process_time() > self._ends_at, STEPS_BETWEEN_CHECKS
+        )
         cursor = self._db.cursor()
         cursor.exec_trace = self._before_running
         collected = _Rows(limit=self._query.limit)
@@ -249,7 +279,9 @@ class _Run:
                 raise _Refused(Verdict.TIMEOUT, too_slow(self._query)) from None
             collected.has_more = True
         except UnicodeDecodeError:
-            raise _Refused(Verdict.SYNTAX, "a value is not valid UTF-8; ask for hex() of it") from None
+            raise _Refused(
+                Verdict.SYNTAX, "a value is not valid UTF-8; ask for hex() of it"
+            ) from None
         except (apsw.Error, MemoryError) as error:
             raise self._refusal(error) from None
         return Reply(
@@ -266,17 +298,25 @@ class _Run:
             raise _Refused(Verdict.MULTI, "there is more than one statement; give one")
         self._columns = [str(column[0]) for column in cursor.get_description()]
         if len(json.dumps(self._columns)) > MOST_BYTES:
-            raise _Refused(Verdict.LIMIT, f"the columns' names have more than {MOST_BYTES:,} bytes; give shorter ones")
+            raise _Refused(
+                Verdict.LIMIT,
+                f"the columns' names have more than {MOST_BYTES:,} bytes; give shorter ones",
+            )
         if not cursor.is_readonly:
             raise _Refused(Verdict.DENIED, self._denial("what changes something"))
         return True
 
-    def _authorise(self, action: int, first: str | None, second: str | None, schema: str | None, _: str | None) -> int:
+    def _authorise(
+        self, action: int, first: str | None, second: str | None, schema: str | None, _: str | None
+    ) -> int:
         """Implement SQLite's authorizer: everything that is not known to be harmless is denied."""
         if action in (apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE):
             is_allowed, what = True, ""
         elif action == apsw.SQLITE_READ:
-            is_allowed, what = self._may_read(first or "", second or "", schema), f"the table '{first}'"
+            is_allowed, what = (
+                self._may_read(first or "", second or "", schema),
+                f"the table '{first}'",
+            )
         elif action == apsw.SQLITE_FUNCTION:
             is_allowed, what = (second or "").lower() in FUNCTIONS, f"the function '{second}'"
         elif action == apsw.SQLITE_PRAGMA:
@@ -292,8 +332,11 @@ class _Run:
         name = table.lower()
         if name in self._tables or name in TABLE_FUNCTIONS:
             return True
-        # A table of which no column is read has the name as written, possibly of a common table expression.
-        return column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
+        # A table of which no column is read has the name as written, possibly of a common table
+        # expression.
+        return (
+            column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
+        )
 
     def _denial(self, what: str) -> str:
         named = ", ".join(dict.fromkeys((*self._query.views, *self._query.tables)))
@@ -307,11 +350,18 @@ class _Run:
         is_denied = isinstance(error, apsw.AuthError | apsw.ReadOnlyError | apsw.PermissionsError)
         if is_denied or _means_to_change(self._words):
             return _Refused(Verdict.DENIED, self._denial("what changes something"))
-        if isinstance(error, MemoryError | apsw.NoMemError | apsw.TooBigError) or _LIMIT_MESSAGE.search(message):
+        if isinstance(
+            error, MemoryError | apsw.NoMemError | apsw.TooBigError
+        ) or _LIMIT_MESSAGE.search(message):
             return _Refused(Verdict.LIMIT, f"too much for one statement: {message}")
-        if message.removeprefix("no such table: ").rpartition(".")[2].lower() in self._query.kept_away:
+        if (
+            message.removeprefix("no such table: ").rpartition(".")[2].lower()
+            in self._query.kept_away
+        ):
             return _Refused(Verdict.DENIED, self._denial(message))
-        if isinstance(error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError):
+        if isinstance(
+            error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError
+        ):
             if isinstance(error, apsw.BindingsError):
                 message = NO_PARAMETERS
             elif self._words[0].upper() not in READING_VERBS:
@@ -331,7 +381,9 @@ def _means_to_change(words: Sequence[str]) -> bool:
 
 
 def _common_table_names(words: Sequence[str]) -> set[str]:
-    """Return the names of a statement's common table expressions: `NAME AS (`, `NAME(…) AS [NOT] MATERIALIZED (`."""
+    """Return the names of a statement's common table expressions: `NAME AS (`, `NAME(…) AS [NOT]
+    MATERIALIZED (`.
+    """
     names: set[str] = set()
     for index, word in enumerate(words):
         if word.upper() == "AS" and _opens_select(words[index + 1 : index + 4]):
@@ -382,7 +434,10 @@ class _Rows:
         self._bytes += len(json.dumps(values))
         if self._bytes > MOST_BYTES:
             if not self.rows:
-                raise _Refused(Verdict.LIMIT, f"one row has more than {MOST_BYTES:,} bytes; ask for fewer columns")
+                raise _Refused(
+                    Verdict.LIMIT,
+                    f"one row has more than {MOST_BYTES:,} bytes; ask for fewer columns",
+                )
             self.has_more = True
             self.notes[f"cut at {MOST_BYTES:,} bytes"] = None
             return False
@@ -393,7 +448,11 @@ class _Rows:
         """Return a value as JSON."""
         if isinstance(value, bytes):
             self.notes["blobs are given in hexadecimal, long ones by their size"] = None
-            return f"x'{value.hex()}'" if len(value) <= SHOWN_BLOB_BYTES else f"blob of {len(value):,} bytes"
+            return (
+                f"x'{value.hex()}'"
+                if len(value) <= SHOWN_BLOB_BYTES
+                else f"blob of {len(value):,} bytes"
+            )
         if isinstance(value, int) and abs(value) > EXACT_NUMBERS:
             self.notes["whole numbers beyond 2^53 are given as text, to be exact"] = None
             return str(value)

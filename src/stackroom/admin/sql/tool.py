@@ -1,6 +1,7 @@
 """`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed.
 
-Records are the view `items`, and their history is `changes`. Accounts and tokens are in another file.
+Records are the view `items`, and their history is `changes`. Accounts and tokens are in another
+file.
 """
 
 import json
@@ -19,7 +20,14 @@ from stackroom.admin.declare import declare_query_tool
 from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted, too_slow
 from stackroom.background.processes import ChildProcess
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import ExpectedError, ForbiddenError, InputError, OverloadedError, StorageError, UnavailableError
+from stackroom.errors import (
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    OverloadedError,
+    StorageError,
+    UnavailableError,
+)
 from stackroom.model.principal import Cost, Principal
 from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
@@ -31,18 +39,24 @@ COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql.child")
 PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
 """Environment variables that the interpreter itself may need; no others are passed on."""
 ANSWER_S = 10.0
-"""How long a statement may take with the start of its process, which is killed then. A statement's own limit is of
-processor time, since a busy machine is not its fault."""
+"""How long a statement may take with the start of its process, which is killed then. A statement's
+own limit is of processor time, since a busy machine is not its fault.
+"""
 PATIENCE_S = 0.1  # how long a statement waits for its turn before it is refused
 MOST_AT_ONCE = 10
 LOWEST_PRIORITY = 19
-"""So that searches are not slowed. The processes stay in the server's session, since Linux divides time among sessions
-before it looks at priorities."""
-GONE = Reply(verdict=Verdict.LIMIT, message="too much for one statement: it used more memory or time than it may")
+"""So that searches are not slowed. The processes stay in the server's session, since Linux divides
+time among sessions before it looks at priorities.
+"""
+GONE = Reply(
+    verdict=Verdict.LIMIT,
+    message="too much for one statement: it used more memory or time than it may",
+)
 ITEMS = "items"
 CHANGES = "changes"
 RECORDS = "records"
-TABLES = (RECORDS, CHANGES)  # the tables under the views; `records` has each record as JSON in `body`
+# the tables under the views; `records` has each record as JSON in `body`
+TABLES = (RECORDS, CHANGES)
 KEPT_AWAY = (
     *("audit", "credentials", "items_fts", "role_actions", "roles", "sessions"),
     *("tokens", "user_grants", "user_roles", "users", "v_users"),
@@ -55,14 +69,19 @@ MOST_FIELDS = 190
 
 
 class SqlChildren:
-    """Runs statements, several at once, each in a process of its own. Safe to use from several threads."""
+    """Runs statements, several at once, each in a process of its own. Safe to use from several
+    threads.
+    """
 
     def __init__(self, *, command: Sequence[str] = COMMAND, answer_s: float = ANSWER_S) -> None:
         """`answer_s` bounds a call, the start of its process included."""
         self._command = tuple(command)
         self._answer_s = answer_s
         self._environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        self._environment |= {"PYTHONPATH": str(Path(stackroom.__file__).parent.parent), "PYTHONUTF8": "1"}
+        self._environment |= {
+            "PYTHONPATH": str(Path(stackroom.__file__).parent.parent),
+            "PYTHONUTF8": "1",
+        }
         self._turns = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def ask(self, query: SqlQuery) -> Reply:
@@ -76,7 +95,8 @@ class SqlChildren:
             return Reply(**{**reply, "verdict": Verdict(reply["verdict"])})
         except UnavailableError:
             return Reply(verdict=Verdict.TIMEOUT, message=too_slow(query))
-        except (ValueError, TypeError, KeyError):  # the output of a process that was ended for what it used
+        # the output of a process that was ended for what it used
+        except (ValueError, TypeError, KeyError):
             return GONE
         finally:
             self._turns.release()
@@ -93,7 +113,9 @@ class SqlChildren:
                 niceness=LOWEST_PRIORITY,
             )
         except OSError as error:
-            problem = f"no process can be started for the statement: {error.strerror}; try again later"
+            problem = (
+                f"no process can be started for the statement: {error.strerror}; try again later"
+            )
             raise StorageError(problem) from error
 
 
@@ -113,11 +135,14 @@ def _field_columns(spec: CatalogueSpec) -> dict[str, str]:
 
 
 def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
-    """Return the SQLite file of a catalogue's records, which this process has open: its readers need create nothing."""
+    """Return the SQLite file of a catalogue's records, which this process has open: its readers
+    need create nothing.
+    """
     path = catalogue.shelf.describe().sqlite_file
     if path is None:
         raise InputError(
-            f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to query; search it instead"
+            f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to"
+            " query; search it instead"
         )
     return path
 
@@ -148,7 +173,9 @@ class SqlResult(PricedResult, GenericResult):
 class SqlTool:
     """Runs statements over catalogues."""
 
-    def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]], *, answer_s: float = ANSWER_S) -> None:
+    def __init__(
+        self, catalogues: Callable[[], Sequence[OpenCatalogue]], *, answer_s: float = ANSWER_S
+    ) -> None:
         """`catalogues` returns those that are served now; `answer_s` bounds a call."""
         self._catalogues = catalogues
         self._children = SqlChildren(answer_s=answer_s)
@@ -156,7 +183,10 @@ class SqlTool:
     def run(self, principal: Principal, params: SqlParams) -> SqlResult:
         """Run a statement over a catalogue that the caller may see."""
         if principal.visibility.audiences is not None:
-            problem = "a statement reads all records of a catalogue, and some are kept from you; search it instead"
+            problem = (
+                "a statement reads all records of a catalogue, and some are kept from you; search"
+                " it instead"
+            )
             raise ForbiddenError(problem)
         catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
         reply = self._children.ask(
@@ -174,13 +204,24 @@ class SqlTool:
         end, has_more = len(reply.rows), reply.has_more
         cursor = str(end) if has_more and params.start < end < MOST_ROWS else None
         rows, total = [list(row) for row in reply.rows[params.start :]], None if has_more else end
-        page: dict[str, Any] = {"rows": rows, "cursor": cursor, "total": total, "has_more": has_more}
-        return SqlResult(catalogue=catalogue.name, columns=list(reply.columns), notes=list(reply.notes), **page)
+        page: dict[str, Any] = {
+            "rows": rows,
+            "cursor": cursor,
+            "total": total,
+            "has_more": has_more,
+        }
+        return SqlResult(
+            catalogue=catalogue.name, columns=list(reply.columns), notes=list(reply.notes), **page
+        )
 
 
 def sql_tools(tool: SqlTool) -> list[ToolSpec]:
     """Declare `debug.sql`."""
-    return [declare_query_tool("debug.sql", SqlParams, tool.run, result=SqlResult, cost=Cost.SQL, text=_text)]
+    return [
+        declare_query_tool(
+            "debug.sql", SqlParams, tool.run, result=SqlResult, cost=Cost.SQL, text=_text
+        )
+    ]
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
@@ -208,7 +249,10 @@ def _text(result: SqlResult) -> str:
     total = "" if result.total is None else f" of {result.total}"
     more = ", and it has more" if result.has_more else ""
     cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
-    head = f"{result.catalogue}: {len(result.rows)}{total} rows of {', '.join(map(_shown, result.columns))}{more}"
+    head = (
+        f"{result.catalogue}: {len(result.rows)}{total} rows of"
+        f" {', '.join(map(_shown, result.columns))}{more}"
+    )
     rows = [" | ".join(_shown(value) for value in row) for row in result.rows]
     return "\n".join([head, *rows, *cursor, *result.notes])
 

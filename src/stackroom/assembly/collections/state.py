@@ -1,7 +1,9 @@
-"""The state of the collections of a place: what the last look at its tables found, in a file of the library.
+"""The state of the collections of a place: what the last look at its tables found, in a file of the
+library.
 
-A task beside a server looks at its start, and whenever the version of a table has moved: in a process of its own, since
-LanceDB takes seconds to load and may hang or crash. One server of a library syncs at a time.
+A task beside a server looks at its start, and whenever the version of a table has moved: in a
+process of its own, since LanceDB takes seconds to load and may hang or crash. One server of a
+library syncs at a time.
 """
 
 import logging
@@ -53,7 +55,11 @@ class CollectionState:
         if self.outcome is SyncOutcome.SKIPPED and self.synced_at is None:
             return f"skipped: {self.reason}"
         seen = f" of {self.synced_at}" if self.synced_at else ""
-        return f"not synced: {self.reason}; {COPY_SERVED}{seen}" if self.synced_at else f"not synced: {self.reason}"
+        return (
+            f"not synced: {self.reason}; {COPY_SERVED}{seen}"
+            if self.synced_at
+            else f"not synced: {self.reason}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +73,9 @@ class PlaceState:
 
     def find(self, name: str) -> CollectionState | None:
         """Return the state of a collection."""
-        return next((collection for collection in self.collections if collection.name == name), None)
+        return next(
+            (collection for collection in self.collections if collection.name == name), None
+        )
 
     def problems(self) -> dict[str, str]:
         """Return the collections that are not as they should be, each with the reason."""
@@ -75,10 +83,14 @@ class PlaceState:
 
 
 def find_place(settings: Settings) -> str | None:
-    """Return the database that collections are synced from; None where none is set, and the default is not there."""
+    """Return the database that collections are synced from; None where none is set, and the default
+    is not there.
+    """
     collections = settings.collections
     place = resolve_place(collections.place)
-    return place if collections.is_given or (not is_remote(place) and Path(place).is_dir()) else None
+    return (
+        place if collections.is_given or (not is_remote(place) and Path(place).is_dir()) else None
+    )
 
 
 def resolve_place(place: str) -> str:
@@ -89,7 +101,9 @@ def resolve_place(place: str) -> str:
 
 
 def load_state(home: Path, place: str) -> PlaceState:
-    """Return what the last look at a place found; an empty state where there was none, or its file is damaged."""
+    """Return what the last look at a place found; an empty state where there was none, or its file
+    is damaged.
+    """
     try:
         known = TypeAdapter(PlaceState).validate_json((home / STATE_FILE).read_bytes())
     except (OSError, ValueError):
@@ -115,7 +129,11 @@ def find_collection_problems(settings: Settings) -> Iterator[tuple[str | None, s
         return
     state = load_state(settings.home, place)
     if state.problem is not None:
-        copies = f"; {COPY_SERVED}" if any(collection.synced_at for collection in state.collections) else ""
+        copies = (
+            f"; {COPY_SERVED}"
+            if any(collection.synced_at for collection in state.collections)
+            else ""
+        )
         yield None, f"{state.problem}{copies}"
     yield from state.problems().items()
 
@@ -131,7 +149,8 @@ NAME = "sync collections"
 FIRST_S = 1.0
 RETRY_S = 5.0
 JITTER = 0.25
-FOLDER_LOOK_S = 2.0  # how often the files of a database on this machine are looked at, which costs next to nothing
+# how often the files of a database on this machine are looked at, which costs next to nothing
+FOLDER_LOOK_S = 2.0
 LONGEST_SYNC_S = 3_600.0  # a process that takes longer is ended; what it has written is whole
 LEASE_FILE = "collections.task.lock"
 
@@ -140,7 +159,11 @@ RunSync = Callable[[str, TaskContext], int]
 
 
 def sync_tasks(
-    settings: Settings, *, first_s: float = FIRST_S, retry_s: float = RETRY_S, run_sync: RunSync | None = None
+    settings: Settings,
+    *,
+    first_s: float = FIRST_S,
+    retry_s: float = RETRY_S,
+    run_sync: RunSync | None = None,
 ) -> list[Task]:
     """Return the task, unless there is no place to sync from, or it must not be asked."""
     if (place := find_place(settings)) is None:
@@ -182,14 +205,23 @@ class _Sync:
         code = self._run_sync(self._place, context)
         context.check_stopped()
         state = load_state(self._home, self._place)
-        is_refused = code == StorageError.exit_code  # recorded, unless another process holds the right to sync
+        # recorded, unless another process holds the right to sync
+        is_refused = code == StorageError.exit_code
         if code != 0 and not is_refused and state == before:  # it ended before it could record why
-            state = self._note(f"the process that syncs it ended {describe_end(code)}; to see why: stackroom sync")
-        told = "; ".join(f"collection '{name}': {problem}" for name, problem in state.problems().items())
-        if state.problem is not None or any(collection.outcome == "failed" for collection in state.collections):
+            state = self._note(
+                f"the process that syncs it ended {describe_end(code)}; to see why: stackroom sync"
+            )
+        told = "; ".join(
+            f"collection '{name}': {problem}" for name, problem in state.problems().items()
+        )
+        if state.problem is not None or any(
+            collection.outcome == "failed" for collection in state.collections
+        ):
             raise StorageError("; ".join(reason for reason in (state.problem, told) if reason))
         if is_refused:
-            raise UnavailableError("another process is syncing the collections of this library; try again later")
+            raise UnavailableError(
+                "another process is syncing the collections of this library; try again later"
+            )
         if told and told != self._told:
             logger.warning("%s", told)
         self._told, self._synced = told, seen
@@ -211,7 +243,9 @@ class _Sync:
 
 
 def _stamp_of(place: str) -> Hashable:
-    """Return a token of a database on this machine that differs when a version of a table was written."""
+    """Return a token of a database on this machine that differs when a version of a table was
+    written.
+    """
     if is_remote(place):
         return None
     try:

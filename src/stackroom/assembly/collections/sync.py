@@ -1,7 +1,8 @@
 """Collections: catalogues published as tables of a LanceDB database, and synced from them.
 
-Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library, unless that is from
-elsewhere. A collection that cannot be taken in is skipped. A place that fails changes nothing. This loads LanceDB.
+Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library,
+unless that is from elsewhere. A collection that cannot be taken in is skipped. A place that fails
+changes nothing. This loads LanceDB.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +35,9 @@ from stackroom.sources.location import TABLE_PREFIX
 
 LOCK_FILE = "collections.lock"
 MOST_FAILURES = 2
-"""A place at which so many tables in a row could not be read is taken to be away: the others are not tried."""
+"""A place at which so many tables in a row could not be read is taken to be away: the others are
+not tried.
+"""
 
 
 def sync_place(
@@ -44,10 +47,14 @@ def sync_place(
     names: Sequence[str] = (),
     progress: Callable[[str], Progress] = lambda _name: lambda _report: None,
 ) -> PlaceState:
-    """Bring the library up to the tables of a place: those of `names`, else of the settings, else all; record it."""
+    """Bring the library up to the tables of a place: those of `names`, else of the settings, else
+    all; record it.
+    """
     home = app.settings.home
     busy = "another process is syncing the collections of this library; try again later"
-    with FileLease(home / LOCK_FILE).held(wait_s=0, busy=busy, failed=f"{home}: the collections cannot be synced"):
+    with FileLease(home / LOCK_FILE).held(
+        wait_s=0, busy=busy, failed=f"{home}: the collections cannot be synced"
+    ):
         try:
             opened = LancePlace(place, app.settings)
             found = opened.list_collections()
@@ -59,7 +66,11 @@ def sync_place(
         synced = (collection.name for collection in before.collections if collection.synced_at)
         expected = names or app.settings.collections.names or sorted({*found, *synced})
         states = [run.look_at(name, progress(name)) for name in dict.fromkeys(expected)]
-        kept = [collection for collection in before.collections if collection.name not in expected] if names else []
+        kept = (
+            [collection for collection in before.collections if collection.name not in expected]
+            if names
+            else []
+        )
         state = PlaceState(place=place, looked_at=stamp(), collections=(*kept, *states))
         save_state(home, state)
         return state
@@ -80,10 +91,17 @@ class _Sync:
         """Sync one collection, and return how that went."""
         before = self.before.find(name) or CollectionState(name=name, outcome=SyncOutcome.SKIPPED)
         if name not in self.found:
-            reason = f"{self.uri} has no table {name}_documents; collections there: {', '.join(self.found) or 'none'}"
+            reason = (
+                f"{self.uri} has no table {name}_documents; collections there:"
+                f" {', '.join(self.found) or 'none'}"
+            )
             return replace(before, outcome=SyncOutcome.SKIPPED, reason=reason)
         if self._failures >= MOST_FAILURES:
-            return replace(before, outcome=SyncOutcome.FAILED, reason="not tried, since other tables could not be read")
+            return replace(
+                before,
+                outcome=SyncOutcome.FAILED,
+                reason="not tried, since other tables could not be read",
+            )
         try:
             state = self._sync(name, progress)
         except ExpectedError as error:
@@ -119,23 +137,36 @@ class _Sync:
             others = [other for other in others if not is_sample(other)]
         return ", ".join(others) or ("an unknown source" if not installed.sources else None)
 
-    def _add(self, name: str, table: LanceRows, installed: Installed | None, progress: Progress) -> IngestReport:
+    def _add(
+        self, name: str, table: LanceRows, installed: Installed | None, progress: Progress
+    ) -> IngestReport:
         recipe = find_recipe(self.app, table)
         model = self._choose_model(table, installed)
         add = partial(
-            add_catalogue, self.app, table, recipe=recipe, name=name, progress=progress, replaces_samples=True
+            add_catalogue,
+            self.app,
+            table,
+            recipe=recipe,
+            name=name,
+            progress=progress,
+            replaces_samples=True,
         )
         try:
             return add(model=model)
         except ModelError as error:
-            if installed is not None and find_present_model(installed, recipe.loaded.spec) is not None:
+            if (
+                installed is not None
+                and find_present_model(installed, recipe.loaded.spec) is not None
+            ):
                 raise
             report = add(embed=False)
             report.notes.append(f"it is searched by words alone: {error.message}")
             return report
 
     def _choose_model(self, table: LanceRows, installed: Installed | None) -> str | None:
-        """Return the model of a new catalogue: that of the table's vectors, where it is installed."""
+        """Return the model of a new catalogue: that of the table's vectors, where it is
+        installed.
+        """
         model = table.find_model()
         if installed is not None or model is None or self.app.settings.embedding.kind != "local":
             return None
@@ -144,25 +175,39 @@ class _Sync:
 
 
 def find_recipe(app: App, table: LanceRows) -> Recipe:
-    """Return how rows become records: by the spec of the publisher, or by the package that takes passages."""
+    """Return how rows become records: by the spec of the publisher, or by the package that takes
+    passages.
+    """
     if (description := table.description) is None:
         if (package := app.packages.find_folder_reader()) is None:
-            message = "others wrote the table, and no installed package takes passages of texts; install one with pip"
+            message = (
+                "others wrote the table, and no installed package takes passages of texts; install"
+                " one with pip"
+            )
             raise InputError(message)
         return package_recipe(package)
     if description.get("declaration"):
         return own_recipe(LoadedSpec.of(str(description["declaration"]), origin=table.name))
     if (layout := str(description["catalogue"])) not in app.packages.names:
-        message = f"its records follow the catalogue package '{layout}', which is not installed; install it with pip"
+        message = (
+            f"its records follow the catalogue package '{layout}', which is not installed; install"
+            " it with pip"
+        )
         raise InputError(message)
     return package_recipe(app.packages.get(layout))
 
 
-def publish_catalogue(app: App, name: str, uri: str, *, progress: Callable[[int], object]) -> dict[str, Any]:
-    """Write a catalogue to its table in a database; return the table, its version and rows, and if it was written."""
+def publish_catalogue(
+    app: App, name: str, uri: str, *, progress: Callable[[int], object]
+) -> dict[str, Any]:
+    """Write a catalogue to its table in a database; return the table, its version and rows, and if
+    it was written.
+    """
     require_allowed(uri, offline=app.settings.offline)
     installed = app.library.get_installed(name)
     own = installed.own_declaration
     declaration = own.read_text(encoding="utf-8") if own else None
     with closing(app.open_shelf(installed)) as shelf:
-        return publish(shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress)
+        return publish(
+            shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress
+        )

@@ -1,4 +1,6 @@
-"""The columns that become fields, those that get none and why, numbered columns that are one, and the id."""
+"""The columns that become fields, those that get none and why, numbered columns that are one, and
+the id.
+"""
 
 import re
 import unicodedata
@@ -14,7 +16,10 @@ from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, dist
 from stackroom.text.cells.values import read_boolean
 
 QUESTION_WORDS = 5
-UNNAMED = re.compile(r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+", re.IGNORECASE)
+UNNAMED = re.compile(
+    r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+",
+    re.IGNORECASE,
+)
 """The name of a column that has none: as files, pandas, R and Spark write it."""
 ALTERNATIVE = re.compile(
     r"alternatives?|aliase?s?|aka|(also )?known as|synonyms|nicknames?"
@@ -36,7 +41,9 @@ def is_code(column: ColumnProfile) -> bool:
 
 def is_link(column: ColumnProfile) -> bool:
     """Tell whether the column is named like ids of rows: `id`, `book_id`, `id_drink`."""
-    return is_about(column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ()), "row_ids")
+    return is_about(
+        column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ()), "row_ids"
+    )
 
 
 def is_year(column: ColumnProfile) -> bool:
@@ -58,7 +65,9 @@ def is_unnamed(column: ColumnProfile) -> bool:
 
 
 def is_title_name(column: ColumnProfile) -> bool:
-    """Tell whether a column is named as one that names a record: `name`, `full_name`, `name.common`."""
+    """Tell whether a column is named as one that names a record: `name`, `full_name`,
+    `name.common`.
+    """
     words, titles = column.words, words_about("titles")
     if len(words) < 2 or is_alternative(column):
         return bool(words) and words[0] in titles and len(words) == 1
@@ -74,7 +83,9 @@ def is_alternative(column: ColumnProfile) -> bool:
 
 
 def gaps(column: ColumnProfile) -> str:
-    """Return the share of rows with a value, as the end of a reason; empty if nearly all have one."""
+    """Return the share of rows with a value, as the end of a reason; empty if nearly all have
+    one.
+    """
     return f", in {percent(column.filled_share)} of the rows" if column.filled_share < 0.95 else ""
 
 
@@ -103,7 +114,9 @@ def catalogue_title(text: str) -> str:
 
 
 def field_names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
-    """Return a unique valid field name for each column: its own name if valid, else made of its words."""
+    """Return a unique valid field name for each column: its own name if valid, else made of its
+    words.
+    """
     names: dict[str, str] = {}
     taken = set(RESERVED)
     for place, column in enumerate(columns, start=1):
@@ -118,7 +131,9 @@ def field_names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
 
 
 def _legal(words: Sequence[str], place: int) -> str:
-    """Return a name made of words: those at its end where it is too long, which tell questions apart."""
+    """Return a name made of words: those at its end where it is too long, which tell questions
+    apart.
+    """
     letters = sum(character.isalnum() for word in words for character in word)
     latin = [word for word in ("".join(re.findall(r"\w+", _latin(word))) for word in words) if word]
     while len(latin) > 3 and len("_".join(latin)) > NAME_LENGTH:
@@ -137,11 +152,14 @@ def _latin(text: str) -> str:
     return unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
 
 
-FEWEST_ROWS = 20  # the fewest rows in which a column with one value says nothing, and of which one may lack an id
+# the fewest rows in which a column with one value says nothing, and of which one may lack an id
+FEWEST_ROWS = 20
 LONGEST_ID, LONGEST_KEY, LONGEST_CODE = 100, 60, 8
 FEWEST_CODES = 5  # the fewest rows in which different codes are no accident
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
-"""The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
+"""The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from
+having theirs.
+"""
 GOOD_NAMING, LEAST_KEYED = 0.9, 0.5
 """The shares of rows that a title tells apart: if it makes the best ids, and if it makes any."""
 ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT, Form.URL)
@@ -159,13 +177,19 @@ def find_left_out(columns: Sequence[ColumnProfile]) -> dict[str, str]:
     """Return the columns that become no fields, each with the reason."""
     reasons: dict[str, str] = {}
     first_with: dict[str, str] = {}
-    constants = [column for column in columns if column.distinct == 1 and column.filled == column.rows >= FEWEST_ROWS]
+    constants = [
+        column
+        for column in columns
+        if column.distinct == 1 and column.filled == column.rows >= FEWEST_ROWS
+    ]
     for column in sorted(columns, key=is_alternative):
         if (reason := _find_reason(column)) is None and len(constants) > 2 and column in constants:
             reason = f"it is '{column.texts[0][:40]}' in every row"
         if reason is None:
             twin = first_with.setdefault(column.fingerprint, column.name)
-            if twin != column.name and (column.distinct >= 10 or (column.distinct > 2 and column.rows >= 50)):
+            if twin != column.name and (
+                column.distinct >= 10 or (column.distinct > 2 and column.rows >= 50)
+            ):
                 reason = f"it holds the same as '{twin}'"
         if reason is not None:
             reasons[column.name] = reason
@@ -180,8 +204,17 @@ def _find_reason(column: ColumnProfile) -> str | None:
     if column.form is Form.BYTES:
         return "it holds bytes, not text"
     is_counter = len(column.words) == 1 and is_about(column.words, "counters")
-    is_unique = column.is_unique and column.form in PLAIN_NUMBERS and column.rows > 1 and column.least in (0.0, 1.0)
-    if (is_counter or is_unnamed(column)) and is_unique and np.all(np.diff(column.numbers[column.codes]) > 0):
+    is_unique = (
+        column.is_unique
+        and column.form in PLAIN_NUMBERS
+        and column.rows > 1
+        and column.least in (0.0, 1.0)
+    )
+    if (
+        (is_counter or is_unnamed(column))
+        and is_unique
+        and np.all(np.diff(column.numbers[column.codes]) > 0)
+    ):
         return "it only counts the rows"
     if is_about(column.name.lower().split(".")[:-1], "translations") and column.form is Form.TEXT:
         return "it is a translation"
@@ -190,18 +223,32 @@ def _find_reason(column: ColumnProfile) -> str | None:
 
 def counts_parts(column: ColumnProfile, group: ColumnProfile) -> bool:
     """Tell whether a column only counts the rows of each record, or all rows."""
-    if column.form not in PLAIN_NUMBERS or column.filled < column.rows or column.least not in (0.0, 1.0):
+    if (
+        column.form not in PLAIN_NUMBERS
+        or column.filled < column.rows
+        or column.least not in (0.0, 1.0)
+    ):
         return False
     order = np.argsort(group.codes, kind="stable")
     is_same = np.diff(group.codes[order]) == 0
     return bool(np.all(np.diff(column.numbers[column.codes][order])[is_same] == 1))
 
 
-def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
-    """Return the column that identifies a row, or None, and notes; `stated` is the key that the source declares."""
-    named = [one for place, one in enumerate(columns) if one.name == stated or _may_be_id(one, is_first=not place)]
+def choose_id(
+    columns: Sequence[ColumnProfile], stated: str | None
+) -> tuple[ColumnProfile | None, list[str]]:
+    """Return the column that identifies a row, or None, and notes; `stated` is the key that the
+    source declares.
+    """
+    named = [
+        one
+        for place, one in enumerate(columns)
+        if one.name == stated or _may_be_id(one, is_first=not place)
+    ]
     notes: list[str] = []
-    for column in sorted(named, key=lambda one: (one.name != stated, one.words != ("id",), not is_link(one))):
+    for column in sorted(
+        named, key=lambda one: (one.name != stated, one.words != ("id",), not is_link(one))
+    ):
         if (problem := id_problem(column)) is None or _names_equal_rows(column, columns):
             return column, [*notes, *_remarks(column)]
         notes.append(f"'{column.name}' cannot be the id: {problem}")
@@ -210,10 +257,18 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
 
 
 def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile]) -> tuple[str, str]:
-    """Return the template of ids where no column is one, and a note: the title, or a short text that is unique."""
+    """Return the template of ids where no column is one, and a note: the title, or a short text
+    that is unique.
+    """
     texts = [column for column in columns if column.form is Form.TEXT and not column.is_list]
-    unique = [one for one in texts if one.is_unique and one.rows >= FEWEST_ROWS and one.longest <= LONGEST_KEY]
-    key = title if len(title) == 1 and title[0].naming_share >= GOOD_NAMING else (unique[:1] or title)
+    unique = [
+        one
+        for one in texts
+        if one.is_unique and one.rows >= FEWEST_ROWS and one.longest <= LONGEST_KEY
+    ]
+    key = (
+        title if len(title) == 1 and title[0].naming_share >= GOOD_NAMING else (unique[:1] or title)
+    )
     has_braces = any(set(column.name) & set("{}") for column in key)
     is_long = sum(column.mean_length for column in key) > LONGEST_ID
     if not key or has_braces or distinct_together(key) < LEAST_KEYED * key[0].rows or is_long:
@@ -225,8 +280,12 @@ def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile])
     return template, f"ids are made of '{names}'{told}"
 
 
-def chosen_id(columns: Sequence[ColumnProfile], stated: str) -> tuple[ColumnProfile | None, list[str]]:
-    """Return the column that the user chose as the id, None for `none`, and notes on what it costs."""
+def chosen_id(
+    columns: Sequence[ColumnProfile], stated: str
+) -> tuple[ColumnProfile | None, list[str]]:
+    """Return the column that the user chose as the id, None for `none`, and notes on what it
+    costs.
+    """
     column = next((column for column in columns if column.name == stated), None)
     problem = id_problem(column) if column is not None else None
     return column, [f"'{stated}' is the id by your choice, although {problem}"] if problem else []
@@ -238,14 +297,18 @@ def id_problem(column: ColumnProfile) -> str | None:
     if column.filled < (1 - MOST_MISSING) * column.rows and not one_missing:
         return f"{percent(1 - column.filled_share)} of the rows have none"
     if column.filled - column.distinct > MOST_REPEATED * column.filled:
-        return f"{column.filled - column.distinct:,} of {column.filled:,} rows repeat an earlier one"
+        return (
+            f"{column.filled - column.distinct:,} of {column.filled:,} rows repeat an earlier one"
+        )
     if column.form not in ID_FORMS or (column.form is Form.TEXT and column.longest > LONGEST_ID):
         return "its values are not names"
     return None
 
 
 def _names_equal_rows(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> bool:
-    """Tell whether rows with the same id are the same in every column, so that nothing is lost with one of them."""
+    """Tell whether rows with the same id are the same in every column, so that nothing is lost with
+    one of them.
+    """
     if column.filled < column.rows or column.form not in ID_FORMS or column.longest > LONGEST_ID:
         return False
     return column.distinct > column.rows / 2 and distinct_together(columns) == column.distinct
@@ -272,21 +335,42 @@ def _rows_repeat(count: int) -> str:
 
 
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
-    """Tell whether a column is named like an id; repeated ids in later columns refer to another table."""
+    """Tell whether a column is named like an id; repeated ids in later columns refer to another
+    table.
+    """
     if column.is_unique and is_about(column.words[-1:], "unique_codes") and column.form in ID_FORMS:
         return is_first or column.rows >= FEWEST_CODES
-    is_of_row = column.is_unique or is_first or column.words == ("id",) or id_problem(column) is None
+    is_of_row = (
+        column.is_unique or is_first or column.words == ("id",) or id_problem(column) is None
+    )
     return is_of_row if is_link(column) else is_code(column)
 
 
 def _is_unique_code(column: ColumnProfile) -> bool:
-    """Tell whether a column has short codes of equal length or with digits, another in each row: `cca3`, `W00009`."""
-    if not column.is_unique or column.rows < FEWEST_CODES or column.form not in (Form.TEXT, Form.CODE):
+    """Tell whether a column has short codes of equal length or with digits, another in each row:
+    `cca3`, `W00009`.
+    """
+    if (
+        not column.is_unique
+        or column.rows < FEWEST_CODES
+        or column.form not in (Form.TEXT, Form.CODE)
+    ):
         return False
-    if column.is_list or is_title_name(column) or not column.is_spaceless or column.longest > LONGEST_KEY:
+    if (
+        column.is_list
+        or is_title_name(column)
+        or not column.is_spaceless
+        or column.longest > LONGEST_KEY
+    ):
         return False
-    has_digits = sum(any(sign.isdigit() for sign in text) for text in column.texts) >= 0.9 * column.rows
-    is_even = column.longest - column.shortest <= 2 and column.longest <= LONGEST_CODE and column.rows >= FEWEST_ROWS
+    has_digits = (
+        sum(any(sign.isdigit() for sign in text) for text in column.texts) >= 0.9 * column.rows
+    )
+    is_even = (
+        column.longest - column.shortest <= 2
+        and column.longest <= LONGEST_CODE
+        and column.rows >= FEWEST_ROWS
+    )
     return column.longest == column.shortest > 1 or is_even or has_digits
 
 
@@ -297,16 +381,24 @@ class Family:
     name: str
     columns: tuple[ColumnProfile, ...]
     tags: Mapping[str, str] = field(default_factory=dict)
-    """The tag of each column that says yes or no; empty for numbered columns, which have the values."""
+    """The tag of each column that says yes or no; empty for numbered columns, which have the
+    values.
+    """
 
 
 def find_families(
     columns: Sequence[ColumnProfile], names: Mapping[str, str], *, apart: Iterable[str] = ()
 ) -> list[Family]:
-    """Return the families of numbered columns; `apart` are columns that stay fields of their own."""
+    """Return the families of numbered columns; `apart` are columns that stay fields of their
+    own.
+    """
     members: dict[str, list[ColumnProfile]] = {}
     for column in columns:
-        if (found := NUMBERED.fullmatch(column.name)) and column.name not in apart and _may_belong(column):
+        if (
+            (found := NUMBERED.fullmatch(column.name))
+            and column.name not in apart
+            and _may_belong(column)
+        ):
             members.setdefault(found[1], []).append(column)
     taken = set(names.values())
     families = []
@@ -326,7 +418,12 @@ def find_families(
 
 def _may_belong(column: ColumnProfile) -> bool:
     """Tell whether a column has short texts that can be items of a list."""
-    if column.form is not Form.TEXT or column.mean_length > LONGEST_ITEM or is_code(column) or is_link(column):
+    if (
+        column.form is not Form.TEXT
+        or column.mean_length > LONGEST_ITEM
+        or is_code(column)
+        or is_link(column)
+    ):
         return False
     is_plain = not set(column.name) & set("{}|") and not any(MARK in text for text in column.texts)
     return is_plain and not column.is_list
@@ -335,18 +432,39 @@ def _may_belong(column: ColumnProfile) -> bool:
 def find_marks(
     columns: Sequence[ColumnProfile], names: Mapping[str, str], *, apart: Iterable[str] = ()
 ) -> list[Family]:
-    """Return the runs of columns that each say yes or no of one thing, as `barn`, `bridge`, `cactus` do."""
+    """Return the runs of columns that each say yes or no of one thing, as `barn`, `bridge`,
+    `cactus` do.
+    """
     families: list[Family] = []
-    for style, run in groupby(columns, key=lambda column: "" if column.name in apart else _style_of_mark(column)):
+    for style, run in groupby(
+        columns, key=lambda column: "" if column.name in apart else _style_of_mark(column)
+    ):
         marks = tuple(run)
         if not style or len(marks) < FEWEST_MARKS:
             continue
         words = [_label(column.name).split() for column in marks]
-        shared = len([*takewhile(lambda some: len(set(some)) == 1, zip(*(name[:-1] for name in words), strict=False))])
-        tags = {column.name: " ".join(some[shared:]) for column, some in zip(marks, words, strict=True)}
-        prefix = "_".join(word for word in name_words("_".join(words[0][:shared])) if not is_about([word], "answers"))
+        shared = len(
+            [
+                *takewhile(
+                    lambda some: len(set(some)) == 1,
+                    zip(*(name[:-1] for name in words), strict=False),
+                )
+            ]
+        )
+        tags = {
+            column.name: " ".join(some[shared:]) for column, some in zip(marks, words, strict=True)
+        }
+        prefix = "_".join(
+            word
+            for word in name_words("_".join(words[0][:shared]))
+            if not is_about([word], "answers")
+        )
         taken = {*names.values(), *(family.name for family in families)}
-        wanted = [name for name in ((prefix, f"{prefix}s") if prefix else ()) if FIELD_NAME.fullmatch(name)]
+        wanted = [
+            name
+            for name in ((prefix, f"{prefix}s") if prefix else ())
+            if FIELD_NAME.fullmatch(name)
+        ]
         name = next((name for name in (*wanted, *MARK_NAMES) if name not in taken), None)
         if name and all(tags.values()) and len(set(tags.values())) == len(tags):
             families.append(Family(name=name, columns=marks, tags=tags))
@@ -360,7 +478,9 @@ def is_yes_no(column: ColumnProfile) -> bool:
 
 
 def _style_of_mark(column: ColumnProfile) -> str:
-    """Return how a column says yes or no: some rows yes and the others nothing, or nearly every row; else nothing."""
+    """Return how a column says yes or no: some rows yes and the others nothing, or nearly every
+    row; else nothing.
+    """
     if not (column.form is Form.BOOLEAN or is_yes_no(column) or column.texts == ["1"]):
         return ""
     answers = {read_boolean(text) for text in column.texts}

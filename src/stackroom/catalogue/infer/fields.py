@@ -30,19 +30,25 @@ from stackroom.errors import InputError
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
-FEWEST_QUANTITIES = 6  # fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`
+# fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`
+FEWEST_QUANTITIES = 6
 MOST_OTHER_UNITS = 0.05
-"""The share of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
+"""The share of cells that may be in another unit or currency, which cannot be compared; each costs
+the cell.
+"""
 CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
 NUMBER_FORMS = frozenset({Form.QUANTITY, Form.NUMBER, Form.WHOLE})
-LEAST_OF_UNIT = 0.3  # the share of cells in one of several units that makes them a field of their own
+# the share of cells in one of several units that makes them a field of their own
+LEAST_OF_UNIT = 0.3
 LONGEST_CODE, FEWEST_CODES = 12, 10
 SMALL_TABLE = 200
 GROUPING = ("groups", "lists", "people", "kinds", "regions")
 """Topics of columns whose values are filtered by, even if few come twice."""
 YES_NO = ("yes", "no")
 LIST_MARKS = (",", ";", "|", "/")
-"""The separators that are looked for where a column is declared a list; the first if there is none."""
+"""The separators that are looked for where a column is declared a list; the first if there is
+none.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +77,16 @@ class InferredField:
     @property
     def uses(self) -> str:
         """The uses of the field, in words."""
-        role = {FieldRole.BODY: "main text", FieldRole.ALTERNATIVES: "other names", FieldRole.LINK: "web page"}
+        role = {
+            FieldRole.BODY: "main text",
+            FieldRole.ALTERNATIVES: "other names",
+            FieldRole.LINK: "web page",
+        }
         filtered = "range" if self.type in NUMERIC_TYPES else "filter"
-        uses = [role.get(self.role, self.role) if self.role else "", "search" if self.searched else ""]
+        uses = [
+            role.get(self.role, self.role) if self.role else "",
+            "search" if self.searched else "",
+        ]
         uses += [filtered if self.filtered else "", "browse" if self.facet else ""]
         return ", ".join(use for use in uses if use) or "shown"
 
@@ -93,7 +106,9 @@ def field_of(column: ColumnProfile, name: str) -> InferredField:
     if column.form in PLAIN_FIELDS:
         kind, reason = PLAIN_FIELDS[column.form]
         is_term = kind is FieldType.TEXT
-        return replace(base, type=kind, filtered=is_term, facet=is_term, reason=f"{reason}{gaps(column)}")
+        return replace(
+            base, type=kind, filtered=is_term, facet=is_term, reason=f"{reason}{gaps(column)}"
+        )
     made = MAKERS.get(column.form, _text)(base, column)
     if made.type not in BOUNDED_TYPES or not column.decimal_marks.has_comma:
         return made
@@ -106,7 +121,8 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
     made = field_of(column, name)
     if made.type is kind:
         return made
-    is_whole, marks = kind is FieldType.INT, column.decimal_marks  # `2.644` is whole with dots between thousands
+    # `2.644` is whole with dots between thousands
+    is_whole, marks = kind is FieldType.INT, column.decimal_marks
     has_comma = marks.has_comma and made.type is not FieldType.INT
     is_list = kind in (FieldType.TEXTS, FieldType.TAGS)
     is_term = is_list or kind is FieldType.TEXT
@@ -117,7 +133,9 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
         searched=is_term,
         filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
         facet=is_list or (is_term and column.has_few_values),
-        split=(column.separator or max(LIST_MARKS, key=lambda mark: having[mark])) if is_list else "",
+        split=(column.separator or max(LIST_MARKS, key=lambda mark: having[mark]))
+        if is_list
+        else "",
         decimal_comma=kind in BOUNDED_TYPES and ((is_whole and any(marks)) or has_comma),
         brackets=False,
         reason="your choice",
@@ -139,7 +157,10 @@ def family_field(family: Family) -> InferredField:
         searched=True,
         filtered=True,
         facet=True,
-        reason=f"{len(family.columns)} columns, '{family.columns[0].name}' and so on, as one list: {told}",
+        reason=(
+            f"{len(family.columns)} columns, '{family.columns[0].name}' and so on, as one list:"
+            f" {told}"
+        ),
     )
 
 
@@ -161,7 +182,9 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
 def _number(base: InferredField, column: ColumnProfile) -> InferredField:
     if is_yes_no(column):
         answers = f"yes or no, as 1 and 0{gaps(column)}"
-        return replace(base, type=FieldType.ENUM, values=YES_NO, filtered=True, facet=True, reason=answers)
+        return replace(
+            base, type=FieldType.ENUM, values=YES_NO, filtered=True, facet=True, reason=answers
+        )
     if is_code(column):
         return _code(base, column)
     if column.units:
@@ -169,11 +192,15 @@ def _number(base: InferredField, column: ColumnProfile) -> InferredField:
     is_whole = column.form in (Form.WHOLE, Form.YEAR)
     called = "years" if is_year(column) else "whole numbers" if is_whole else "numbers"
     reason = f"{called}{_extent(column)}{gaps(column)}"
-    return replace(base, type=FieldType.INT if is_whole else FieldType.FLOAT, filtered=True, reason=reason)
+    return replace(
+        base, type=FieldType.INT if is_whole else FieldType.FLOAT, filtered=True, reason=reason
+    )
 
 
 def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
-    """Return the field for numbers with a unit, if nearly all are of one unit and they are no few fixed sizes."""
+    """Return the field for numbers with a unit, if nearly all are of one unit and they are no few
+    fixed sizes.
+    """
     of_unit = column.units[column.unit]
     others = sum(column.units.values()) - of_unit
     is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
@@ -184,7 +211,13 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
     is_named = 2 * of_unit >= column.share_of(*NUMBER_FORMS, Form.YEAR) * column.filled
     called = f"numbers in '{column.unit}'" if is_named else "numbers"
     reason = f"{called}{_extent(column)}{gaps(column)}"
-    return replace(base, type=_number_type(column), unit=column.unit if is_named else "", filtered=True, reason=reason)
+    return replace(
+        base,
+        type=_number_type(column),
+        unit=column.unit if is_named else "",
+        filtered=True,
+        reason=reason,
+    )
 
 
 def _bracket(base: InferredField, column: ColumnProfile) -> InferredField:
@@ -193,7 +226,9 @@ def _bracket(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
-    """Return a field for the numbers in the main unit, where a text has numbers in several: `91 min`, `2 Seasons`."""
+    """Return a field for the numbers in the main unit, where a text has numbers in several: `91
+    min`, `2 Seasons`.
+    """
     unit = CURRENCIES.get(column.unit) or re.sub(r"[^a-z]+", "", column.unit.lower())
     is_mixed = field.type is FieldType.TEXT and field.role is None and column.form in NUMBER_FORMS
     if not is_mixed or len(column.units) < 2 or len(unit) < 3:
@@ -210,7 +245,9 @@ def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredF
         searched=False,
         filtered=True,
         facet=False,
-        reason=f"the numbers of '{field.column}' in '{column.unit}', in {percent(share)} of the rows",
+        reason=(
+            f"the numbers of '{field.column}' in '{column.unit}', in {percent(share)} of the rows"
+        ),
     )
 
 
@@ -222,15 +259,21 @@ def _number_type(column: ColumnProfile) -> FieldType:
 
 
 def _extent(column: ColumnProfile) -> str:
-    """Return the range of numbers as a part of a reason; thousands are grouped unless they could be years."""
+    """Return the range of numbers as a part of a reason; thousands are grouped unless they could be
+    years.
+    """
     if column.least is None or column.most is None:
         return ""
     grouping, ends = "," if column.most > 9999 else "", (column.least, column.most)
-    return ", " + " to ".join(f"{end:{grouping}{'.0f' if end.is_integer() else '.6g'}}" for end in ends)
+    return ", " + " to ".join(
+        f"{end:{grouping}{'.0f' if end.is_integer() else '.6g'}}" for end in ends
+    )
 
 
 def _code(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, searched=True, filtered=True, reason=f"a code, kept as it is written{gaps(column)}")
+    return replace(
+        base, searched=True, filtered=True, reason=f"a code, kept as it is written{gaps(column)}"
+    )
 
 
 def _date(base: InferredField, column: ColumnProfile) -> InferredField:
@@ -242,24 +285,42 @@ def _date(base: InferredField, column: ColumnProfile) -> InferredField:
         told = " taken with the day first, which no cell tells"
     against = min(day_first, month_first)
     told += f", but {against:,} the other way round" if against else ""
-    return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=f"dates{told}{gaps(column)}")
+    return replace(
+        base,
+        type=FieldType.DATE,
+        date_order=order,
+        filtered=True,
+        reason=f"dates{told}{gaps(column)}",
+    )
 
 
 def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, searched=True)
-    is_even = column.is_spaceless and column.longest <= LONGEST_CODE and column.longest - column.shortest <= 2
-    are_signs = is_even and all(text.replace("-", "").replace(".", "").isalnum() for text in column.texts[:100])
-    are_codes = are_signs and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES  # as those of countries
+    is_even = (
+        column.is_spaceless
+        and column.longest <= LONGEST_CODE
+        and column.longest - column.shortest <= 2
+    )
+    are_signs = is_even and all(
+        text.replace("-", "").replace(".", "").isalnum() for text in column.texts[:100]
+    )
+    # as those of countries
+    are_codes = are_signs and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
     if (is_code(column) or are_codes) and not column.has_few_values:
         return _code(field, column)
     if column.mean_length > LONG_TEXT:
-        return replace(field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}")
+        return replace(
+            field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}"
+        )
     if column.has_few_values:
         values = "1 value" if column.distinct == 1 else f"{column.distinct:,} values"
         reason = f"{values} in {percent(column.filled_share)} of the rows"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
     is_small = column.rows <= SMALL_TABLE and column.mean_length <= SHORT_VALUE / 2
-    repeats = column.distinct <= (0.95 if is_small else 0.8) * column.filled and column.mean_length <= SHORT_VALUE
+    repeats = (
+        column.distinct <= (0.95 if is_small else 0.8) * column.filled
+        and column.mean_length <= SHORT_VALUE
+    )
     groups = repeats or any(is_about(column.words, topic) for topic in GROUPING)
     reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
@@ -279,23 +340,34 @@ MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] =
 
 SHORT_NAME, SHORT_PART = 120, 60
 GOOD_DISTINCT, GOOD_FILLED = 0.8, 0.9
-"""The shares of different values, and of rows with one, from which a column names records by itself."""
+"""The shares of different values, and of rows with one, from which a column names records by
+itself.
+"""
 ENOUGH_OF_PARTS = (1.0, 0.95, 0.85)
-"""Of a title of so many parts, the share of rows that they must tell apart, or one more is added."""
+"""Of a title of so many parts, the share of rows that they must tell apart, or one more is
+added.
+"""
 LEAST_GAIN = 0.03
-LEAST_NAMING = 0.3  # the share of distinct values below which a column that is not named as a title names nothing
+# the share of distinct values below which a column that is not named as a title names nothing
+LEAST_NAMING = 0.3
 LONGEST_ABBREVIATION = 4
 TITLE_FIELD_NAMES = ("title", "name", "label", "heading", "record_title", "name_of_record")
-PERSON_NAMES = (re.compile(r"first ?name|given ?name|forename"), re.compile(r"last ?name|sur ?name|family ?name"))
+PERSON_NAMES = (
+    re.compile(r"first ?name|given ?name|forename"),
+    re.compile(r"last ?name|sur ?name|family ?name"),
+)
 BRACES = re.compile(r"[{}]")
 COLUMN_IN_TEMPLATE = re.compile(r"\{([^{}]+)\}")
 POPULARITY_NAME = re.compile(
     r"(\w+ )?popularity|\w+ (votes|voters|sales)"
-    r"|((num|number|no|total) (of )?)?(users? )?(votes|ratings|voters|raters|rated|reviews|owned|owners)"
+    r"|((num|number|no|total) (of )?)?(users?"
+    r" )?(votes|ratings|voters|raters|rated|reviews|owned|owners)"
     r"( (count|counts|number|total|users))?"
-    r"|(\w+ )?(downloads|views|plays|listeners|followers|subscribers|streams|members|favou?rites|likes|stars"
+    r"|(\w+"
+    r" )?(downloads|views|plays|listeners|followers|subscribers|streams|members|favou?rites|likes|stars"
     r"|stargazers|backers|copies sold|playcount|readers|citations)( counts?| total)?"
-    r"|(user )?(vote|rating|view|play|like|follower|download|review|favou?rite|citation) (counts?|number|total)"
+    r"|(user )?(vote|rating|view|play|like|follower|download|review|favou?rite|citation)"
+    r" (counts?|number|total)"
 )
 """The name of a column that counts how many people know a thing."""
 LEAST_FILLED = 0.3
@@ -305,15 +377,24 @@ FEWEST_KNOWN = 10  # the fewest different numbers, and the least greatest one, o
 def choose_title(
     columns: Sequence[ColumnProfile], id_column: ColumnProfile | None, names: Mapping[str, str]
 ) -> InferredField:
-    """Return the title: of people both names, else the column that names a record, else several columns together."""
+    """Return the title: of people both names, else the column that names a record, else several
+    columns together.
+    """
     others = [column for column in columns if column is not id_column] or list(columns)
-    named = [[one for one in others if pattern.fullmatch(" ".join(one.words))][:1] for pattern in PERSON_NAMES]
+    named = [
+        [one for one in others if pattern.fullmatch(" ".join(one.words))][:1]
+        for pattern in PERSON_NAMES
+    ]
     whole = [column.name for some in named for column in some if not BRACES.search(column.name)]
     if len(whole) == len(PERSON_NAMES):
         template = " ".join(f"{{{name}}}" for name in whole)
         return _template_field(template, names, reason="first and last name together")
     base = _find_title(others)
-    is_good = base is not None and base.distinct_share >= GOOD_DISTINCT and base.filled_share >= GOOD_FILLED
+    is_good = (
+        base is not None
+        and base.distinct_share >= GOOD_DISTINCT
+        and base.filled_share >= GOOD_FILLED
+    )
     if base is not None and (is_good or base.rows <= 10):
         return title_field(base, names)
     parts = [id_column] if base is None and id_column is not None else _parts_of_title(base, others)
@@ -321,11 +402,15 @@ def choose_title(
         return title_field(base, names)
     parts = parts or [column for column in others if column.filled][:3]
     if not parts:
-        raise InputError("it has no column with a value, so no record can be named; give a table with values")
+        raise InputError(
+            "it has no column with a value, so no record can be named; give a table with values"
+        )
     return _composed_field(parts, base, names)
 
 
-def chosen_title(columns: Sequence[ColumnProfile], names: Mapping[str, str], stated: str) -> InferredField:
+def chosen_title(
+    columns: Sequence[ColumnProfile], names: Mapping[str, str], stated: str
+) -> InferredField:
     """Return the title that the user chose: a column, or a template of columns."""
     if "{" in stated:
         return _template_field(stated, names, reason="composed as you chose")
@@ -339,7 +424,9 @@ def title_columns(title: InferredField, columns: Sequence[ColumnProfile]) -> lis
 
 
 def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
-    """Return the column that names a record best: by its name, else the short text with the most distinct values."""
+    """Return the column that names a record best: by its name, else the short text with the most
+    distinct values.
+    """
     forms = (Form.TEXT, Form.BOOLEAN, Form.CODE)
     texts = [column for column in columns if column.form in forms and not is_link(column)]
     texts = [column for column in texts if not is_unnamed(column) or column.rows <= 10]
@@ -353,14 +440,24 @@ def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
         return max(ending, key=lambda column: round(column.naming_share, 2))
     plain = [column for column in texts if column.form is Form.TEXT and not is_code(column)]
     short = [column for column in plain if column.mean_length <= SHORT_NAME and not column.is_list]
-    naming = [column for column in short if column.naming_share >= LEAST_NAMING or column.rows <= 10]
+    naming = [
+        column for column in short if column.naming_share >= LEAST_NAMING or column.rows <= 10
+    ]
     if naming or short:
-        return max(naming, key=lambda column: round(column.naming_share, 1) - 0.6 * _is_figure(column), default=None)
+        return max(
+            naming,
+            key=lambda column: round(column.naming_share, 1) - 0.6 * _is_figure(column),
+            default=None,
+        )
     return min(plain, key=lambda column: column.mean_length, default=None)
 
 
-def _parts_of_title(base: ColumnProfile | None, columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
-    """Return the columns whose combination tells records apart: greedily the one that adds most, until enough do."""
+def _parts_of_title(
+    base: ColumnProfile | None, columns: Sequence[ColumnProfile]
+) -> list[ColumnProfile]:
+    """Return the columns whose combination tells records apart: greedily the one that adds most,
+    until enough do.
+    """
     possible = [column for column in columns if _may_be_part(column) and column is not base]
     parts = [base] if base is not None and not BRACES.search(base.name) else []
     while len(parts) < len(ENOUGH_OF_PARTS) and _share(parts) < ENOUGH_OF_PARTS[len(parts)]:
@@ -370,18 +467,32 @@ def _parts_of_title(base: ColumnProfile | None, columns: Sequence[ColumnProfile]
         parts.append(best)
         possible = [column for column in possible if column is not best]
     for here, there in (("from", "to"), ("to", "from")):  # one without the other says half
-        if any(is_about(part.words, here) for part in parts) and not any(is_about(part.words, there) for part in parts):
-            parts += [column for column in possible if column.form is Form.TEXT and is_about(column.words, there)][:1]
+        if any(is_about(part.words, here) for part in parts) and not any(
+            is_about(part.words, there) for part in parts
+        ):
+            parts += [
+                column
+                for column in possible
+                if column.form is Form.TEXT and is_about(column.words, there)
+            ][:1]
     places = {column.name: place for place, column in enumerate(columns)}
     return sorted(parts, key=lambda part: (part is not base, _is_figure(part), places[part.name]))
 
 
 def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
-    """Return how much a column adds to a title: rows told apart, less for long, gappy and numeric ones."""
+    """Return how much a column adds to a title: rows told apart, less for long, gappy and numeric
+    ones.
+    """
     has_gaps = bool(parts) and max(part.filled_share for part in parts) < GOOD_FILLED
-    cost = column.mean_length / 400 + (0.5 if has_gaps else 0.15) * _is_figure(column) + 0.3 * (1 - column.filled_share)
+    cost = (
+        column.mean_length / 400
+        + (0.5 if has_gaps else 0.15) * _is_figure(column)
+        + 0.3 * (1 - column.filled_share)
+    )
     named = 0.3 if is_title_name(column) else 0.1 if is_about(column.words, "kinds") else 0
-    is_abbreviation = column.longest == column.shortest <= LONGEST_ABBREVIATION and column.form is Form.TEXT
+    is_abbreviation = (
+        column.longest == column.shortest <= LONGEST_ABBREVIATION and column.form is Form.TEXT
+    )
     return _share([*parts, column]) - cost + named - 0.1 * is_abbreviation
 
 
@@ -394,10 +505,17 @@ def _may_be_part(column: ColumnProfile) -> bool:
     """Tell whether a column can be a part of a composed title: a short text, a year or a date."""
     if BRACES.search(column.name) or column.distinct < 2 or column.filled_share < LEAST_FILLED:
         return False
-    if is_link(column) or is_code(column) or is_unnamed(column) or is_about(column.words, "title_noise"):
+    if (
+        is_link(column)
+        or is_code(column)
+        or is_unnamed(column)
+        or is_about(column.words, "title_noise")
+    ):
         return False
     if column.form is Form.TEXT:
-        return column.mean_length <= SHORT_PART and not column.is_list and not is_alternative(column)
+        return (
+            column.mean_length <= SHORT_PART and not column.is_list and not is_alternative(column)
+        )
     return column.form is Form.YEAR or _is_date(column)
 
 
@@ -422,8 +540,15 @@ def _composed_field(
     for before, part in pairwise(parts):
         is_pair = is_about(before.words, "from") and is_about(part.words, "to")
         template += f"{' – ' if is_pair else ', '}{{{part.name}}}"
-    why = f"'{base.name}' alone tells {percent(_share([base]))} of the rows apart" if base in parts and base else ""
-    reason = f"composed, since {why or 'no column names a record'}; together {percent(_share(parts))} are distinct"
+    why = (
+        f"'{base.name}' alone tells {percent(_share([base]))} of the rows apart"
+        if base in parts and base
+        else ""
+    )
+    reason = (
+        f"composed, since {why or 'no column names a record'}; together {percent(_share(parts))}"
+        " are distinct"
+    )
     return _template_field(template, names, reason=reason)
 
 
@@ -435,20 +560,31 @@ def _template_field(template: str, names: Mapping[str, str], *, reason: str) -> 
 
 
 def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProfile]:
-    """Return the column of each role but the title, as far as the table has one; no column has two."""
+    """Return the column of each role but the title, as far as the table has one; no column has
+    two.
+    """
     chosen: dict[FieldRole, ColumnProfile] = {}
     for role, worth_of in WORTHS.items():
         free = [column for column in columns if column not in chosen.values()]
         worths = [(worth_of(column), -place, column) for place, column in enumerate(free)]
-        if (best := max(worths, key=lambda found: found[:2], default=None)) is not None and best[0] > 0:
+        if (best := max(worths, key=lambda found: found[:2], default=None)) is not None and best[
+            0
+        ] > 0:
             chosen[role] = best[2]
     return chosen
 
 
 def _worth_as_body(column: ColumnProfile) -> float:
-    """Return the amount of text of a column whose cells are longer than a few words; a name counts too."""
+    """Return the amount of text of a column whose cells are longer than a few words; a name counts
+    too.
+    """
     is_named = is_about(column.words, "body")
-    is_text = column.form is Form.TEXT and not column.is_list and not is_code(column) and not is_unnamed(column)
+    is_text = (
+        column.form is Form.TEXT
+        and not column.is_list
+        and not is_code(column)
+        and not is_unnamed(column)
+    )
     is_filled = column.filled_share >= LEAST_FILLED or column.mean_length >= LONG_TEXT
     if not is_text or not is_filled or column.mean_length < (20 if is_named else LONG_TEXT):
         return 0.0
@@ -456,15 +592,29 @@ def _worth_as_body(column: ColumnProfile) -> float:
 
 
 def _worth_as_time(column: ColumnProfile) -> float:
-    """Return how well a column tells when a thing happened: its event before its maker's birth, years before dates."""
-    named = 0.1 if is_about(column.words, "lifetimes") else 1.5 if is_about(column.words, "events") else 1.0
+    """Return how well a column tells when a thing happened: its event before its maker's birth,
+    years before dates.
+    """
+    named = (
+        0.1
+        if is_about(column.words, "lifetimes")
+        else 1.5
+        if is_about(column.words, "events")
+        else 1.0
+    )
     return column.filled_share * named * (2 if is_year(column) else 1 if _is_date(column) else 0)
 
 
 def _worth_as_popularity(column: ColumnProfile) -> float:
-    """Return how well a column counts people, or scores how well known a thing is, beyond a scale from 1 to 10."""
+    """Return how well a column counts people, or scores how well known a thing is, beyond a scale
+    from 1 to 10.
+    """
     is_number = column.form in (Form.WHOLE, Form.NUMBER, Form.YEAR) and (column.least or 0) >= 0
-    is_spread = column.distinct >= FEWEST_KNOWN and (column.most or 0) > FEWEST_KNOWN and column.filled_share >= 0.5
+    is_spread = (
+        column.distinct >= FEWEST_KNOWN
+        and (column.most or 0) > FEWEST_KNOWN
+        and column.filled_share >= 0.5
+    )
     name = " ".join(column.words)
     if not is_number or not is_spread or not POPULARITY_NAME.fullmatch(name):
         return 0.0
@@ -472,7 +622,9 @@ def _worth_as_popularity(column: ColumnProfile) -> float:
 
 
 def _worth_as_people(column: ColumnProfile) -> float:
-    """Return how well a column names people: by the last word that says something, as `artist_name`."""
+    """Return how well a column names people: by the last word that says something, as
+    `artist_name`.
+    """
     words = [word for word in column.words if word not in ("name", "names", "by", "s")]
     return _worth_as_terms(column, "makers") if is_about(words[-1:], "people") else 0.0
 
@@ -483,20 +635,36 @@ def _worth_as_place(column: ColumnProfile) -> float:
 
 
 def _worth_as_terms(column: ColumnProfile, surest: str) -> float:
-    is_term = column.form in (Form.TEXT, Form.LIST) and column.filled_share >= LEAST_FILLED and column.distinct > 1
+    is_term = (
+        column.form in (Form.TEXT, Form.LIST)
+        and column.filled_share >= LEAST_FILLED
+        and column.distinct > 1
+    )
     if not is_term or is_code(column) or is_link(column) or is_unnamed(column):
         return 0.0
-    return round(column.filled_share, 1) + (len(column.words) == 1) + 2 * is_about(column.words, surest)
+    return (
+        round(column.filled_share, 1)
+        + (len(column.words) == 1)
+        + 2 * is_about(column.words, surest)
+    )
 
 
 def _worth_as_picture(column: ColumnProfile) -> float:
     size = 0.5 if is_about(column.words, "small_pictures") else 1.0
     is_file = column.form is Form.TEXT and not column.is_list and names_pictures(column)
-    return column.filled_share * size * (is_file or (column.form is Form.URL and _shows_pictures(column)))
+    return (
+        column.filled_share
+        * size
+        * (is_file or (column.form is Form.URL and _shows_pictures(column)))
+    )
 
 
 def _worth_as_link(column: ColumnProfile) -> float:
-    if column.form is not Form.URL or _shows_pictures(column) or is_about(column.words, "other_links"):
+    if (
+        column.form is not Form.URL
+        or _shows_pictures(column)
+        or is_about(column.words, "other_links")
+    ):
         return 0.0
     return round(column.filled_share, 1) + is_about(column.words, "pages")
 
@@ -506,7 +674,9 @@ def _shows_pictures(column: ColumnProfile) -> bool:
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {
-    FieldRole.ALTERNATIVES: lambda column: float(column.form in (Form.TEXT, Form.LIST) and is_alternative(column)),
+    FieldRole.ALTERNATIVES: lambda column: float(
+        column.form in (Form.TEXT, Form.LIST) and is_alternative(column)
+    ),
     FieldRole.BODY: _worth_as_body,
     FieldRole.TIME: _worth_as_time,
     FieldRole.POPULARITY: _worth_as_popularity,

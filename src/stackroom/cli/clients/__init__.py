@@ -1,1 +1,3 @@
-"""Configuration files of assistants: where they are, and how an entry for Stackroom is written and removed."""
+"""Configuration files of assistants: where they are, and how an entry for Stackroom is written and
+removed.
+"""

@@ -1,7 +1,9 @@
-"""A configuration file: an entry is added, replaced or removed, the result is read back, and the file replaced.
+"""A configuration file: an entry is added, replaced or removed, the result is read back, and the
+file replaced.
 
-Each format edits in its own way (`jsonc`, `round_trip`). What holds for all is here: everything else in the file has
-the same values after an edit, and a removal gives back the bytes that the entry was added to, where they are known.
+Each format edits in its own way (`jsonc`, `round_trip`). What holds for all is here: everything
+else in the file has the same values after an edit, and a removal gives back the bytes that the
+entry was added to, where they are known.
 """
 
 import os
@@ -31,19 +33,28 @@ def read_text(path: Path) -> str | None:
     try:
         return path.read_bytes().decode("utf-8") if path.exists() else None
     except UnicodeDecodeError as error:
-        problem = f"{path} is not UTF-8 text (byte {error.start}); nothing was written: save it as UTF-8"
+        problem = (
+            f"{path} is not UTF-8 text (byte {error.start}); nothing was written: save it as UTF-8"
+        )
         raise InputError(problem) from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
+        raise InputError(
+            f"{path}: cannot be read: {error.strerror}; check its permissions"
+        ) from error
 
 
 def update_file(
-    path: Path, edit: Callable[[str | None], str | None], *, is_private: bool, keep_former: bool = True
+    path: Path,
+    edit: Callable[[str | None], str | None],
+    *,
+    is_private: bool,
+    keep_former: bool = True,
 ) -> bool:
-    """Replace a file by its edited text, or remove it where the edit returns None; return whether it changed.
+    """Replace a file by its edited text, or remove it where the edit returns None; return whether
+    it changed.
 
-    The former text of a file that stays is kept as `.bak`. A private file, and its back-up, can be read by its owner
-    only.
+    The former text of a file that stays is kept as `.bak`. A private file, and its back-up, can be
+    read by its owner only.
     """
     before = read_text(path)
     after = edit(before)
@@ -60,7 +71,9 @@ def update_file(
                 shutil.copymode(path, backup)
         _replace(path, before, after, is_private=is_private)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; check its permissions") from error
+        raise InputError(
+            f"{path}: cannot be written: {error.strerror}; check its permissions"
+        ) from error
     return True
 
 
@@ -79,7 +92,9 @@ def _replace(path: Path, before: str | None, after: str | None, *, is_private: b
             os.umask(umask := os.umask(0o077))
             fresh.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask)
         if read_text(path) != before:
-            raise ConflictError(f"{path} is being written by another program; close the client and try again")
+            raise ConflictError(
+                f"{path} is being written by another program; close the client and try again"
+            )
         if after is None:
             target.unlink()
         else:
@@ -92,7 +107,9 @@ Entry = Mapping[str, Any]
 
 
 class ConfigTextError(ValueError):
-    """Text that is not of its format, or not laid out so that an entry can be added; the message says where."""
+    """Text that is not of its format, or not laid out so that an entry can be added; the message
+    says where.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,30 +138,45 @@ def add_entry(form: ConfigFormat, text: str, section: str, entry: Entry) -> str:
 def remove_entry(form: ConfigFormat, text: str, section: str, *, backup: str | None) -> str:
     """Return the text without the entry.
 
-    It is the back-up, or nothing, where adding the entry to that gives the text: then the file is as it was before.
+    It is the back-up, or nothing, where adding the entry to that gives the text: then the file is
+    as it was before.
     """
     entry = find_entry(form, text, section)
     if entry is None:
         return text
     for origin in (backup or "", ""):
-        with suppress(ConfigTextError, TypeError, AttributeError):  # an entry that somebody edited may be no object
-            if find_entry(form, origin, section) is None and form.insert(origin, section, entry) == text:
+        # an entry that somebody edited may be no object
+        with suppress(ConfigTextError, TypeError, AttributeError):
+            if (
+                find_entry(form, origin, section) is None
+                and form.insert(origin, section, entry) == text
+            ):
                 return origin
     after = form.remove(text, section)
     _require_others_kept(form, text, after, section, None)
     return after
 
 
-def _require_others_kept(form: ConfigFormat, text: str, after: str, section: str, entry: Entry | None) -> None:
-    if find_entry(form, after, section) != entry or _others(form, after, section) != _others(form, text, section):
+def _require_others_kept(
+    form: ConfigFormat, text: str, after: str, section: str, entry: Entry | None
+) -> None:
+    if find_entry(form, after, section) != entry or _others(form, after, section) != _others(
+        form, text, section
+    ):
         raise ConfigTextError(f"'{section}' is laid out in a way that cannot be edited safely")
 
 
 def _others(form: ConfigFormat, text: str, section: str) -> dict[str, Any]:
-    """Return the values of a configuration without the entry, and without its section where that is empty."""
+    """Return the values of a configuration without the entry, and without its section where that is
+    empty.
+    """
     values = dict(form.parse(text))
     servers = values.pop(section, None)
-    rest = {key: value for key, value in servers.items() if key != NAME} if isinstance(servers, dict) else servers
+    rest = (
+        {key: value for key, value in servers.items() if key != NAME}
+        if isinstance(servers, dict)
+        else servers
+    )
     return {**values, section: rest} if rest else values
 
 

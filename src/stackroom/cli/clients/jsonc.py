@@ -1,13 +1,22 @@
-"""JSON with comments and trailing commas: an entry is added or removed, everything else stays as it is written.
+"""JSON with comments and trailing commas: an entry is added or removed, everything else stays as it
+is written.
 
-Comments and trailing commas are blanked, so that what is left is plain JSON with every value at its place in the text.
+Comments and trailing commas are blanked, so that what is left is plain JSON with every value at its
+place in the text.
 """
 
 import json
 import re
 from typing import Any, NamedTuple
 
-from stackroom.cli.clients.config_file import BOM, NAME, ConfigFormat, ConfigTextError, Entry, newline_of
+from stackroom.cli.clients.config_file import (
+    BOM,
+    NAME,
+    ConfigFormat,
+    ConfigTextError,
+    Entry,
+    newline_of,
+)
 
 INDENT = "  "
 
@@ -43,7 +52,9 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def insert(text: str, section: str, entry: Entry) -> str:
-    """Return the text with an entry: where it was, or first in its section; a missing section is the first one."""
+    """Return the text with an entry: where it was, or first in its section; a missing section is
+    the first one.
+    """
     if not isinstance(parse(text).get(section, {}), dict):
         raise ConfigTextError(f"'{section}' is not an object")
     plain = _blanked(text)
@@ -60,7 +71,11 @@ def insert(text: str, section: str, entry: Entry) -> str:
     former = _members(plain, opening).get(NAME)
     if former is None:
         return _with_member(text, plain, opening, NAME, entry)
-    return text[: former.value] + _value_text(text, entry, _line_indent(text, former.key)) + text[former.end :]
+    return (
+        text[: former.value]
+        + _value_text(text, entry, _line_indent(text, former.key))
+        + text[former.end :]
+    )
 
 
 def remove(text: str, section: str) -> str:
@@ -80,8 +95,12 @@ def remove(text: str, section: str) -> str:
 
 
 def _blanked(text: str) -> str:
-    """Return the text with blanks for comments and trailing commas, every other character at its place."""
-    without = _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\r\n]", " ", found[0]), text.replace(BOM, " ", 1))
+    """Return the text with blanks for comments and trailing commas, every other character at its
+    place.
+    """
+    without = _COMMENT.sub(
+        lambda found: found[1] or re.sub(r"[^\r\n]", " ", found[0]), text.replace(BOM, " ", 1)
+    )
     return _TRAILING_COMMA.sub(lambda found: found[1] or " ", without)
 
 

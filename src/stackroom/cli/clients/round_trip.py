@@ -1,4 +1,6 @@
-"""TOML by tomlkit and YAML by ruamel.yaml, which keep comments, order and styles of what is not edited."""
+"""TOML by tomlkit and YAML by ruamel.yaml, which keep comments, order and styles of what is not
+edited.
+"""
 
 import io
 import re
@@ -12,13 +14,22 @@ from ruamel.yaml import YAML as Yaml
 from ruamel.yaml.error import MarkedYAMLError
 from tomlkit.exceptions import TOMLKitError
 
-from stackroom.cli.clients.config_file import BOM, NAME, ConfigFormat, ConfigTextError, Entry, newline_of
+from stackroom.cli.clients.config_file import (
+    BOM,
+    NAME,
+    ConfigFormat,
+    ConfigTextError,
+    Entry,
+    newline_of,
+)
 from stackroom.toml_text import TomlError, parse_toml
 
 ENDLESS = 1 << 20  # a width at which no line is broken
 NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*\r?\n(?P<indent> +)[^\s#-]", re.MULTILINE)
 LISTED = re.compile(r"^(?P<key> *)[^\s#-][^\n]*:[ \t]*\r?\n(?P<dashes> *)- ", re.MULTILINE)
-"""The first mapping within another, and the first list within one, which tell the indentation of a YAML text."""
+"""The first mapping within another, and the first list within one, which tell the indentation of a
+YAML text.
+"""
 
 
 def parse_toml_text(text: str) -> dict[str, Any]:
@@ -30,7 +41,9 @@ def parse_toml_text(text: str) -> dict[str, Any]:
 
 
 def insert_toml(text: str, section: str, entry: Entry) -> str:
-    """Return the TOML text with an entry: where it was, or as a table after the others of its section."""
+    """Return the TOML text with an entry: where it was, or as a table after the others of its
+    section.
+    """
     document: Any = _toml_document(text)
     if section not in document:
         document[section] = tomlkit.table(is_super_table=True)
@@ -63,7 +76,9 @@ def parse_yaml(text: str) -> dict[str, Any]:
 
 
 def insert_yaml(text: str, section: str, entry: Entry) -> str:
-    """Return the YAML text with an entry: where it was, or first in its section; a missing section is the last."""
+    """Return the YAML text with an entry: where it was, or first in its section; a missing section
+    is the last.
+    """
     servers = parse_yaml(text).get(section)
     if servers is not None and not isinstance(servers, dict):
         raise ConfigTextError(f"'{section}' is not a mapping")
@@ -118,22 +133,29 @@ def _yaml_errors() -> Iterator[None]:
         raise ConfigTextError(f"{place}{error.problem or 'malformed'}") from error
     except RecursionError as error:
         raise ConfigTextError("it is nested too deeply") from error
-    except (ValueError, LookupError, AttributeError) as error:  # of values that are not of the type of their tag
+    # of values that are not of the type of their tag
+    except (ValueError, LookupError, AttributeError) as error:
         raise ConfigTextError(f"a value in it is malformed: {error}") from error
 
 
 def _with_kept_comments(after: str, text: str) -> str:
-    """Return a text without an entry, with the comments that stood below the entry: they are about what follows it."""
+    """Return a text without an entry, with the comments that stood below the entry: they are about
+    what follows it.
+    """
     was, lines = text.splitlines(keepends=True), after.splitlines(keepends=True)
     start = _count_same(was, lines)
     end = len(was) - _count_same(was[start:][::-1], lines[start:][::-1])
-    below = list(takewhile(lambda line: not line.strip() or line.startswith("#"), reversed(was[start:end])))
+    below = list(
+        takewhile(lambda line: not line.strip() or line.startswith("#"), reversed(was[start:end]))
+    )
     return "".join([*lines[:start], *reversed(below), *lines[start:]])
 
 
 def _count_same(some: list[str], others: list[str]) -> int:
     """Return how many lines two lists of them begin with alike."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False)))
+    return sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False))
+    )
 
 
 def _with_line_ends(edited: str, text: str) -> str:

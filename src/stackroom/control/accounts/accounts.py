@@ -1,7 +1,8 @@
-"""Users, roles and restricted catalogues: creating, changing and deleting them, and checking passwords.
+"""Users, roles and restricted catalogues: creating, changing and deleting them, and checking
+passwords.
 
-Every change is one transaction of `ControlDatabase.change`, so changes of rights are serialised over all
-processes; that keeps the last administrator when two are removed at once.
+Every change is one transaction of `ControlDatabase.change`, so changes of rights are serialised
+over all processes; that keeps the last administrator when two are removed at once.
 """
 
 import hmac
@@ -14,8 +15,17 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, insert, literal, select, union, update
 
 from stackroom.control.accounts import rules
-from stackroom.control.accounts.credentials import IS_SESSION, end_credentials, hash_secret, require_changeable
-from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
+from stackroom.control.accounts.credentials import (
+    IS_SESSION,
+    end_credentials,
+    hash_secret,
+    require_changeable,
+)
+from stackroom.control.accounts.passwords import (
+    hash_password,
+    require_good_password,
+    verify_password,
+)
 from stackroom.control.accounts.users import (
     NO_ROLE,
     USED,
@@ -66,7 +76,9 @@ class Accounts:
         """Return a page of the users, by name, and how many there are."""
         with self._database.read() as connection:
             wanted = select(users).order_by(users.c.name).offset(offset).limit(limit)
-            return load_users(connection, connection.execute(wanted).all()), _count_users(connection)
+            return load_users(connection, connection.execute(wanted).all()), _count_users(
+                connection
+            )
 
     def get_user(self, name: str) -> User:
         """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
@@ -90,16 +102,22 @@ class Accounts:
         stored = None if password is None else _hashed(password, folded)
         with self._database.change() as connection:
             given = get_roles(connection, roles)
-            rules.require_may_give(actor, rules.reach_of_roles(given, load_restrictions(connection), besides=granted))
+            rules.require_may_give(
+                actor, rules.reach_of_roles(given, load_restrictions(connection), besides=granted)
+            )
             if find_user(connection, folded) is not None:
                 raise ConflictError(f"there is a user '{folded}' already; choose another name")
-            user_id = self._insert_user(connection, folded, password_hash=stored, catalogues=catalogues)
+            user_id = self._insert_user(
+                connection, folded, password_hash=stored, catalogues=catalogues
+            )
             _put_roles(connection, user_id, given)
             _put_grants(connection, user_id, granted)
             return get_user(connection, folded)
 
     def create_first_admin(self) -> str | None:
-        """Create an administrator if there are no users, and return their one-time secret; else None."""
+        """Create an administrator if there are no users, and return their one-time secret; else
+        None.
+        """
         if not self.is_empty():
             return None
         secret = secrets.token_urlsafe(ONE_TIME_BYTES)
@@ -123,7 +141,9 @@ class Accounts:
                 end_credentials(connection, user.id, IS_SESSION, at=self._now())
             return get_user(connection, user.name)
 
-    def set_catalogues(self, actor: Principal, name: str, catalogues: frozenset[str] | None) -> User:
+    def set_catalogues(
+        self, actor: Principal, name: str, catalogues: frozenset[str] | None
+    ) -> User:
         """Confine a user to these catalogues, or to none by a list of their own."""
         with self._changing(actor, name) as (connection, user):
             _set(connection, user, catalogues=catalogues)
@@ -139,7 +159,9 @@ class Accounts:
         """Replace the roles of a user."""
         with self._changing(actor, name) as (connection, user):
             given = get_roles(connection, roles)
-            rules.require_may_give(actor, rules.reach_of_roles(given, load_restrictions(connection)))
+            rules.require_may_give(
+                actor, rules.reach_of_roles(given, load_restrictions(connection))
+            )
             _put_roles(connection, user.id, given)
             return get_user(connection, user.name)
 
@@ -156,7 +178,9 @@ class Accounts:
         with self._changing(actor, name) as (connection, user):
             _require_no_role_with(connection, user, action)
             if action not in user.granted:
-                raise NotFoundError(f"user '{user.name}' does not have {action}; there is nothing to revoke")
+                raise NotFoundError(
+                    f"user '{user.name}' does not have {action}; there is nothing to revoke"
+                )
             _put_grants(connection, user.id, user.granted - {action})
             return get_user(connection, user.name)
 
@@ -169,7 +193,9 @@ class Accounts:
             self._put_password(connection, _enterable(connection, actor, name), password, stored)
 
     def choose_password(self, name: str, password: str) -> None:
-        """Set the first password of a user who logged in with a one-time password, and end their sessions."""
+        """Set the first password of a user who logged in with a one-time password, and end their
+        sessions.
+        """
         stored = _hashed(password, name)
         with self._database.change() as connection:
             user = get_user(connection, name)
@@ -178,17 +204,22 @@ class Accounts:
             self._put_password(connection, user, password, stored)
 
     def reset_password(self, actor: Principal, name: str, *, revoke_tokens: bool = False) -> str:
-        """Replace a user's password with a one-time secret, which is returned; end their sessions, or tokens too."""
+        """Replace a user's password with a one-time secret, which is returned; end their sessions,
+        or tokens too.
+        """
         rules.require_manager(actor)
         secret = secrets.token_urlsafe(ONE_TIME_BYTES)
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
             _set(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
-            end_credentials(connection, user.id, *([] if revoke_tokens else [IS_SESSION]), at=self._now())
+            end_credentials(
+                connection, user.id, *([] if revoke_tokens else [IS_SESSION]), at=self._now()
+            )
         return secret
 
     def check_login(self, name: str, password: str, *, takes_one_time: bool = True) -> User | None:
-        """Return the user if the password is right, else None; the time does not tell which of the two was wrong.
+        """Return the user if the password is right, else None; the time does not tell which of the
+        two was wrong.
 
         Without `takes_one_time` a one-time secret is refused, and stays as it is.
         """
@@ -222,7 +253,12 @@ class Accounts:
     ) -> Role:
         """Create a role."""
         rules.require_manager(actor)
-        role = Role(name=require_role_name(name), actions=frozenset(actions), quotas=quotas, catalogues=catalogues)
+        role = Role(
+            name=require_role_name(name),
+            actions=frozenset(actions),
+            quotas=quotas,
+            catalogues=catalogues,
+        )
         _require_may_make(actor, role)
         with self._database.change() as connection:
             if role.name in {one.name for one in load_roles(connection)}:
@@ -232,15 +268,22 @@ class Accounts:
             return get_roles(connection, [role.name])[0]
 
     def change_role(self, actor: Principal, name: str, change: Callable[[Role], Role]) -> Role:
-        """Change the permissions and quotas of a role; the actor must be able to change every user who has it."""
+        """Change the permissions and quotas of a role; the actor must be able to change every user
+        who has it.
+        """
         rules.require_manager(actor)
         with self._database.change() as connection:
             role = _changeable_role(connection, actor, name)
             changed = change(role)
             _require_may_make(actor, changed)
             if role.name == ADMIN_ROLE and changed.actions != role.actions:
-                raise ConflictError(f"role '{ADMIN_ROLE}' has every permission and stays so; its quotas can be changed")
-            holding = select(users).join(tables.user_roles).where(tables.user_roles.c.role == role.name)
+                raise ConflictError(
+                    f"role '{ADMIN_ROLE}' has every permission and stays so; its quotas can be"
+                    " changed"
+                )
+            holding = (
+                select(users).join(tables.user_roles).where(tables.user_roles.c.role == role.name)
+            )
             for user in load_users(connection, connection.execute(holding).all()):
                 require_changeable(connection, actor, user)
             with _admin_left(connection, f"role '{role.name}' makes the last administrator"):
@@ -253,16 +296,26 @@ class Accounts:
         with self._database.change() as connection:
             role = _changeable_role(connection, actor, name)
             if role.name in BUILTIN_ROLES:
-                raise ConflictError(f"role '{role.name}' is built in and stays; take it from users instead")
-            having = select(func.count()).select_from(tables.user_roles).where(tables.user_roles.c.role == role.name)
+                raise ConflictError(
+                    f"role '{role.name}' is built in and stays; take it from users instead"
+                )
+            having = (
+                select(func.count())
+                .select_from(tables.user_roles)
+                .where(tables.user_roles.c.role == role.name)
+            )
             holders = connection.execute(having).scalar_one()
             if holders:
-                raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
+                raise ConflictError(
+                    f"{holders} users have the role '{role.name}': take it from them first"
+                )
             connection.execute(roles.delete().where(roles.c.name == role.name))
 
     @contextmanager
     def _changing(self, actor: Principal, name: str) -> Iterator[tuple[Connection, User]]:
-        """Open a change of a user whom the actor may change; it is refused where no administrator is left after it."""
+        """Open a change of a user whom the actor may change; it is refused where no administrator
+        is left after it.
+        """
         rules.require_manager(actor)
         with self._database.change() as connection:
             user = get_user(connection, name)
@@ -271,10 +324,19 @@ class Accounts:
                 yield connection, user
 
     def _put_password(self, connection: Connection, user: User, password: str, stored: str) -> None:
-        """Set the password and end the sessions; refuse the user's one-time secret: whoever made it knows it."""
-        one_time = connection.execute(select(users.c.one_time_hash).where(users.c.id == user.id)).scalar_one() or ""
+        """Set the password and end the sessions; refuse the user's one-time secret: whoever made it
+        knows it.
+        """
+        one_time = (
+            connection.execute(
+                select(users.c.one_time_hash).where(users.c.id == user.id)
+            ).scalar_one()
+            or ""
+        )
         if hmac.compare_digest(one_time.removeprefix(USED), hash_secret(password)):
-            raise InputError("'password' is the one-time password, which others have seen; choose another")
+            raise InputError(
+                "'password' is the one-time password, which others have seen; choose another"
+            )
         _set(connection, user, password_hash=stored, one_time_hash=None)
         end_credentials(connection, user.id, IS_SESSION, at=self._now())
 
@@ -285,9 +347,15 @@ class Accounts:
 
     def _use_up(self, user_id: int, one_time_hash: str) -> bool:
         """Consume a one-time secret; True for exactly one of several concurrent callers."""
-        is_there = (users.c.id == user_id) & (users.c.one_time_hash == one_time_hash) & users.c.disabled.is_(False)
+        is_there = (
+            (users.c.id == user_id)
+            & (users.c.one_time_hash == one_time_hash)
+            & users.c.disabled.is_(False)
+        )
         with self._database.begin() as connection:
-            taken = connection.execute(update(users).where(is_there).values(one_time_hash=f"{USED}{one_time_hash}"))
+            taken = connection.execute(
+                update(users).where(is_there).values(one_time_hash=f"{USED}{one_time_hash}")
+            )
             return taken.rowcount == 1
 
 
@@ -296,21 +364,35 @@ def _set(connection: Connection, user: User, **values: Any) -> None:
 
 
 def _put_roles(connection: Connection, user_id: int, given: Iterable[Role]) -> None:
-    _replace(connection, tables.user_roles, {"user_id": user_id}, "role", (role.name for role in given))
+    _replace(
+        connection, tables.user_roles, {"user_id": user_id}, "role", (role.name for role in given)
+    )
 
 
 def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
-    _replace(connection, tables.user_grants, {"user_id": user_id}, "action", map(str, sorted(actions)))
+    _replace(
+        connection, tables.user_grants, {"user_id": user_id}, "action", map(str, sorted(actions))
+    )
 
 
 def _put_role(connection: Connection, role: Role) -> None:
     """Replace the permissions, quotas and catalogues of a role."""
     quotas = {f"{cost}_quota": role.quotas.of(cost) if role.quotas else None for cost in Cost}
-    connection.execute(update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas))
-    _replace(connection, tables.role_actions, {"role": role.name}, "action", map(str, sorted(role.actions)))
+    connection.execute(
+        update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas)
+    )
+    _replace(
+        connection,
+        tables.role_actions,
+        {"role": role.name},
+        "action",
+        map(str, sorted(role.actions)),
+    )
 
 
-def _replace(connection: Connection, table: Table, owner: dict[str, Any], name: str, values: Iterable[str]) -> None:
+def _replace(
+    connection: Connection, table: Table, owner: dict[str, Any], name: str, values: Iterable[str]
+) -> None:
     """Replace the rows of an owner, each with one value."""
     connection.execute(table.delete().filter_by(**owner))
     if rows := [{**owner, name: value} for value in values]:
@@ -327,7 +409,9 @@ def _enterable(connection: Connection, actor: Principal, name: str) -> User:
 def _changeable_role(connection: Connection, actor: Principal, name: str) -> Role:
     """Return the role; raise ForbiddenError if the actor may not change it."""
     (role,) = get_roles(connection, [name])
-    rules.require_may_change(actor, role, rules.reach_of_roles([role], load_restrictions(connection)))
+    rules.require_may_change(
+        actor, role, rules.reach_of_roles([role], load_restrictions(connection))
+    )
     return role
 
 
@@ -341,14 +425,16 @@ def _require_no_role_with(connection: Connection, user: User, action: Action) ->
     if giving:
         named = " and ".join(f"'{name}'" for name in giving)
         raise ConflictError(
-            f"user '{user.name}' has {action} by the role {named}: change their roles instead (to '{NO_ROLE}' for no "
-            f"role at all), then grant what they should keep"
+            f"user '{user.name}' has {action} by the role {named}: change their roles instead (to"
+            f" '{NO_ROLE}' for no role at all), then grant what they should keep"
         )
 
 
 @contextmanager
 def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
-    """Refuse the changes of this block if they leave no administrator who is enabled and sees all, where one was."""
+    """Refuse the changes of this block if they leave no administrator who is enabled and sees all,
+    where one was.
+    """
     had_one = _has_admin(connection)
     yield
     if had_one and not _has_admin(connection):
@@ -356,13 +442,23 @@ def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
 
 
 def _has_admin(connection: Connection) -> bool:
-    """Tell whether an enabled user has every permission and no list of catalogues: only such a user manages all."""
+    """Tell whether an enabled user has every permission and no list of catalogues: only such a user
+    manages all.
+    """
     having, giving = tables.user_roles.c, tables.role_actions.c
     by_role = select(having.user_id, giving.action).where(giving.role == having.role)
-    allowed = union(by_role, select(tables.user_grants.c.user_id, tables.user_grants.c.action)).subquery()
-    holding_all = select(allowed.c.user_id).group_by(allowed.c.user_id).having(func.count() == len(rules.EVERYTHING))
+    allowed = union(
+        by_role, select(tables.user_grants.c.user_id, tables.user_grants.c.action)
+    ).subquery()
+    holding_all = (
+        select(allowed.c.user_id)
+        .group_by(allowed.c.user_id)
+        .having(func.count() == len(rules.EVERYTHING))
+    )
     enabled = select(users).where(users.c.disabled.is_(False), users.c.id.in_(holding_all))
-    return any(user.only is None for user in load_users(connection, connection.execute(enabled).all()))
+    return any(
+        user.only is None for user in load_users(connection, connection.execute(enabled).all())
+    )
 
 
 def _count_users(connection: Connection) -> int:
@@ -375,13 +471,20 @@ def _hashed(password: str, user_name: str) -> str:
 
 
 class CatalogueAccess:
-    """The restricted catalogues, visible to selected users and roles only; all others are visible to everybody."""
+    """The restricted catalogues, visible to selected users and roles only; all others are visible
+    to everybody.
+    """
 
     def __init__(self, database: ControlDatabase) -> None:
         self._database = database
 
     def restrict(
-        self, actor: Principal, catalogue: str, *, users: Iterable[str] = (), roles: Iterable[str] = ()
+        self,
+        actor: Principal,
+        catalogue: str,
+        *,
+        users: Iterable[str] = (),
+        roles: Iterable[str] = (),
     ) -> Restriction:
         """Restrict a catalogue to these users and roles, replacing its earlier restriction."""
         rules.require_may_restrict(actor, catalogue)
@@ -389,12 +492,18 @@ class CatalogueAccess:
         with self._database.change() as connection:
             allowed_users = [get_user(connection, name) for name in sorted(set(users))]
             allowed_roles = get_roles(connection, roles)
-            connection.execute(tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue))
+            connection.execute(
+                tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue)
+            )
             connection.execute(tables.restrictions.insert(), {"catalogue": catalogue})
             for user_id in {user.id for user in allowed_users}:
-                connection.execute(tables.restriction_users.insert(), {"catalogue": catalogue, "user_id": user_id})
+                connection.execute(
+                    tables.restriction_users.insert(), {"catalogue": catalogue, "user_id": user_id}
+                )
             for role in allowed_roles:
-                connection.execute(tables.restriction_roles.insert(), {"catalogue": catalogue, "role": role.name})
+                connection.execute(
+                    tables.restriction_roles.insert(), {"catalogue": catalogue, "role": role.name}
+                )
             return load_restrictions(connection)[catalogue]
 
     def open_to_all(self, actor: Principal, catalogue: str) -> None:
@@ -403,21 +512,30 @@ class CatalogueAccess:
         with self._database.change() as connection:
             known = load_restrictions(connection)
             if catalogue not in known:
-                there = ", ".join(name for name in known if actor.visibility.sees_catalogue(name)) or "none"
-                raise NotFoundError(f"catalogue {catalogue[:80]!r} is not restricted; restricted: {there}")
-            connection.execute(tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue))
+                there = (
+                    ", ".join(name for name in known if actor.visibility.sees_catalogue(name))
+                    or "none"
+                )
+                raise NotFoundError(
+                    f"catalogue {catalogue[:80]!r} is not restricted; restricted: {there}"
+                )
+            connection.execute(
+                tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue)
+            )
 
     @contextmanager
     def renaming(self, catalogue: str, new: str) -> Iterator[None]:
-        """Keep restrictions, tokens, schedules and figures of use in step with a catalogue that the block renames.
+        """Keep restrictions, tokens, schedules and figures of use in step with a catalogue that the
+        block renames.
 
-        Both names are restricted while it runs, so that nobody sees the catalogue under the other one.
+        Both names are restricted while it runs, so that nobody sees the catalogue under the other
+        one.
         """
         with self._database.change() as connection:
             if new in load_restrictions(connection):
                 raise ConflictError(
-                    f"a catalogue '{new}' was restricted once, and still is; choose another name, or open it first: "
-                    f"stackroom access open {new}"
+                    f"a catalogue '{new}' was restricted once, and still is; choose another name,"
+                    f" or open it first: stackroom access open {new}"
                 )
             _copy_restriction(connection, catalogue, new)
         try:
@@ -431,7 +549,9 @@ class CatalogueAccess:
 
     def _drop(self, catalogue: str) -> None:
         with self._database.change() as connection:
-            connection.execute(tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue))
+            connection.execute(
+                tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue)
+            )
 
     def list_restrictions(self) -> dict[str, Restriction]:
         """Return the restriction of each restricted catalogue, by name."""
@@ -448,20 +568,36 @@ def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
     for table in (tables.restrictions, tables.restriction_users, tables.restriction_roles):
         others = [column for column in table.c if column.name != "catalogue"]
         copied = select(literal(new), *others).where(table.c.catalogue == catalogue)
-        connection.execute(insert(table).from_select(["catalogue", *(column.name for column in others)], copied))
+        connection.execute(
+            insert(table).from_select(["catalogue", *(column.name for column in others)], copied)
+        )
 
 
 def _move_names(connection: Connection, catalogue: str, new: str) -> None:
-    """Give tokens, lists, schedules and figures of use the new name of a catalogue; the audit stays as it was."""
-    for table, key_name in ((tables.credentials, "id"), (tables.users, "id"), (tables.roles, "name")):
+    """Give tokens, lists, schedules and figures of use the new name of a catalogue; the audit stays
+    as it was.
+    """
+    for table, key_name in (
+        (tables.credentials, "id"),
+        (tables.users, "id"),
+        (tables.roles, "name"),
+    ):
         key = table.c[key_name]
-        confined = select(key.label("key"), table.c.catalogues).where(table.c.catalogues.is_not(None))
+        confined = select(key.label("key"), table.c.catalogues).where(
+            table.c.catalogues.is_not(None)
+        )
         for row in connection.execute(confined).all():
             if catalogue in row.catalogues:
                 names = (row.catalogues - {catalogue}) | {new}
                 connection.execute(update(table).where(key == row.key).values(catalogues=names))
     job, new_job = f"{tables.REFRESH_PREFIX}{catalogue}", f"{tables.REFRESH_PREFIX}{new}"
     connection.execute(tables.job_settings.delete().where(tables.job_settings.c.name == new_job))
-    connection.execute(update(tables.job_settings).where(tables.job_settings.c.name == job).values(name=new_job))
-    connection.execute(update(tables.job_runs).where(tables.job_runs.c.job == job).values(job=new_job))
-    connection.execute(update(tables.events).where(tables.events.c.catalogue == catalogue).values(catalogue=new))
+    connection.execute(
+        update(tables.job_settings).where(tables.job_settings.c.name == job).values(name=new_job)
+    )
+    connection.execute(
+        update(tables.job_runs).where(tables.job_runs.c.job == job).values(job=new_job)
+    )
+    connection.execute(
+        update(tables.events).where(tables.events.c.catalogue == catalogue).values(catalogue=new)
+    )

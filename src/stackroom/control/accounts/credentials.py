@@ -1,7 +1,7 @@
 """Sessions and tokens: bearer secrets that are shown once and stored as their SHA-256.
 
-A session comes from a login and lasts for hours; a token is for programs, may be narrowed to permissions (scopes) and
-catalogues, and is valid until it expires or is revoked.
+A session comes from a login and lasts for hours; a token is for programs, may be narrowed to
+permissions (scopes) and catalogues, and is valid until it expires or is revoked.
 """
 
 import hashlib
@@ -12,10 +12,29 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from stackroom.control.accounts import rules
-from stackroom.control.accounts.users import User, find_user, fold_name, get_user, load_restrictions, load_users
+from stackroom.control.accounts.users import (
+    User,
+    find_user,
+    fold_name,
+    get_user,
+    load_restrictions,
+    load_users,
+)
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import credentials, users, utc_now
 from stackroom.errors import (
@@ -43,7 +62,16 @@ NO_SCOPES: frozenset[Action] = frozenset()
 MOST_TOKENS = 50
 MOST_LISTED = 10_000
 MOST_AT_ONCE = 500  # how many ids are looked up in one query
-COPIED_COLUMNS = ("id", "kind", "user", "name", "catalogues", "created_at", "expires_at", "last_used_at")
+COPIED_COLUMNS = (
+    "id",
+    "kind",
+    "user",
+    "name",
+    "catalogues",
+    "created_at",
+    "expires_at",
+    "last_used_at",
+)
 IS_SESSION = credentials.c.kind == "session"
 
 
@@ -64,7 +92,9 @@ class Credential:
 
     @property
     def must_choose_password(self) -> bool:
-        """Whether it is a session that began with a one-time password: those alone have no permission."""
+        """Whether it is a session that began with a one-time password: those alone have no
+        permission.
+        """
         return self.kind == "session" and self.scopes == NO_SCOPES
 
 
@@ -85,15 +115,28 @@ class Credentials:
     def issue_session(
         self, user: User, *, lasts: timedelta = SESSION_LASTS, must_choose_password: bool = False
     ) -> IssuedCredential:
-        """Issue a session to a user who has logged in, without a permission if they `must_choose_password` first."""
+        """Issue a session to a user who has logged in, without a permission if they
+        `must_choose_password` first.
+        """
         now = self._now()
-        ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
+        ended = or_(
+            credentials.c.expires_at < now - KEPT_AFTER_END,
+            credentials.c.revoked_at < now - KEPT_AFTER_END,
+        )
         with self._database.begin() as connection:
-            connection.execute(delete(credentials).where(credentials.c.user_id == user.id, IS_SESSION, ended))
+            connection.execute(
+                delete(credentials).where(credentials.c.user_id == user.id, IS_SESSION, ended)
+            )
             present = find_user(connection, user.name)
             if present is None or present.id != user.id or present.disabled:
-                raise UnauthenticatedError(f"user '{user.name}' can no longer log in; ask an administrator")
-            given = {"name": "", "scopes": NO_SCOPES if must_choose_password else None, "expires_at": now + lasts}
+                raise UnauthenticatedError(
+                    f"user '{user.name}' can no longer log in; ask an administrator"
+                )
+            given = {
+                "name": "",
+                "scopes": NO_SCOPES if must_choose_password else None,
+                "expires_at": now + lasts,
+            }
             return _issue(connection, user, kind="session", created_at=now, **given)
 
     def issue_token(
@@ -111,7 +154,9 @@ class Credentials:
         if not 1 <= len(name) <= 64 or not name.isprintable() or not name.strip():
             raise InputError("'name' of a token must have 1 to 64 printable characters")
         if expires_in is not None and not timedelta(0) < expires_in <= LONGEST_TOKEN:
-            raise InputError(f"'expires_in' must be more than nothing and at most {LONGEST_TOKEN.days:,} days")
+            raise InputError(
+                f"'expires_in' must be more than nothing and at most {LONGEST_TOKEN.days:,} days"
+            )
         narrowed = None if scopes is None else frozenset(scopes)
         confined = None if catalogues is None else frozenset(catalogues)
         for catalogue in confined or ():
@@ -130,29 +175,44 @@ class Credentials:
         with self._database.read() as connection:
             user = get_user(connection, user_name)
             newest_first = (credentials.c.created_at.desc(), credentials.c.id)
-            rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
+            rows = connection.execute(
+                _selected(credentials.c.user_id == user.id).order_by(*newest_first)
+            )
             return [_credential(row) for row in rows]
 
     def list_all(self, *, used_since: datetime | None = None) -> list[Credential]:
-        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given."""
-        is_used = true() if used_since is None else or_(IS_SESSION, credentials.c.last_used_at >= used_since)
+        """Return the valid sessions and tokens by user and age; of tokens, those used since a time
+        if one is given.
+        """
+        is_used = (
+            true()
+            if used_since is None
+            else or_(IS_SESSION, credentials.c.last_used_at >= used_since)
+        )
         is_live = and_(_is_valid(self._now()), users.c.disabled.is_(False))
         order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
         with self._database.read() as connection:
-            rows = connection.execute(_selected(and_(is_live, is_used)).order_by(*order).limit(MOST_LISTED))
+            rows = connection.execute(
+                _selected(and_(is_live, is_used)).order_by(*order).limit(MOST_LISTED)
+            )
             return [_credential(row) for row in rows]
 
     def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
         """Revoke a session or token of the actor, or of a user whom they manage.
 
-        `shown` is the id of the actor's own credential, which may revoke itself, but no wider one of the same user.
+        `shown` is the id of the actor's own credential, which may revoke itself, but no wider one
+        of the same user.
         """
-        unknown = NotFoundError(f"no session or token {credential_id[:80]!r}; list them to see their ids")
+        unknown = NotFoundError(
+            f"no session or token {credential_id[:80]!r}; list them to see their ids"
+        )
         if not credential_id.isalnum():
             raise unknown
         with self._database.change() as connection:
             row = connection.execute(_selected(credentials.c.id == credential_id)).one_or_none()
-            if row is None or (row.user != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions):
+            if row is None or (
+                row.user != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions
+            ):
                 raise unknown
             if row.user != actor.name:
                 require_changeable(connection, actor, get_user(connection, row.user))
@@ -167,11 +227,15 @@ class Credentials:
         if not is_issued_here(secret):
             return False
         with self._database.change() as connection:
-            ended = connection.execute(_ending(self._now()).where(credentials.c.secret_hash == hash_secret(secret)))
+            ended = connection.execute(
+                _ending(self._now()).where(credentials.c.secret_hash == hash_secret(secret))
+            )
             return ended.rowcount == 1
 
     def find(self, secret: str) -> tuple[Credential, User] | None:
-        """Return the credential of a valid secret with its user, else None; its last use is recorded once a minute."""
+        """Return the credential of a valid secret with its user, else None; its last use is
+        recorded once a minute.
+        """
         with self._database.read() as connection:
             found = find_by_secret(connection, secret, now=self._now())
         if found is not None:
@@ -181,10 +245,18 @@ class Credentials:
     def record_use(self, used: Iterable[Credential]) -> None:
         """Record the last use of credentials, unless it was recorded within the last minute."""
         now = self._now()
-        due = [one.id for one in used if one.last_used_at is None or now - one.last_used_at >= NOTED_EVERY]
+        due = [
+            one.id
+            for one in used
+            if one.last_used_at is None or now - one.last_used_at >= NOTED_EVERY
+        ]
         if not due:
             return
-        noting = update(credentials).where(credentials.c.id == bindparam("used")).values(last_used_at=now)
+        noting = (
+            update(credentials)
+            .where(credentials.c.id == bindparam("used"))
+            .values(last_used_at=now)
+        )
         # A caller is not refused because this cannot be written: it is for people to look at only.
         with suppress(StorageError), self._database.begin() as connection:
             connection.execute(noting, [{"used": one} for one in sorted(due)])
@@ -201,7 +273,9 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tuple[Credential, User] | None:
+def find_by_secret(
+    connection: Connection, secret: str, *, now: datetime
+) -> tuple[Credential, User] | None:
     """Return the credential of a secret with its user, if it is valid at that time; else None."""
     if not is_issued_here(secret):
         return None
@@ -209,15 +283,21 @@ def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tup
     return next(iter(found.values()), None)
 
 
-def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) -> dict[str, tuple[Credential, User]]:
+def find_by_ids(
+    connection: Connection, ids: Sequence[str], *, now: datetime
+) -> dict[str, tuple[Credential, User]]:
     """Return those of the credentials with these ids that are valid at that time."""
     found: dict[str, tuple[Credential, User]] = {}
     for start in range(0, len(ids), MOST_AT_ONCE):
-        found |= _find_valid(connection, credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]), now=now)
+        found |= _find_valid(
+            connection, credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]), now=now
+        )
     return found
 
 
-def end_credentials(connection: Connection, user_id: int, *which: ColumnElement[bool], at: datetime) -> None:
+def end_credentials(
+    connection: Connection, user_id: int, *which: ColumnElement[bool], at: datetime
+) -> None:
     """End the sessions and tokens of a user, or some, within the caller's transaction."""
     connection.execute(_ending(at).where(credentials.c.user_id == user_id, *which))
 
@@ -226,7 +306,9 @@ def _find_valid(
     connection: Connection, condition: ColumnElement[bool], *, now: datetime
 ) -> dict[str, tuple[Credential, User]]:
     rows = connection.execute(_selected(and_(condition, _is_valid(now)))).all()
-    owners = connection.execute(select(users).where(users.c.id.in_({row.user_id for row in rows}))).all()
+    owners = connection.execute(
+        select(users).where(users.c.id.in_({row.user_id for row in rows}))
+    ).all()
     known = {user.id: user for user in load_users(connection, owners) if not user.disabled}
     return {row.id: (_credential(row), known[row.user_id]) for row in rows if row.user_id in known}
 
@@ -250,18 +332,31 @@ def _credential(row: Row[Any]) -> Credential:
     return Credential(**same, scopes=scopes, revoked=row.revoked_at is not None)
 
 
-def _issue(connection: Connection, user: User, *, kind: Literal["session", "token"], **values: Any) -> IssuedCredential:
+def _issue(
+    connection: Connection, user: User, *, kind: Literal["session", "token"], **values: Any
+) -> IssuedCredential:
     """Store a credential with these values of its columns, and return it with its secret."""
     secret = PREFIXES[kind] + secrets.token_urlsafe(SECRET_BYTES)
-    made = {"id": secrets.token_hex(ID_BYTES), "kind": kind, "user_id": user.id, "secret_hash": hash_secret(secret)}
+    made = {
+        "id": secrets.token_hex(ID_BYTES),
+        "kind": kind,
+        "user_id": user.id,
+        "secret_hash": hash_secret(secret),
+    }
     connection.execute(credentials.insert(), {**made, **values})
-    return IssuedCredential(secret, _credential(connection.execute(_selected(credentials.c.id == made["id"])).one()))
+    return IssuedCredential(
+        secret, _credential(connection.execute(_selected(credentials.c.id == made["id"])).one())
+    )
 
 
 def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
-    """Return the user a token is for; raise ForbiddenError if the actor may not issue tokens for them."""
+    """Return the user a token is for; raise ForbiddenError if the actor may not issue tokens for
+    them.
+    """
     if fold_name(user_name) != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions:
-        raise ForbiddenError(f"a token for another user needs the permission {Action.MANAGE_PERMISSIONS}")
+        raise ForbiddenError(
+            f"a token for another user needs the permission {Action.MANAGE_PERMISSIONS}"
+        )
     user = get_user(connection, user_name)
     if user.name != actor.name:
         require_changeable(connection, actor, user)
@@ -273,12 +368,16 @@ def require_changeable(connection: Connection, actor: Principal, user: User) -> 
     rules.require_may_change(actor, user, rules.reach_of_user(user, load_restrictions(connection)))
 
 
-def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | None) -> frozenset[Action] | None:
+def _allowed_scopes(
+    actor: Principal, user: User, scopes: frozenset[Action] | None
+) -> frozenset[Action] | None:
     """Return the scopes of a token; refuse scopes that its user or the actor does not have."""
     beyond = sorted((scopes or frozenset()) - user.actions)
     if beyond:
         known = ", ".join(sorted(user.actions)) or "nothing"
-        raise InputError(f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}")
+        raise InputError(
+            f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}"
+        )
     rules.require_may_give(actor, rules.Reach(actions=user.actions if scopes is None else scopes))
     # The actor knows the secret, and must not gain what the user is granted later.
     is_for_another = actor.name != user.name and actor.actions != rules.EVERYTHING
@@ -287,8 +386,14 @@ def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | No
 
 def _require_room(connection: Connection, user: User, name: str, *, now: datetime) -> None:
     is_token = and_(credentials.c.user_id == user.id, credentials.c.kind == "token")
-    names = set(connection.execute(select(credentials.c.name).where(is_token, _is_valid(now))).scalars())
+    names = set(
+        connection.execute(select(credentials.c.name).where(is_token, _is_valid(now))).scalars()
+    )
     if name in names:
-        raise ConflictError(f"user '{user.name}' has a token called '{name}': revoke it, or choose another name")
+        raise ConflictError(
+            f"user '{user.name}' has a token called '{name}': revoke it, or choose another name"
+        )
     if len(names) >= MOST_TOKENS:
-        raise ConflictError(f"user '{user.name}' has {MOST_TOKENS} tokens, which is the most: revoke one first")
+        raise ConflictError(
+            f"user '{user.name}' has {MOST_TOKENS} tokens, which is the most: revoke one first"
+        )

@@ -1,14 +1,16 @@
-"""A cache from bearer secrets (as SHA-256) to identities: a user, their permissions and the limits of the credential.
+"""A cache from bearer secrets (as SHA-256) to identities: a user, their permissions and the limits
+of the credential.
 
-Invariant: every entry was read at `_version`, the version of the database's rights. An entry is used only while it is
-fresh: the database's change stamp equals `_stamp`, which was taken before `_version` was read, and `_version` was read
-at most `FRESH_S` ago. So a change of rights by any process ends every entry at once on SQLite. On PostgreSQL the stamp
-knows only changes by this process: there `recall` gives nothing, and `identify` uses an entry if the version that it
-has just read, after its call came, is still the same.
+Invariant: every entry was read at `_version`, the version of the database's rights. An entry is
+used only while it is fresh: the database's change stamp equals `_stamp`, which was taken before
+`_version` was read, and `_version` was read at most `FRESH_S` ago. So a change of rights by any
+process ends every entry at once on SQLite. On PostgreSQL the stamp knows only changes by this
+process: there `recall` gives nothing, and `identify` uses an entry if the version that it has just
+read, after its call came, is still the same.
 
-While PostgreSQL cannot be reached, nobody's rights can be changed there either, and entries are used for `AWAY_S` after
-it last answered. A database that answers with an error, and a SQLite file that is gone, are not believed: their entries
-end within `FRESH_S`.
+While PostgreSQL cannot be reached, nobody's rights can be changed there either, and entries are
+used for `AWAY_S` after it last answered. A database that answers with an error, and a SQLite file
+that is gone, are not believed: their entries end within `FRESH_S`.
 """
 
 import logging
@@ -31,7 +33,13 @@ from stackroom.control.accounts.credentials import (
     hash_secret,
     is_issued_here,
 )
-from stackroom.control.accounts.users import Restrictions, User, hidden_among, load_restrictions, load_roles
+from stackroom.control.accounts.users import (
+    Restrictions,
+    User,
+    hidden_among,
+    load_restrictions,
+    load_roles,
+)
 from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
@@ -57,17 +65,31 @@ class Rights:
     restrictions: Restrictions
 
     def principal(
-        self, user: User, *, scopes: frozenset[Action] | None = None, catalogues: frozenset[str] | None = None
+        self,
+        user: User,
+        *,
+        scopes: frozenset[Action] | None = None,
+        catalogues: frozenset[str] | None = None,
     ) -> Principal:
         """Return the user as a caller, narrowed to these permissions and catalogues.
 
         A caller who is narrowed to less than ServerAdmin sees what a user without it sees.
         """
         actions = user.actions if scopes is None else user.actions & scopes
-        audiences = None if Action.SERVER_ADMIN in actions else frozenset({*user.roles, f"user:{user.name}"})
+        audiences = (
+            None
+            if Action.SERVER_ADMIN in actions
+            else frozenset({*user.roles, f"user:{user.name}"})
+        )
         hidden = hidden_among(self.restrictions, user, actions)
         quotas = [self.quotas[role] for role in user.roles] or [self.usual_quotas]
-        only = catalogues if user.only is None else user.only if catalogues is None else user.only & catalogues
+        only = (
+            catalogues
+            if user.only is None
+            else user.only
+            if catalogues is None
+            else user.only & catalogues
+        )
         return Principal(
             name=user.name,
             actions=actions,
@@ -114,9 +136,13 @@ class IdentityCache:
         self._by_secret: OrderedDict[str, _Kept] = OrderedDict()
         self._by_credential: OrderedDict[str, Identity] = OrderedDict()
         self._former: dict[str, _Kept] = {}
-        """On PostgreSQL, entries that a change of rights has ended, until `refresh` reads them again."""
+        """On PostgreSQL, entries that a change of rights has ended, until `refresh` reads them
+        again.
+        """
         self._stamp: tuple[int, int] | None = None
-        """The change stamp that was taken just before `_version` was read; a different one makes entries stale."""
+        """The change stamp that was taken just before `_version` was read; a different one makes
+        entries stale.
+        """
         self._version = database.version()
         self._reported_version = self._version
         """The version that `refresh` last reported; `identify` may have read a newer one since."""
@@ -129,13 +155,17 @@ class IdentityCache:
         self._noted_at = monotonic()
 
     def recall(self, secret: str) -> Identity | None:
-        """Resolve a secret from the cache, without waiting; None: not cached or stale, call `identify`."""
+        """Resolve a secret from the cache, without waiting; None: not cached or stale, call
+        `identify`.
+        """
         if self._database.round_trips is not None:
             return None
         return self._find_kept(hash_secret(secret)) if self._is_fresh() else None
 
     def identify(self, secret: str) -> Identity | None:
-        """Resolve a secret by the database, or from the cache if its rights are still those; None: not valid."""
+        """Resolve a secret by the database, or from the cache if its rights are still those; None:
+        not valid.
+        """
         if not is_issued_here(secret):
             return None
         key = hash_secret(secret)
@@ -161,13 +191,21 @@ class IdentityCache:
         return identity
 
     def refresh(self) -> bool:
-        """Read the version; if it changed since the last call, drop every entry and return True; log a failure."""
+        """Read the version; if it changed since the last call, drop every entry and return True;
+        log a failure.
+        """
         try:
             version = self._read_version()
         except StorageError as error:
             if not self._is_down:
-                only = f"only callers who are known are, for {AWAY_S:.0f} s" if self._is_away else "no caller is"
-                LOG.error("until the control database answers, %s authenticated: %s", only, error.message)
+                only = (
+                    f"only callers who are known are, for {AWAY_S:.0f} s"
+                    if self._is_away
+                    else "no caller is"
+                )
+                LOG.error(
+                    "until the control database answers, %s authenticated: %s", only, error.message
+                )
             self._is_down = True
             return False
         self._is_down = False
@@ -178,13 +216,19 @@ class IdentityCache:
         return version != before
 
     def current(self, identities: Sequence[Identity]) -> list[Identity | None]:
-        """Return each identity with the rights that it has now, None where it is no longer valid; for open streams.
+        """Return each identity with the rights that it has now, None where it is no longer valid;
+        for open streams.
 
-        Identities that are not cached are read together; while the database does not answer, they count as not valid.
+        Identities that are not cached are read together; while the database does not answer, they
+        count as not valid.
         """
         is_fresh = self._is_fresh() or self.may_do_without
         with self._guard:
-            kept = [one for one in identities if is_fresh and self._by_credential.get(one.credential_id) == one]
+            kept = [
+                one
+                for one in identities
+                if is_fresh and self._by_credential.get(one.credential_id) == one
+            ]
         found = {one: one for one in kept if self._is_running(one)}
         unknown = [one for one in identities if one not in found]
         if unknown and not (self._is_down and self._monotonic() > self._read_at + FRESH_S):
@@ -199,9 +243,13 @@ class IdentityCache:
 
     def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
         """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
-        scopes, catalogues = (None, None) if credential is None else (credential.scopes, credential.catalogues)
+        scopes, catalogues = (
+            (None, None) if credential is None else (credential.scopes, credential.catalogues)
+        )
         with self._database.read() as connection:
-            return load_rights(connection, self._default_quotas).principal(user, scopes=scopes, catalogues=catalogues)
+            return load_rights(connection, self._default_quotas).principal(
+                user, scopes=scopes, catalogues=catalogues
+            )
 
     def _read_version(self) -> int:
         """Return the database's version, having dropped entries that were read at another one."""
@@ -241,7 +289,9 @@ class IdentityCache:
         return kept.identity
 
     def _renew(self, version: int) -> None:
-        """Read the entries again that a change of rights has ended, so that their callers are known in an outage."""
+        """Read the entries again that a change of rights has ended, so that their callers are known
+        in an outage.
+        """
         with self._guard:
             former, self._former = self._former, {}
         found = self._read_again(kept.identity for kept in former.values())
@@ -253,7 +303,11 @@ class IdentityCache:
     def _is_fresh(self) -> bool:
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
-            return change_stamp is not None and change_stamp == self._stamp and at <= self._read_at + FRESH_S
+            return (
+                change_stamp is not None
+                and change_stamp == self._stamp
+                and at <= self._read_at + FRESH_S
+            )
 
     def _put(self, identity: Identity, key: str = "", credential: Credential | None = None) -> None:
         """Add an entry, by its secret too if that is known; called with the lock held."""
@@ -270,9 +324,13 @@ class IdentityCache:
         if not running:
             return {}
         with self._database.read() as connection:
-            valid = find_by_ids(connection, sorted({one.credential_id for one in running}), now=self._now())
+            valid = find_by_ids(
+                connection, sorted({one.credential_id for one in running}), now=self._now()
+            )
             rights = load_rights(connection, self._default_quotas)
-        present = {one: _identity(credential, user, rights) for one, (credential, user) in valid.items()}
+        present = {
+            one: _identity(credential, user, rights) for one, (credential, user) in valid.items()
+        }
         return {one: present[one.credential_id] for one in running if one.credential_id in present}
 
     def _note_uses(self) -> None:
@@ -290,7 +348,9 @@ class IdentityCache:
 
 def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
     return Identity(
-        principal=rights.principal(user, scopes=credential.scopes, catalogues=credential.catalogues),
+        principal=rights.principal(
+            user, scopes=credential.scopes, catalogues=credential.catalogues
+        ),
         credential_id=credential.id,
         expires_at=credential.expires_at,
         scopes=credential.scopes,

@@ -1,7 +1,9 @@
-"""Rate limits: calls per minute of a user, over all connections and transports, and all servers of one PostgreSQL.
+"""Rate limits: calls per minute of a user, over all connections and transports, and all servers of
+one PostgreSQL.
 
-A sliding window: a call is accepted if fewer than the limit were accepted in the minute before it. The times are kept,
-not counts, so exactly the limit is accepted however calls are spread, and the time of the next one is known.
+A sliding window: a call is accepted if fewer than the limit were accepted in the minute before it.
+The times are kept, not counts, so exactly the limit is accepted however calls are spread, and the
+time of the next one is known.
 """
 
 import ipaddress
@@ -25,9 +27,11 @@ IPV6_HOST_BITS = 64
 
 
 class MovingWindow:
-    """The times of the calls accepted in the last minute, for each key. Safe to use from several threads.
+    """The times of the calls accepted in the last minute, for each key. Safe to use from several
+    threads.
 
-    With `shared`, all servers of a PostgreSQL count together; while it cannot be reached, each counts for itself.
+    With `shared`, all servers of a PostgreSQL count together; while it cannot be reached, each
+    counts for itself.
     """
 
     def __init__(
@@ -46,7 +50,9 @@ class MovingWindow:
         self._taken: OrderedDict[str, deque[float]] = OrderedDict()
 
     def take(self, key: str, limit: int) -> float | None:
-        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
+        """Count a call and return None; if the limit is reached, return in how many seconds the
+        next is accepted.
+        """
         if self._shared is not None:
             with suppress(DatabaseAwayError):
                 return self._shared(key, limit)
@@ -60,11 +66,14 @@ class MovingWindow:
             if len(times) < limit:
                 times.append(now)
                 return None
-            # The limit may have been lowered since: then the first to expire does not make room yet.
+            # The limit may have been lowered since: then the first to expire does not make room
+            # yet.
             return times[len(times) - limit] + WINDOW_S - now if limit else WINDOW_S
 
     def _make_room(self, key: str, now: float) -> None:
-        """Evict keys that were idle for a minute, and the longest idle one if there are too many."""
+        """Evict keys that were idle for a minute, and the longest idle one if there are too
+        many.
+        """
         is_full = key not in self._taken and len(self._taken) >= self._most_keys
         while self._taken:
             longest_idle, times = next(iter(self._taken.items()))
@@ -100,8 +109,8 @@ class RateLimiter:
 class LoginLimiter:
     """The rate limits of login attempts.
 
-    Attempts from a network where the user has logged in before are counted apart, so that guesses from elsewhere do not
-    keep them out. Such networks are remembered by this process only.
+    Attempts from a network where the user has logged in before are counted apart, so that guesses
+    from elsewhere do not keep them out. Such networks are remembered by this process only.
     """
 
     def __init__(self, window: MovingWindow | None = None) -> None:
@@ -111,7 +120,9 @@ class LoginLimiter:
         """Users with a network of theirs, the one used last at the end."""
 
     def require(self, name: str, address: str) -> None:
-        """Count a login attempt by its user name and address; raise RateLimitedError if there were too many."""
+        """Count a login attempt by its user name and address; raise RateLimitedError if there were
+        too many.
+        """
         wait_s = self._window.take(f"from {_network(address)}", LOGINS_BY_ADDRESS)
         if wait_s is None:
             known = _known_key(name, address)

@@ -1,4 +1,6 @@
-"""Which passwords are good, and their hashing by argon2id: a few at a time, as long for a user who does not exist."""
+"""Which passwords are good, and their hashing by argon2id: a few at a time, as long for a user who
+does not exist.
+"""
 
 import importlib.resources
 import re
@@ -14,9 +16,12 @@ from stackroom.errors import InputError
 SHORTEST = 8
 LONGEST = 1024
 HASHER = PasswordHasher(memory_cost=19_456, time_cost=2, parallelism=1)
-AT_ONCE = threading.BoundedSemaphore(4)  # each hash takes 19 MiB and a core; more at once would make all of them slow
+# each hash takes 19 MiB and a core; more at once would make all of them slow
+AT_ONCE = threading.BoundedSemaphore(4)
 UNMATCHED_HASH = "$argon2id$v=19$m=19456,t=2,p=1$aVp8dp2BvvSkhIRfM6FQNQ$nzDJPYQBzUxt0eDJ4MU3vb0FWK/UhKwbFqoFYbvd/cs"
-"""A hash that no known password matches, compared with where a user does not exist or has no password."""
+"""A hash that no known password matches, compared with where a user does not exist or has no
+password.
+"""
 COMMON = "common_passwords.txt"
 SERVICE = "stackroom"
 BETTER = "choose another, such as a few words that do not belong together"
@@ -24,12 +29,16 @@ _ENDING = re.compile(r"[\W\d_]+$")
 
 
 def require_good_password(text: str, *, user_name: str) -> None:
-    """Refuse a password that is too short, too long, blank, common, or the name of the user or of this service.
+    """Refuse a password that is too short, too long, blank, common, or the name of the user or of
+    this service.
 
-    Digits and marks at the end make no difference. Nothing is asked about the kinds of characters (NIST SP 800-63B).
+    Digits and marks at the end make no difference. Nothing is asked about the kinds of characters
+    (NIST SP 800-63B).
     """
     if not SHORTEST <= len(text) <= LONGEST or not text.strip():
-        raise InputError(f"'password' must have {SHORTEST} to {LONGEST:,} characters, and not only spaces")
+        raise InputError(
+            f"'password' must have {SHORTEST} to {LONGEST:,} characters, and not only spaces"
+        )
     folded = _folded(text.strip())
     forms = frozenset({folded, _ENDING.sub("", folded)})
     if forms & {_folded(user_name), SERVICE}:

@@ -1,4 +1,6 @@
-"""Users, roles and restrictions of catalogues as values, the queries that read them, and the form of names."""
+"""Users, roles and restrictions of catalogues as values, the queries that read them, and the form
+of names.
+"""
 
 import re
 from collections import defaultdict
@@ -27,7 +29,8 @@ RESERVED = frozenset({"local", "anonymous"})  # names of callers without an acco
 NO_ROLE = "none"  # the word for no role, where roles are named; so no role can be called that
 FORM = "1 to 64 of a-z 0-9 . _ @ -, beginning with a letter or digit"
 MOST_SUGGESTED_FROM = 1000  # how many names are searched for one near a misspelt one
-USED = "used:"  # stands before the hash of a one-time secret that was used, which cannot become the password
+# stands before the hash of a one-time secret that was used, which cannot become the password
+USED = "used:"
 
 
 def fold_name(name: str) -> str:
@@ -36,7 +39,9 @@ def fold_name(name: str) -> str:
 
 
 def is_storable(name: str) -> bool:
-    """Tell whether a user can have this name; others need not be looked up, and may break a database."""
+    """Tell whether a user can have this name; others need not be looked up, and may break a
+    database.
+    """
     return bool(NAME.fullmatch(name))
 
 
@@ -51,7 +56,9 @@ def require_role_name(name: str) -> str:
 
 
 def named_roles(names: Iterable[str]) -> list[str]:
-    """Return the names of roles, without the word for no role; raise InputError where it is beside others."""
+    """Return the names of roles, without the word for no role; raise InputError where it is beside
+    others.
+    """
     given = list(names)
     if any(name.lower() == NO_ROLE for name in given):
         if len(given) > 1:
@@ -85,7 +92,9 @@ class User:
     catalogues: frozenset[str] | None = None
     """The only catalogues that they may see, by a list of their own; None: no such list."""
     only: frozenset[str] | None = None
-    """The only catalogues that they may see, by their own list and by those of their roles; None: no limit."""
+    """The only catalogues that they may see, by their own list and by those of their roles; None:
+    no limit.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,21 +131,29 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     ids = [row.id for row in rows]
     of_roles = {role.name: role for role in load_roles(connection)}
     has = user_roles.c
-    having = select(has.user_id, has.role).where(has.user_id.in_(ids)).order_by(has.user_id, has.role)
+    having = (
+        select(has.user_id, has.role).where(has.user_id.in_(ids)).order_by(has.user_id, has.role)
+    )
     role_names = _grouped(connection.execute(having).all())
-    granting = select(user_grants.c.user_id, user_grants.c.action).where(user_grants.c.user_id.in_(ids))
+    granting = select(user_grants.c.user_id, user_grants.c.action).where(
+        user_grants.c.user_id.in_(ids)
+    )
     grants = _grouped(connection.execute(granting).all())
     loaded = []
     for row in rows:
         names, granted = role_names[row.id], frozenset(map(Action, grants[row.id]))
-        same = {name: getattr(row, name) for name in ("id", "name", "disabled", "created_at", "catalogues")}
+        same = {
+            name: getattr(row, name)
+            for name in ("id", "name", "disabled", "created_at", "catalogues")
+        }
         user = User(
             **same,
             roles=tuple(names),
             granted=granted,
             actions=granted.union(*(of_roles[name].actions for name in names)),
             has_password=row.password_hash is not None,
-            has_one_time_password=row.one_time_hash is not None and not row.one_time_hash.startswith(USED),
+            has_one_time_password=row.one_time_hash is not None
+            and not row.one_time_hash.startswith(USED),
             only=only_of(row.catalogues, [of_roles[name] for name in names]),
         )
         loaded.append(user)
@@ -144,9 +161,15 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
 
 
 def only_of(own: frozenset[str] | None, roles: Sequence[Role]) -> frozenset[str] | None:
-    """Return the only catalogues that a user sees: of their own list, and of their roles if each has one."""
+    """Return the only catalogues that a user sees: of their own list, and of their roles if each
+    has one.
+    """
     lists = [role.catalogues for role in roles]
-    shown = frozenset[str]().union(*(one or () for one in lists)) if lists and None not in lists else None
+    shown = (
+        frozenset[str]().union(*(one or () for one in lists))
+        if lists and None not in lists
+        else None
+    )
     return own if shown is None else shown if own is None else shown & own
 
 
@@ -157,7 +180,9 @@ def load_roles(connection: Connection) -> list[Role]:
         Role(
             name=row.name,
             actions=frozenset(map(Action, actions[row.name])),
-            quotas=None if row.read_quota is None else Quotas(**{cost: getattr(row, f"{cost}_quota") for cost in Cost}),
+            quotas=None
+            if row.read_quota is None
+            else Quotas(**{cost: getattr(row, f"{cost}_quota") for cost in Cost}),
             catalogues=row.catalogues,
         )
         for row in connection.execute(select(roles).order_by(roles.c.name))
@@ -171,7 +196,9 @@ def get_roles(connection: Connection, names: Iterable[str]) -> list[Role]:
     for name in wanted:
         if name not in known:
             there = ", ".join(known)
-            raise NotFoundError(f"no role {name[:80]!r}{did_you_mean(name, list(known))}; roles: {there}")
+            raise NotFoundError(
+                f"no role {name[:80]!r}{did_you_mean(name, list(known))}; roles: {there}"
+            )
     return [known[name] for name in wanted]
 
 
@@ -195,12 +222,23 @@ Restrictions = Mapping[str, Restriction]  # the restriction of each restricted c
 
 def load_restrictions(connection: Connection) -> dict[str, Restriction]:
     """Return the restriction of each restricted catalogue, by name."""
-    names = connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)).scalars().all()
+    names = (
+        connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue))
+        .scalars()
+        .all()
+    )
     if not names:
         return {}
-    of_users = _grouped(connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users)))
-    of_roles = _grouped(connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role)))
-    return {name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name])) for name in names}
+    of_users = _grouped(
+        connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users))
+    )
+    of_roles = _grouped(
+        connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role))
+    )
+    return {
+        name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name]))
+        for name in names
+    }
 
 
 def hidden_among(known: Restrictions, user: User, actions: frozenset[Action]) -> frozenset[str]:
@@ -214,4 +252,6 @@ def hidden_among(known: Restrictions, user: User, actions: frozenset[Action]) ->
 def opened_by_roles(known: Restrictions, roles: Iterable[str]) -> frozenset[str]:
     """Return the restricted catalogues that these roles open."""
     given = frozenset(roles)
-    return frozenset(name for name, restriction in known.items() if not restriction.roles.isdisjoint(given))
+    return frozenset(
+        name for name, restriction in known.items() if not restriction.roles.isdisjoint(given)
+    )

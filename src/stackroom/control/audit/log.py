@@ -1,14 +1,16 @@
 """The audit log: every call, in rows of a hash chain.
 
-Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within 200 ms. While
-nothing can be written, calls are refused in the end rather than go unaudited. A call that changes something is noted
-before it runs, and its row removes the note: a note that stays is of a process that was killed, and becomes a row with
-the outcome `interrupted`. Commit point: the end of a transaction in which `_extend_chain` is called.
+Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within
+200 ms. While nothing can be written, calls are refused in the end rather than go unaudited. A call
+that changes something is noted before it runs, and its row removes the note: a note that stays is
+of a process that was killed, and becomes a row with the outcome `interrupted`. Commit point: the
+end of a transaction in which `_extend_chain` is called.
 
-Each row's hash covers the row and the hash before it, so any change is detected. A person who can write the database
-could build a whole new chain; that is detected by a head that was kept elsewhere (`expect`). Rows may be pruned from
-the beginning. The chain then begins at its anchor, the last row that was pruned, and a later row of the chain records
-it: rows that were removed without such a row are detected.
+Each row's hash covers the row and the hash before it, so any change is detected. A person who can
+write the database could build a whole new chain; that is detected by a head that was kept elsewhere
+(`expect`). Rows may be pruned from the beginning. The chain then begins at its anchor, the last row
+that was pruned, and a later row of the chain records it: rows that were removed without such a row
+are detected.
 """
 
 import hashlib
@@ -38,13 +40,16 @@ PRUNED_AT_ONCE = 5_000
 REBUILT_AT_ONCE = 500
 CHECKED_AT_ONCE = 1000
 MOST_PARAMETERS = 65_536  # how many characters of parameters a row holds
-MOST_COUNTED = 100_000  # up to how many rows are counted; a page of more rows says that there are at least so many
+# up to how many rows are counted; a page of more rows says that there are at least so many
+MOST_COUNTED = 100_000
 MOST_DIGITS = 18
 COLUMNS = tuple(audit.c)
 HASHED_COLUMNS = tuple(column.name for column in COLUMNS if column is not audit.c.hash)
 """In the order in which they are hashed."""
 PRUNING = "audit/prune"
-"""The operation of a row that records a pruning; its target is the head of the last row that was pruned."""
+"""The operation of a row that records a pruning; its target is the head of the last row that was
+pruned.
+"""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
 
@@ -65,10 +70,13 @@ class AuditReport:
     """The result of checking the audit, or a part of it."""
 
     rows: int  # how many rows are as they were written
-    first_problem: str | None  # the first row that is not as it was written, and why; None if all are
+    # the first row that is not as it was written, and why; None if all are
+    first_problem: str | None
     last: str  # `NUMBER:HASH` of the last row that was checked; the next part begins after it
     head: str | None
-    """That of the last row that was written; kept elsewhere, it later proves that nothing before it was rewritten."""
+    """That of the last row that was written; kept elsewhere, it later proves that nothing before it
+    was rewritten.
+    """
     is_complete: bool  # whether every row up to the head was checked
     pruned: int  # how many older rows were pruned; they are not counted in `rows`
 
@@ -105,7 +113,9 @@ BEGINNING = Head(0, tables.FIRST_HASH)
 
 
 class AuditLog:
-    """The audit log of a control database. Safe to use from several threads; several processes share one chain."""
+    """The audit log of a control database. Safe to use from several threads; several processes
+    share one chain.
+    """
 
     def __init__(self, database: ControlDatabase, *, limits: BatchLimits = LIMITS) -> None:
         self._database = database
@@ -113,29 +123,45 @@ class AuditLog:
         self._begun: set[str] = set()
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Queue a call for the audit; if durable, return when it is committed. Raises StorageError if it cannot be."""
+        """Queue a call for the audit; if durable, return when it is committed. Raises StorageError
+        if it cannot be.
+        """
         self._writer.put(entry, durable=durable)
 
     def begin(self, entry: AuditEntry) -> None:
-        """Note a call that is about to change something, until its row is written; raise StorageError if it cannot."""
+        """Note a call that is about to change something, until its row is written; raise
+        StorageError if it cannot.
+        """
         row = dict(zip(HASHED_COLUMNS, _values(0, entry), strict=True))
         with self._database.begin() as connection:
-            connection.execute(audit_begun.insert(), {column.name: row[column.name] for column in audit_begun.c})
+            connection.execute(
+                audit_begun.insert(), {column.name: row[column.name] for column in audit_begun.c}
+            )
         self._begun.add(entry.call_id)
 
     def add_interrupted(self, *, before: datetime) -> int:
-        """Add a row for each call that was noted before a time and has none; return the number of rows."""
+        """Add a row for each call that was noted before a time and has none; return the number of
+        rows.
+        """
         added = 0
         while True:
             with self._database.begin() as connection:
                 head = _lock_head(connection)
-                wanted = select(audit_begun).where(audit_begun.c.at < to_microseconds(before)).limit(REBUILT_AT_ONCE)
+                wanted = (
+                    select(audit_begun)
+                    .where(audit_begun.c.at < to_microseconds(before))
+                    .limit(REBUILT_AT_ONCE)
+                )
                 rows = connection.execute(wanted.order_by(audit_begun.c.at))
                 begun = [AuditEntry(**_read_call(row), outcome=Outcome.INTERRUPTED) for row in rows]
                 if not begun:
                     return added
                 call_ids = [entry.call_id for entry in begun]
-                known = set(connection.execute(select(audit.c.call_id).where(audit.c.call_id.in_(call_ids))).scalars())
+                known = set(
+                    connection.execute(
+                        select(audit.c.call_id).where(audit.c.call_id.in_(call_ids))
+                    ).scalars()
+                )
                 missing = [entry for entry in begun if entry.call_id not in known]
                 if missing:
                     _extend_chain(connection, head, missing)
@@ -143,14 +169,22 @@ class AuditLog:
             added += len(missing)
 
     def flush(self) -> None:
-        """Return when every entry queued so far is committed; raise StorageError if it cannot be."""
+        """Return when every entry queued so far is committed; raise StorageError if it cannot
+        be.
+        """
         self._writer.flush()
 
     def close(self) -> None:
-        """Write the queue and end the thread; entries that cannot be written are counted in the server's log."""
+        """Write the queue and end the thread; entries that cannot be written are counted in the
+        server's log.
+        """
         self._writer.close()
         if self._writer.dropped:
-            LOG.error("%d calls could not be written to the audit: %s", self._writer.dropped, self._writer.last_error)
+            LOG.error(
+                "%d calls could not be written to the audit: %s",
+                self._writer.dropped,
+                self._writer.last_error,
+            )
 
     def find_problem(self) -> str | None:
         """Return why calls wait to be written; None where none do."""
@@ -159,12 +193,20 @@ class AuditLog:
     def page(self, wanted: AuditFilter, *, offset: int = 0, limit: int = 20) -> AuditPage:
         """Return a page of the rows that are wanted, newest first."""
         conditions = _conditions_of(wanted)
-        newest_first = select(*COLUMNS).where(*conditions).order_by(audit.c.number.desc()).offset(offset).limit(limit)
+        newest_first = (
+            select(*COLUMNS)
+            .where(*conditions)
+            .order_by(audit.c.number.desc())
+            .offset(offset)
+            .limit(limit)
+        )
         counted = select(audit.c.number).where(*conditions).limit(MOST_COUNTED).subquery()
         with self._reading() as connection:
             return AuditPage(
                 rows=[_audit_row(row) for row in connection.execute(newest_first)],
-                total=int(connection.execute(select(func.count()).select_from(counted)).scalar_one()),
+                total=int(
+                    connection.execute(select(func.count()).select_from(counted)).scalar_one()
+                ),
             )
 
     def verify(
@@ -172,7 +214,8 @@ class AuditLog:
     ) -> AuditReport:
         """Check every row; with `expect` (`NUMBER:HASH`), also that that row is still in the chain.
 
-        With `after` (`NUMBER:HASH`), only the rows after that one are checked; and for so long at most.
+        With `after` (`NUMBER:HASH`), only the rows after that one are checked; and for so long at
+        most.
         """
         expected = None if expect is None else _parse_head(expect, name="expect")
         start = None if after is None else _parse_head(after, name="head")
@@ -182,7 +225,9 @@ class AuditLog:
             if start is None:
                 check = _begin_check(connection, anchor)
             else:
-                check = _ChainCheck(connection, start, problem=_problem_with_noted(connection, start, anchor))
+                check = _ChainCheck(
+                    connection, start, problem=_problem_with_noted(connection, start, anchor)
+                )
             is_complete = check.follow(go_on=lambda: time.monotonic() < ends_at)
             problem = check.find_problem_at_end(head) if is_complete else check.problem
             if problem is None and expected is not None:
@@ -200,24 +245,32 @@ class AuditLog:
     def prune(self, before: datetime) -> int:
         """Remove the oldest rows, up to the first that is not older than this, and return how many.
 
-        The chain then begins after the last removed row, and a new row records it. Rows that are not as they were
-        written are not removed, nor those after them.
+        The chain then begins after the last removed row, and a new row records it. Rows that are
+        not as they were written are not removed, nor those after them.
         """
         with self._reading() as connection:
             newer = select(func.min(audit.c.number)).where(audit.c.at >= to_microseconds(before))
             kept_from = connection.execute(newer).scalar_one()
             head = _find_head(connection)
         last = kept_from - 1 if kept_from is not None else 0 if head is None else head.number
-        who: dict[str, Any] = {"call_id": secrets.token_hex(8), "principal": LOCAL_USER.name, "via": "job"}
+        who: dict[str, Any] = {
+            "call_id": secrets.token_hex(8),
+            "principal": LOCAL_USER.name,
+            "via": "job",
+        }
         asked = {"before": before.isoformat()}
-        entry = AuditEntry(at=utc_now(), **who, operation=PRUNING, target="", parameters=asked, outcome=Outcome.OK)
+        entry = AuditEntry(
+            at=utc_now(), **who, operation=PRUNING, target="", parameters=asked, outcome=Outcome.OK
+        )
         removed = 0
         while some := self._prune_some(last, entry):
             removed += some
         return removed
 
     def _prune_some(self, last: int, entry: AuditEntry) -> int:
-        """Remove rows up to this one, a bounded number at a time so that writers do not wait, and record it."""
+        """Remove rows up to this one, a bounded number at a time so that writers do not wait, and
+        record it.
+        """
         with self._database.begin() as connection:
             head = _lock_head(connection)
             anchor = _find_anchor(connection)
@@ -225,14 +278,19 @@ class AuditLog:
             check.follow(last=min(last, anchor.number + PRUNED_AT_ONCE))
             if check.problem is not None:
                 raise StorageError(
-                    f"nothing is pruned, since the audit is not whole: {check.problem}; see stackroom audit verify"
+                    f"nothing is pruned, since the audit is not whole: {check.problem}; see"
+                    " stackroom audit verify"
                 )
             if not check.rows:
                 return 0
             connection.execute(delete(audit).where(audit.c.number <= check.last.number))
-            connection.execute(update(tables.audit_anchor).values(number=check.last.number, hash=check.last.hash))
+            connection.execute(
+                update(tables.audit_anchor).values(number=check.last.number, hash=check.last.hash)
+            )
             parameters = {**entry.parameters, "rows": check.rows}
-            _extend_chain(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
+            _extend_chain(
+                connection, head, [replace(entry, target=str(check.last), parameters=parameters)]
+            )
         return check.rows
 
     @contextmanager
@@ -267,7 +325,9 @@ class _ChainCheck:
         return self.last.number - self._start.number
 
     def follow(self, *, last: int | None = None, go_on: Callable[[], bool] = lambda: True) -> bool:
-        """Check the rows that follow, up to `last`, a page at a time; tell whether it saw them all."""
+        """Check the rows that follow, up to `last`, a page at a time; tell whether it saw them
+        all.
+        """
         wanted = select(*COLUMNS).order_by(audit.c.number).limit(CHECKED_AT_ONCE)
         if last is not None:
             wanted = wanted.where(audit.c.number <= last)
@@ -285,7 +345,9 @@ class _ChainCheck:
         return True
 
     def find_problem_at_end(self, head: Head | None) -> str | None:
-        """Return the first problem, or how the last row differs from the head; None if all is as it was written."""
+        """Return the first problem, or how the last row differs from the head; None if all is as it
+        was written.
+        """
         last = self.last.number
         if self.problem is not None:
             return self.problem
@@ -301,18 +363,32 @@ class _ChainCheck:
         number, wanted = values[0], self.last.number + 1
         if number != wanted:
             is_late = isinstance(number, int) and number > wanted
-            return f"row {wanted} is missing" if is_late else f"row {number} was not written by Stackroom"
+            return (
+                f"row {wanted} is missing"
+                if is_late
+                else f"row {number} was not written by Stackroom"
+            )
         if hash_of(self.last.hash, values) != digest:
             return f"row {number} is not as it was written, or the row before it is not"
         return None
 
 
 def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
-    """Return a check of all rows, those after the anchor; a row before it, or no note of its pruning, is a problem."""
-    before = connection.execute(select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)).first()
+    """Return a check of all rows, those after the anchor; a row before it, or no note of its
+    pruning, is a problem.
+    """
+    before = connection.execute(
+        select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)
+    ).first()
     if before is not None:
-        return _ChainCheck(connection, anchor, problem=f"row {before.number} was not written by Stackroom")
-    noting = select(audit.c.number).where(audit.c.target == str(anchor), audit.c.operation == PRUNING).limit(1)
+        return _ChainCheck(
+            connection, anchor, problem=f"row {before.number} was not written by Stackroom"
+        )
+    noting = (
+        select(audit.c.number)
+        .where(audit.c.target == str(anchor), audit.c.operation == PRUNING)
+        .limit(1)
+    )
     if anchor == BEGINNING or connection.execute(noting).first() is not None:
         return _ChainCheck(connection, anchor)
     missing = f"rows up to {anchor.number} are missing, and no row says that they were pruned"
@@ -320,7 +396,9 @@ def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
 
 
 def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> str | None:
-    """Return why a head that was noted is not that of a row of the chain, or of the last that was pruned."""
+    """Return why a head that was noted is not that of a row of the chain, or of the last that was
+    pruned.
+    """
     wanted = select(audit.c.hash).where(audit.c.number == noted.number)
     is_anchor = noted.number == anchor.number
     digest = anchor.hash if is_anchor else connection.execute(wanted).scalar_one_or_none()
@@ -328,17 +406,27 @@ def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> st
         return None
     if digest is not None:
         return f"row {noted.number} does not have the expected hash: rows up to it were rewritten"
-    was = f"was pruned with all rows up to {anchor.number}" if noted.number < anchor.number else "is missing"
+    was = (
+        f"was pruned with all rows up to {anchor.number}"
+        if noted.number < anchor.number
+        else "is missing"
+    )
     return f"row {noted.number}, which is expected, {was}"
 
 
 def _conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
-    texts = {column: getattr(wanted, column.name) for column in (audit.c.principal, audit.c.operation, audit.c.target)}
-    found: list[ColumnElement[bool]] = [column == storable(text) for column, text in texts.items() if text is not None]
+    texts = {
+        column: getattr(wanted, column.name)
+        for column in (audit.c.principal, audit.c.operation, audit.c.target)
+    }
+    found: list[ColumnElement[bool]] = [
+        column == storable(text) for column, text in texts.items() if text is not None
+    ]
     if wanted.outcome is not None:
         found.append(audit.c.outcome == str(wanted.outcome))
         if wanted.outcome != Outcome.OK:
-            found.append(audit.c.outcome != str(Outcome.OK))  # lets the database use the partial index
+            # lets the database use the partial index
+            found.append(audit.c.outcome != str(Outcome.OK))
     if wanted.since is not None:
         found.append(audit.c.at >= to_microseconds(wanted.since))
     if wanted.until is not None:
@@ -347,7 +435,9 @@ def _conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
 
 
 def hash_of(previous: str, values: Sequence[Any]) -> str:
-    """Return the hash of a row with these values in the order of `HASHED_COLUMNS`, after a row with that hash."""
+    """Return the hash of a row with these values in the order of `HASHED_COLUMNS`, after a row with
+    that hash.
+    """
     canonical = _CANONICAL.encode(list(values))
     return hashlib.sha256(f"{previous}{canonical}".encode("ascii")).hexdigest()
 
@@ -356,7 +446,9 @@ def _parse_head(text: str, *, name: str) -> Head:
     number, _, digest = text.strip().partition(":")
     is_number = number.isdecimal() and len(number) <= MOST_DIGITS
     if not is_number or len(digest) != len(tables.FIRST_HASH):
-        raise InputError(f"'{name}' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
+        raise InputError(
+            f"'{name}' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}"
+        )
     return Head(int(number), digest.lower())
 
 
@@ -370,7 +462,10 @@ def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEnt
     try:
         insert_rows(connection, COLUMNS, rows)
     except IntegrityError as error:
-        problem = "the audit has rows past its end, which Stackroom did not write; check it: stackroom audit verify"
+        problem = (
+            "the audit has rows past its end, which Stackroom did not write; check it: stackroom"
+            " audit verify"
+        )
         raise StorageError(problem) from error
     connection.execute(update(tables.audit_head).values(number=last.number, hash=last.hash))
 
@@ -380,8 +475,12 @@ def _find_anchor(connection: Connection) -> Head:
     return _find_head(connection, tables.audit_anchor) or BEGINNING
 
 
-def _find_head(connection: Connection, table: Table = tables.audit_head, *, lock: bool = False) -> Head | None:
-    """Return the last row that was written, or pruned by the anchor's table; None if its note is missing."""
+def _find_head(
+    connection: Connection, table: Table = tables.audit_head, *, lock: bool = False
+) -> Head | None:
+    """Return the last row that was written, or pruned by the anchor's table; None if its note is
+    missing.
+    """
     wanted = select(table.c.number, table.c.hash).where(table.c.id == 1)
     row = connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
     return None if row is None else Head(row.number, row.hash)
@@ -391,7 +490,10 @@ def _lock_head(connection: Connection) -> Head:
     """Return the head of the chain, locked until the transaction ends."""
     head = _find_head(connection, lock=True)
     if head is None:
-        problem = "the head of the audit is missing, which Stackroom never takes away; check it: stackroom audit verify"
+        problem = (
+            "the head of the audit is missing, which Stackroom never takes away; check it:"
+            " stackroom audit verify"
+        )
         raise StorageError(problem)
     return head
 
@@ -412,14 +514,23 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
 
 
 def _audit_row(row: Any) -> AuditRow:
-    same = {name: getattr(row, name) for name in ("number", "error_code", "result_bytes", "result_digest", "hash")}
-    return AuditRow(**_read_call(row), **same, outcome=Outcome(row.outcome), duration_ms=row.duration_us / 1000)
+    same = {
+        name: getattr(row, name)
+        for name in ("number", "error_code", "result_bytes", "result_digest", "hash")
+    }
+    return AuditRow(
+        **_read_call(row), **same, outcome=Outcome(row.outcome), duration_ms=row.duration_us / 1000
+    )
 
 
 def _read_call(row: Any) -> dict[str, Any]:
     """Return what a row says of who called what."""
     texts = {name: getattr(row, name) for name in tables.CALL_TEXTS}
-    return {**texts, "at": tables.from_microseconds(row.at), "parameters": json.loads(row.parameters)}
+    return {
+        **texts,
+        "at": tables.from_microseconds(row.at),
+        "parameters": json.loads(row.parameters),
+    }
 
 
 def _json(parameters: Any) -> str:

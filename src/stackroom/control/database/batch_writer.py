@@ -1,7 +1,8 @@
 """A bounded queue of rows that one thread writes in groups, each group in one transaction.
 
-Invariant: of the `_queued` rows that were ever accepted, `_settled` are written or given up, and the others are in
-`_queue`, in order. Rows leave the queue only after their transaction has ended, so a group that fails is tried again.
+Invariant: of the `_queued` rows that were ever accepted, `_settled` are written or given up, and
+the others are in `_queue`, in order. Rows leave the queue only after their transaction has ended,
+so a group that fails is tried again.
 """
 
 import logging
@@ -21,7 +22,9 @@ from stackroom.errors import StorageError
 
 LOG = logging.getLogger(__name__)
 ROWS_A_STATEMENT = 100
-"""SQLite lets other threads in at each statement, and waiting for one's turn again costs more than a row does."""
+"""SQLite lets other threads in at each statement, and waiting for one's turn again costs more than
+a row does.
+"""
 RowT = TypeVar("RowT")
 
 
@@ -38,12 +41,21 @@ class BatchLimits:
 
 
 class BatchWriter(Generic[RowT]):
-    """Writes rows by one background thread, started with the first row. Safe to use from several threads."""
+    """Writes rows by one background thread, started with the first row. Safe to use from several
+    threads.
+    """
 
     def __init__(
-        self, append: Callable[[Sequence[RowT]], None], *, name: str, limits: BatchLimits, is_lossy: bool = False
+        self,
+        append: Callable[[Sequence[RowT]], None],
+        *,
+        name: str,
+        limits: BatchLimits,
+        is_lossy: bool = False,
     ) -> None:
-        """`append` commits a group or raises StorageError; after any other error, a lossy writer drops its queue."""
+        """`append` commits a group or raises StorageError; after any other error, a lossy writer
+        drops its queue.
+        """
         self._append = append
         self._name = name
         self._limits = limits
@@ -65,13 +77,17 @@ class BatchWriter(Generic[RowT]):
         """How many rows were accepted or offered and never written, nor refused to their caller."""
 
     def put(self, row: RowT, *, durable: bool) -> None:
-        """Queue a row, waiting for room; if durable, return when it is committed. Raises StorageError otherwise."""
+        """Queue a row, waiting for room; if durable, return when it is committed. Raises
+        StorageError otherwise.
+        """
         waiter: Future[None] | None = Future() if durable else None
         with self._guard:
             if len(self._queue) >= self._limits.most_queued:
                 self._require_room()
             if self._is_closing:
-                raise StorageError(f"the {self._name} is closed: the server is stopping; try again when it runs")
+                raise StorageError(
+                    f"the {self._name} is closed: the server is stopping; try again when it runs"
+                )
             self._enqueue(row, waiter)
         error = None if waiter is None else waiter.exception()
         if isinstance(error, StorageError):
@@ -86,7 +102,9 @@ class BatchWriter(Generic[RowT]):
                 self._enqueue(row, None)
 
     def flush(self) -> None:
-        """Return when every row queued so far is written; raise StorageError after an attempt that failed."""
+        """Return when every row queued so far is written; raise StorageError after an attempt that
+        failed.
+        """
         with self._guard:
             wanted, failures = self._queued, self._failures
             if self._settled >= wanted:
@@ -101,10 +119,16 @@ class BatchWriter(Generic[RowT]):
     def find_problem(self) -> str | None:
         """Return why rows wait that could not be written; None where none do."""
         error = self.last_error
-        return f"{len(self._queue):,} rows wait: {error.full_message}" if error and self._queue else None
+        return (
+            f"{len(self._queue):,} rows wait: {error.full_message}"
+            if error and self._queue
+            else None
+        )
 
     def close(self) -> None:
-        """Write the queue, and end the thread; rows that cannot be written now are dropped, and counted."""
+        """Write the queue, and end the thread; rows that cannot be written now are dropped, and
+        counted.
+        """
         with self._guard:
             self._is_closing = True
             thread = self._thread
@@ -128,32 +152,47 @@ class BatchWriter(Generic[RowT]):
 
     def _require_room(self) -> None:
         most, patience_s = self._limits.most_queued, self._limits.patience_s
-        if not self._has_moved.wait_for(lambda: len(self._queue) < most or self._is_closing, timeout=patience_s):
+        if not self._has_moved.wait_for(
+            lambda: len(self._queue) < most or self._is_closing, timeout=patience_s
+        ):
             reason = "" if self.last_error is None else f": {self.last_error.message}"
-            problem = f"the {self._name} cannot keep up: {most:,} rows wait to be written{reason}; try again later"
+            problem = (
+                f"the {self._name} cannot keep up: {most:,} rows wait to be written{reason}; try"
+                " again later"
+            )
             raise StorageError(problem)
 
     def _run(self) -> None:
-        """Write the queue until closed; a bug in `append` ends the thread, and the next row starts another."""
+        """Write the queue until closed; a bug in `append` ends the thread, and the next row starts
+        another.
+        """
         try:
             while group := self._next_group():
                 self._try_to_write(group)
         except BaseException:
             with self._guard:  # as one: the next thread must not find rows that are being put off
                 self._thread = None
-                error = StorageError(f"writing the {self._name} failed, which is a bug; the server's log has details")
+                error = StorageError(
+                    f"writing the {self._name} failed, which is a bug; the server's log has details"
+                )
                 self._put_off(len(self._queue), error, drop=self._is_lossy)
             raise
 
     def _next_group(self) -> list[RowT]:
-        """Wait for rows, and for others to join them; return nothing when the writer is closed and empty."""
+        """Wait for rows, and for others to join them; return nothing when the writer is closed and
+        empty.
+        """
         with self._guard:
             self._has_work.wait_for(lambda: self._queue or self._is_closing)
             self._has_work.wait_for(self._is_pressing, timeout=self._limits.group_s)
             return [row for row, _ in islice(self._queue, self._limits.most_in_one)]
 
     def _is_pressing(self) -> bool:
-        return len(self._queue) >= self._limits.group_rows or self._urgent > self._settled or self._is_closing
+        return (
+            len(self._queue) >= self._limits.group_rows
+            or self._urgent > self._settled
+            or self._is_closing
+        )
 
     def _try_to_write(self, group: Sequence[RowT]) -> None:
         try:
@@ -161,7 +200,9 @@ class BatchWriter(Generic[RowT]):
         except StorageError as error:
             with self._guard:
                 is_last_attempt = self._is_closing
-                self._put_off(len(self._queue) if is_last_attempt else len(group), error, drop=is_last_attempt)
+                self._put_off(
+                    len(self._queue) if is_last_attempt else len(group), error, drop=is_last_attempt
+                )
             if not is_last_attempt:
                 time.sleep(self._limits.retry_s)
             return
@@ -175,7 +216,9 @@ class BatchWriter(Generic[RowT]):
                 waiter.set_result(None)
 
     def _put_off(self, count: int, error: StorageError, *, drop: bool) -> None:
-        """Keep the first rows for another attempt, or drop them; rows that a caller waits for are refused."""
+        """Keep the first rows for another attempt, or drop them; rows that a caller waits for are
+        refused.
+        """
         group = [self._queue.popleft() for _ in range(count)]
         unawaited = [one for one in group if one[1] is None]
         kept = [] if drop else unawaited
@@ -192,11 +235,16 @@ class BatchWriter(Generic[RowT]):
                 waiter.set_exception(error)
 
 
-def insert_rows(connection: Connection, columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]) -> None:
+def insert_rows(
+    connection: Connection, columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]
+) -> None:
     """Write rows, each the values of these columns of one table, as the database takes them."""
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     row_marks = f"({', '.join([mark] * len(columns))})"
-    into = f"INSERT INTO {columns[0].table.name} ({', '.join(column.name for column in columns)}) VALUES "
+    into = (
+        f"INSERT INTO {columns[0].table.name} ({', '.join(column.name for column in columns)})"
+        " VALUES "
+    )
     for start in range(0, len(rows), ROWS_A_STATEMENT):
         some = rows[start : start + ROWS_A_STATEMENT]
         values = tuple(value for row in some for value in row)

@@ -1,9 +1,9 @@
 """The control database: connections, transactions, and translation of failures.
 
-SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. Before each use its path is
-compared with the file that is open: one that took its place is opened, and without one everything is refused.
-PostgreSQL: any database whose address is given (`postgresql`). Commit point of every change: the end of `begin` or
-`change`.
+SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. Before
+each use its path is compared with the file that is open: one that took its place is opened, and
+without one everything is refused. PostgreSQL: any database whose address is given (`postgresql`).
+Commit point of every change: the end of `begin` or `change`.
 """
 
 import importlib
@@ -18,7 +18,19 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, MetaData, create_engine, event, exc, inspect, make_url, select, text, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    MetaData,
+    create_engine,
+    event,
+    exc,
+    inspect,
+    make_url,
+    select,
+    text,
+    update,
+)
 
 from stackroom import LAYOUTS
 from stackroom.control.database.tables import (
@@ -43,11 +55,13 @@ BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
 SCHEMA_VERSION = LAYOUTS["accounts"]
-FORMER_VERSION = 7  # brought to the present one when it is opened; others were steps before the first release
+# brought to the present one when it is opened; others were steps before the first release
+FORMER_VERSION = 7
 SCHEMA_LOCK = 0x50494E414B4553  # the key of PostgreSQL's advisory lock: 'STACKROOM'
 FORMS = "postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
 POSTGRESQL = re.compile(r"postgres(ql)?(\+\w+)?://")
-POSTGRESQL_MODULE = "stackroom.control.database.postgresql"  # loaded where it is needed, since its driver is an extra
+# loaded where it is needed, since its driver is an extra
+POSTGRESQL_MODULE = "stackroom.control.database.postgresql"
 MISUSES = (exc.IntegrityError, exc.DataError, exc.NotSupportedError)
 """Errors of the database that mean a bug in this program."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
@@ -57,7 +71,9 @@ FILE_STEP = 2**40  # added to the version of the rights for each file that took 
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 WHOLE_ROWS = (users, roles, credentials, control_version, job_settings, job_runs)
-"""Tables that a file holds twice, since they have columns that no other index has; the audit has its own proof."""
+"""Tables that a file holds twice, since they have columns that no other index has; the audit has
+its own proof.
+"""
 FileIdentity = tuple[int, int]  # device and inode
 PAGES_AT_ONCE = 2_000
 PUT_BACK = "put it back from a back-up, as by: stackroom restore --accounts"
@@ -124,18 +140,26 @@ class ControlDatabase:
         with self._transaction(self._writer) as connection:
             yield connection
         if self._file is not None and self._file.find() != known:
-            raise StorageError(f"{REPLACED} while it was written to, and the change may be lost; try again")
+            raise StorageError(
+                f"{REPLACED} while it was written to, and the change may be lost; try again"
+            )
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
-        """Open a transaction that changes rights; they run one at a time over all processes, and raise the version."""
+        """Open a transaction that changes rights; they run one at a time over all processes, and
+        raise the version.
+        """
         try:
             with self.begin() as connection:
-                # First, so that its row lock serialises changes on PostgreSQL, as SQLite does anyway.
-                connection.execute(update(control_version).values(number=control_version.c.number + 1))
+                # First, so that its row lock serialises changes on PostgreSQL, as SQLite does
+                # anyway.
+                connection.execute(
+                    update(control_version).values(number=control_version.c.number + 1)
+                )
                 yield connection
         finally:
-            # After the commit and before the caller returns; a commit that reported a failure may have happened.
+            # After the commit and before the caller returns; a commit that reported a failure may
+            # have happened.
             with self._counting:
                 self._changes += 1
 
@@ -147,7 +171,9 @@ class ControlDatabase:
             yield connection
 
     def version(self) -> int:
-        """Return the version of the rights, which grows with every change, and when file or server are replaced."""
+        """Return the version of the rights, which grows with every change, and when file or server
+        are replaced.
+        """
         if self.round_trips is not None:
             replaced, number = self.round_trips.version()
             return int(number + replaced * FILE_STEP)
@@ -156,9 +182,11 @@ class ControlDatabase:
         return number + (self._file.replaced * FILE_STEP if self._file is not None else 0)
 
     def change_stamp(self) -> tuple[int, int] | None:
-        """Return a token that differs after every change of rights; None if it cannot be read at once.
+        """Return a token that differs after every change of rights; None if it cannot be read at
+        once.
 
-        Cheap (microseconds) and without waiting. On PostgreSQL it covers only changes by this process.
+        Cheap (microseconds) and without waiting. On PostgreSQL it covers only changes by this
+        process.
         """
         if self._file is None:
             return self._changes, 0
@@ -166,7 +194,9 @@ class ControlDatabase:
         return None if version is None else (self._changes, version)
 
     def create_missing(self, tables: MetaData) -> None:
-        """Create those of a package's tables that do not exist yet, also in a file that is opened later."""
+        """Create those of a package's tables that do not exist yet, also in a file that is opened
+        later.
+        """
         self._require_file()
         self._more_tables.append(tables)
         self._create_missing(tables)
@@ -182,7 +212,9 @@ class ControlDatabase:
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Connection]:
-        """Open a transaction; failures of the database, but not misuse of it, become StorageError."""
+        """Open a transaction; failures of the database, but not misuse of it, become
+        StorageError.
+        """
         try:
             with engine.begin() as connection:
                 yield connection
@@ -191,10 +223,14 @@ class ControlDatabase:
                 raise
             detail = f"{self.name}: {self._reason(error)}"
             self._log_once(detail)
-            raise StorageError("the control database failed; try again in a while", detail=detail) from error
+            raise StorageError(
+                "the control database failed; try again in a while", detail=detail
+            ) from error
 
     def _require_file(self) -> "FileIdentity | None":
-        """Return the identity of the file that is open; open another that has its path, refuse where none has."""
+        """Return the identity of the file that is open; open another that has its path, refuse
+        where none has.
+        """
         if self._file is None:
             return None
         if self._file.find() == (known := self._file.known):
@@ -211,19 +247,26 @@ class ControlDatabase:
         if problem is not None or present is None:
             detail = f"{self.name}: {problem}"
             self._log_once(detail)
-            raise StorageError(f"the control database was removed or replaced: {problem}", detail=detail)
+            raise StorageError(
+                f"the control database was removed or replaced: {problem}", detail=detail
+            )
         self._engine.dispose()
         _use_write_ahead_log(Path(file.path))
         with self._transaction(self._reader) as connection:
             if self._schema_version(connection) == 0:
-                raise StorageError(f"{REPLACED} by an empty one; put a copy of it back", detail=self.name)
+                raise StorageError(
+                    f"{REPLACED} by an empty one; put a copy of it back", detail=self.name
+                )
         self._require_schema()
         for tables in self._more_tables:
             self._create_missing(tables)
         file.follow(present)  # from here on it is used
         with self._counting:
             self._changes += 1
-        logger.warning("the control database was replaced; the file that has its path now is open: %s", self.name)
+        logger.warning(
+            "the control database was replaced; the file that has its path now is open: %s",
+            self.name,
+        )
         return present
 
     def _log_once(self, detail: str) -> None:
@@ -234,35 +277,44 @@ class ControlDatabase:
             logger.error("the control database failed: %s", detail)
 
     def _reason(self, error: Exception) -> str:
-        cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
+        cause = (
+            error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
+        )
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         return lines[0].replace(self._password, "***") if self._password else lines[0]
 
     def _require_schema(self) -> None:
-        """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
+        """Create the tables of an empty database, bring those of a former version up to date,
+        refuse another.
+        """
         with self._transaction(self._reader) as connection:
             version = self._schema_version(connection)
         if version == FORMER_VERSION and (file := find_file(self)) is not None:
             kept = file.with_name(f"{file.name}.layout-{version}")
             copy_database(file, kept, lambda: None)
             told = (
-                '%s is brought from layout %d to %d, which an older Stackroom refuses ("is newer than this"); to go '
-                "back, put this copy in its place: %s"
+                '%s is brought from layout %d to %d, which an older Stackroom refuses ("is newer'
+                ' than this"); to go back, put this copy in its place: %s'
             )
             logger.warning(told, file.name, version, SCHEMA_VERSION, kept)
         if version in (0, FORMER_VERSION):
             version = self._create_schema()
         if version != SCHEMA_VERSION:
-            kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
+            kind = (
+                "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
+            )
             raise StorageError(
-                f"{self.name}: the control database has version {version}, which {kind}; this Stackroom reads version "
-                f"{SCHEMA_VERSION}: use the Stackroom that made it, or move the database away to begin with a new one"
+                f"{self.name}: the control database has version {version}, which {kind}; this"
+                f" Stackroom reads version {SCHEMA_VERSION}: use the Stackroom that made it, or"
+                " move the database away to begin with a new one"
             )
         if self.dialect == "sqlite":
             self._index_rows()
 
     def _index_rows(self) -> None:
-        """Index every column of some tables: SQLite compares rows with indexes, and so finds a bit that changed."""
+        """Index every column of some tables: SQLite compares rows with indexes, and so finds a bit
+        that changed.
+        """
         indexes = {f"{table.name}_whole": ", ".join(table.c.keys()) for table in WHOLE_ROWS}
         with self._transaction(self._reader) as connection:
             present = set(connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars())
@@ -272,16 +324,21 @@ class ControlDatabase:
         with suppress(StorageError), self._transaction(self._writer) as connection:
             for name, columns in indexes.items():
                 table = name.removesuffix("_whole")
-                connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {table} ({columns})")
+                connection.exec_driver_sql(
+                    f"CREATE INDEX IF NOT EXISTS {name} ON {table} ({columns})"
+                )
 
     def _create_schema(self) -> int:
-        """Create or upgrade the tables, unless another process has meanwhile; return the version after it."""
+        """Create or upgrade the tables, unless another process has meanwhile; return the version
+        after it.
+        """
         with self._transaction(self._writer) as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
             if version not in (0, FORMER_VERSION):
                 return version
-            for table in WHOLE_ROWS if self.dialect == "sqlite" else ():  # made anew over the new columns
+            # made anew over the new columns
+            for table in WHOLE_ROWS if self.dialect == "sqlite" else ():
                 connection.exec_driver_sql(f"DROP INDEX IF EXISTS {table.name}_whole")
             (create_tables if version == 0 else upgrade_tables)(connection)
             connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
@@ -300,7 +357,9 @@ class ControlDatabase:
 
 
 class _OpenedFile:
-    """The SQLite file that is open, and its version, read by a connection of its own that no transaction blocks."""
+    """The SQLite file that is open, and its version, read by a connection of its own that no
+    transaction blocks.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -314,7 +373,9 @@ class _OpenedFile:
         self._is_closed = False
 
     def find(self) -> FileIdentity | None:
-        """Return the identity of the file that has the path now; None where there is none. Takes microseconds."""
+        """Return the identity of the file that has the path now; None where there is none. Takes
+        microseconds.
+        """
         return _identity_of(self.path)
 
     def note_log(self) -> None:
@@ -341,7 +402,9 @@ class _OpenedFile:
             self.replaced += 1
 
     def find_version(self) -> int | None:
-        """Return the last committed version; None if it cannot be read without waiting, or the file is another."""
+        """Return the last committed version; None if it cannot be read without waiting, or the file
+        is another.
+        """
         if self.find() != self.known:
             return None
         with self._guard:
@@ -379,15 +442,21 @@ def _identity_of(path: str) -> FileIdentity | None:
 def _connect(path: str, *, timeout: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
     """Connect to a file that exists: a missing one is not created."""
     address = f"{Path(path).absolute().as_uri()}?mode=rw"
-    return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+    )
 
 
 def _sqlite_engine(url: str) -> Engine:
-    """Return an engine over the file of a URL; messages do not repeat it, since it may have a password."""
+    """Return an engine over the file of a URL; messages do not repeat it, since it may have a
+    password.
+    """
     try:
         parsed = make_url(url)
     except (exc.ArgumentError, ValueError):
-        raise InputError(f"setting 'control.url' is not the address of a database: {FORMS}") from None
+        raise InputError(
+            f"setting 'control.url' is not the address of a database: {FORMS}"
+        ) from None
     kind = parsed.drivername.partition("+")[0]
     if kind != "sqlite":
         raise InputError(f"setting 'control.url': no kind of database '{kind}'; write {FORMS}")
@@ -408,20 +477,29 @@ def _sqlite_engine(url: str) -> Engine:
 
 
 def _make_file(path: Path) -> None:
-    """Create the file if it is missing, readable by its owner only, and switch it to WAL mode for good."""
+    """Create the file if it is missing, readable by its owner only, and switch it to WAL mode for
+    good.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         _use_write_ahead_log(path)
     except OSError as error:
-        problem = f"{path}: the control database cannot be written: {error.strerror}; check its permissions"
+        problem = (
+            f"{path}: the control database cannot be written: {error.strerror}; check its"
+            " permissions"
+        )
         raise StorageError(problem) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the second where its schema is damaged
-        raise StorageError(f"{path}: cannot be opened as a control database: {error}; run: stackroom doctor") from error
+        raise StorageError(
+            f"{path}: cannot be opened as a control database: {error}; run: stackroom doctor"
+        ) from error
 
 
 def _use_write_ahead_log(path: Path) -> None:
-    """Switch the file to WAL mode; retried, since SQLite does not always wait for another process doing the same."""
+    """Switch the file to WAL mode; retried, since SQLite does not always wait for another process
+    doing the same.
+    """
     ends_at = time.monotonic() + BUSY_TIMEOUT_S
     with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
         while True:
@@ -469,15 +547,19 @@ def find_file(database: ControlDatabase) -> Path | None:
 def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) -> None:
     """Copy a snapshot of the file while it may be written; `checkpoint` may raise to cancel.
 
-    Uses Python's SQLite, by which the database is open: another SQLite library in this process would drop its locks.
+    Uses Python's SQLite, by which the database is open: another SQLite library in this process
+    would drop its locks.
     """
     try:
         with (
-            closing(sqlite3.connect(source, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as origin,
+            closing(
+                sqlite3.connect(source, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+            ) as origin,
             closing(sqlite3.connect(target)) as copied,
         ):
             origin.execute("BEGIN")
-            origin.execute("SELECT count(*) FROM sqlite_master").fetchall()  # the snapshot begins here
+            # the snapshot begins here
+            origin.execute("SELECT count(*) FROM sqlite_master").fetchall()
             origin.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_pages: checkpoint())
             (problem,) = copied.execute("PRAGMA quick_check").fetchone()
     except sqlite3.Error as error:
@@ -486,7 +568,8 @@ def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) ->
     target.chmod(0o600)
     if problem != "ok":
         raise StorageError(
-            f"{source}: the copy of the control database is not whole ({problem}); put the database back from a back-up"
+            f"{source}: the copy of the control database is not whole ({problem}); put the database"
+            " back from a back-up"
         )
 
 
@@ -499,7 +582,8 @@ def open_local(home: Path) -> ControlDatabase:
             is_new = connection.execute(is_known).first() is None
         if is_new:
             with database.begin() as connection:
-                if not connection.execute(is_known).first():  # another process may have been quicker
+                # another process may have been quicker
+                if not connection.execute(is_known).first():
                     row = {"name": LOCAL_USER.name, "disabled": False, "created_at": utc_now()}
                     connection.execute(users.insert(), row)
     except BaseException:

@@ -1,9 +1,11 @@
-"""PostgreSQL as a control database: its address, its connections, and the look-ups that every call makes.
+"""PostgreSQL as a control database: its address, its connections, and the look-ups that every call
+makes.
 
-Every call on every server asks for the version of the rights, and counts against a rate limit, and must get what was so
-after it came. `RoundTrips` has one connection for that: calls that come while a round trip is under way share the next,
-so that a server has one under way at most. Calls are counted as rows, the newest of a key numbered one more than the
-one before: a call is accepted if the row `limit` numbers before it is older than a minute. Time is the database's.
+Every call on every server asks for the version of the rights, and counts against a rate limit, and
+must get what was so after it came. `RoundTrips` has one connection for that: calls that come while
+a round trip is under way share the next, so that a server has one under way at most. Calls are
+counted as rows, the newest of a key numbered one more than the one before: a call is accepted if
+the row `limit` numbers before it is older than a minute. Time is the database's.
 """
 
 import socket
@@ -42,7 +44,8 @@ rate_calls = Table(
     Column("key", Text, primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
-    prefixes=["UNLOGGED"],  # costs no write-ahead log; empty after a crash and on a promoted replica
+    # costs no write-ahead log; empty after a crash and on a promoted replica
+    prefixes=["UNLOGGED"],
 )
 """The accepted calls of the last minute."""
 
@@ -70,7 +73,9 @@ VERSION = "SELECT number FROM control_version"
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """The address of a database on one host or several, of which the one that can be written is used."""
+    """The address of a database on one host or several, of which the one that can be written is
+    used.
+    """
 
     parameters: dict[str, Any]
 
@@ -93,7 +98,9 @@ class PostgresAddress:
     def name(self) -> str:
         """Hosts and database, for messages."""
         host, port = (str(self.parameters.get(key) or "") for key in ("host", "port"))
-        return f"{host or 'localhost'}{f':{port}' if port else ''}/{self.parameters.get('dbname', '')}"
+        return (
+            f"{host or 'localhost'}{f':{port}' if port else ''}/{self.parameters.get('dbname', '')}"
+        )
 
     @property
     def password(self) -> str:
@@ -139,14 +146,21 @@ class _Request:
 class RoundTrips:
     """Look-ups of many threads over one connection; those that wait together share a round trip."""
 
-    def __init__(self, connect: Callable[[], psycopg.Connection[Any]], *, describe: Callable[[Exception], str]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        *,
+        describe: Callable[[Exception], str],
+    ) -> None:
         """`describe` returns an error as text for the log, without secrets."""
         self._connect = connect
         self._describe = describe
         self._connection: psycopg.Connection[Any] | None = None
         self._connections = -1
         """How often it had to connect again: what is known of another server's rights ends then."""
-        self._queue = BatchWriter(self._serve, name="look-ups of the control database", limits=AT_ONCE)
+        self._queue = BatchWriter(
+            self._serve, name="look-ups of the control database", limits=AT_ONCE
+        )
         self._guard = threading.Lock()
         self._refuse_until = float("-inf")
         self._began_at: float | None = None
@@ -162,7 +176,9 @@ class RoundTrips:
         return self.take
 
     def take(self, key: str, limit: int) -> float | None:
-        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
+        """Count a call and return None; if the limit is reached, return in how many seconds the
+        next is accepted.
+        """
         return self._ask(_Request(key, limit)).wait_s
 
     def close(self) -> None:
@@ -172,7 +188,9 @@ class RoundTrips:
             self._connection.close()
 
     def _ask(self, request: _Request) -> _Request:
-        """Return a request that was answered; raise DatabaseAwayError at once while nobody answers."""
+        """Return a request that was answered; raise DatabaseAwayError at once while nobody
+        answers.
+        """
         with self._guard:
             now = time.monotonic()
             if self._began_at is not None and now - self._began_at > PATIENCE_S:
@@ -198,7 +216,9 @@ class RoundTrips:
                 opened.detach()
 
     def _serve(self, requests: Sequence[_Request]) -> None:
-        """Answer requests in one round trip, or note on each why not; once more where the connection was broken."""
+        """Answer requests in one round trip, or note on each why not; once more where the
+        connection was broken.
+        """
         error: StorageError | None = None
         for _attempt in range(2):
             self._began_at = time.monotonic()
@@ -209,7 +229,9 @@ class RoundTrips:
             except psycopg.Error as failure:
                 detail = self._describe(failure)
                 if self._connection is not None and not self._connection.closed:
-                    error = StorageError("the control database failed; try again in a while", detail=detail)
+                    error = StorageError(
+                        "the control database failed; try again in a while", detail=detail
+                    )
                     break
                 self._connection = None
                 error = DatabaseAwayError(AWAY, detail=detail)
@@ -231,14 +253,19 @@ class RoundTrips:
         for request in requests:
             request.version = (self._connections, int(number))
 
-    def _count(self, connection: psycopg.Connection[Any], takes: Sequence[_Request]) -> Iterable[tuple[int]]:
+    def _count(
+        self, connection: psycopg.Connection[Any], takes: Sequence[_Request]
+    ) -> Iterable[tuple[int]]:
         """Count calls, and look the version up in the same round trip."""
         keys = sorted({zlib.crc32(str(request.key).encode()) - 2**31 for request in takes})
         is_due = time.monotonic() >= self._prune_at
         with connection.pipeline(), connection.transaction():
-            for key in keys:  # in one order on every server, so that none waits for another in a circle
+            # in one order on every server, so that none waits for another in a circle
+            for key in keys:
                 connection.execute(LOCK, (LOCK_SPACE, key))
-            taken = [connection.execute(TAKE, {"key": one.key, "limit": one.limit}) for one in takes]
+            taken = [
+                connection.execute(TAKE, {"key": one.key, "limit": one.limit}) for one in takes
+            ]
             version = connection.execute(VERSION)
             if is_due:
                 self._prune_at = time.monotonic() + PRUNED_EVERY_S

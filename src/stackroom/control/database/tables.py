@@ -1,11 +1,12 @@
 """The tables of the control database, and the rows that a new one begins with.
 
-`control_version` has one row, whose number grows with every change of rights, in the same transaction; caches of rights
-compare it. `audit_head` has one row, the number and hash of the last row of `audit`; `audit_anchor` those of the last
-row that was pruned from its beginning. `audit_begun` has the calls that may have changed something and are not in
-the audit yet. `job_settings` has the changed settings of jobs and when each is due next, `job_runs` every run,
-`job_lease` one row: which process runs jobs. Catalogue packages have tables of their own. Times are whole microseconds
-since 1970, which are exact on every database.
+`control_version` has one row, whose number grows with every change of rights, in the same
+transaction; caches of rights compare it. `audit_head` has one row, the number and hash of the last
+row of `audit`; `audit_anchor` those of the last row that was pruned from its beginning.
+`audit_begun` has the calls that may have changed something and are not in the audit yet.
+`job_settings` has the changed settings of jobs and when each is due next, `job_runs` every run,
+`job_lease` one row: which process runs jobs. Catalogue packages have tables of their own. Times are
+whole microseconds since 1970, which are exact on every database.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,8 @@ from stackroom.model.principal import Action
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 METADATA = sa.MetaData()
-REFRESH_PREFIX = "refresh:"  # what stands before a catalogue in the name of the job that refreshes it
+# what stands before a catalogue in the name of the job that refreshes it
+REFRESH_PREFIX = "refresh:"
 IS_LIVE = sa.text("state IN ('queued', 'running')")
 IS_NOT_OK = sa.text("outcome <> 'ok'")
 FIRST_HASH = "0" * 64
@@ -102,7 +104,9 @@ def _key(name: str = "id", kind: type[TypeEngine[Any]] = sa.Integer) -> sa.Colum
 
 
 def _owner(name: str, kind: type[TypeEngine[Any]], owner: str) -> sa.Column[Any]:
-    """Return a part of a primary key that names the row of another table, with which the row is deleted."""
+    """Return a part of a primary key that names the row of another table, with which the row is
+    deleted.
+    """
     return sa.Column(name, kind, sa.ForeignKey(owner, ondelete="CASCADE"), primary_key=True)
 
 
@@ -130,7 +134,9 @@ roles = _table(
     *_optional(sa.Integer, "read_quota", "write_quota", "sql_quota"),
     *_optional(Words, "catalogues"),
 )
-role_actions = _table("role_actions", _owner("role", sa.Text, "roles.name"), _key("action", sa.Text))
+role_actions = _table(
+    "role_actions", _owner("role", sa.Text, "roles.name"), _key("action", sa.Text)
+)
 
 user_roles = _table(
     "user_roles",
@@ -138,7 +144,9 @@ user_roles = _table(
     sa.Column("role", sa.Text, sa.ForeignKey("roles.name"), primary_key=True),
     sa.Index("user_roles_by_role", "role"),
 )
-user_grants = _table("user_grants", _owner("user_id", sa.Integer, "users.id"), _key("action", sa.Text))
+user_grants = _table(
+    "user_grants", _owner("user_id", sa.Integer, "users.id"), _key("action", sa.Text)
+)
 
 credentials = _table(
     "credentials",
@@ -179,14 +187,19 @@ audit = _table(
     sa.Index("audit_by_principal", "principal", "number"),
     sa.Index("audit_by_moment", "at"),
     sa.Index("audit_by_target", "target", "number"),
-    sa.Index("audit_by_outcome", "outcome", "number", sqlite_where=IS_NOT_OK, postgresql_where=IS_NOT_OK),
+    sa.Index(
+        "audit_by_outcome", "outcome", "number", sqlite_where=IS_NOT_OK, postgresql_where=IS_NOT_OK
+    ),
 )
 audit_head, audit_anchor = (
     _table(name, _key(), *_required(sa.BigInteger, "number"), *_required(sa.Text, "hash"))
     for name in ("audit_head", "audit_anchor")
 )
 audit_begun = _table(
-    "audit_begun", _key("call_id", sa.Text), *_required(sa.BigInteger, "at"), *_required(sa.Text, *CALL_TEXTS[1:])
+    "audit_begun",
+    _key("call_id", sa.Text),
+    *_required(sa.BigInteger, "at"),
+    *_required(sa.Text, *CALL_TEXTS[1:]),
 )
 
 job_settings = _table(
@@ -226,7 +239,12 @@ job_lease = _table(
 
 events = _table(
     "events",
-    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column(
+        "number",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
     *_required(sa.BigInteger, "at"),
     *_required(sa.Text, "kind", "user_name", "catalogue", "tool", "subject"),
     *_optional(sa.BigInteger, "results"),
@@ -238,7 +256,9 @@ events = _table(
 
 
 def upgrade_tables(connection: sa.Connection) -> None:
-    """Bring the tables of the former version to this one: what is gone is dropped, what is missing is created."""
+    """Bring the tables of the former version to this one: what is gone is dropped, what is missing
+    is created.
+    """
     for name in ("upgrades", "audit_compared"):
         connection.execute(sa.text(f"DROP TABLE IF EXISTS {name}"))
     connection.execute(sa.text("ALTER TABLE users DROP COLUMN external"))
@@ -255,7 +275,11 @@ def create_tables(connection: sa.Connection) -> None:
     connection.execute(control_version.insert(), {"id": 1, "number": 1})
     connection.execute(roles.insert(), [{"name": name} for name in ROLES])
     connection.execute(roles.update().where(roles.c.name == "agent").values(AGENT_QUOTAS))
-    pairs = [{"role": role, "action": str(action)} for role, actions in ROLES.items() for action in actions]
+    pairs = [
+        {"role": role, "action": str(action)}
+        for role, actions in ROLES.items()
+        for action in actions
+    ]
     connection.execute(role_actions.insert(), pairs)
     for end in (audit_head, audit_anchor):
         connection.execute(end.insert(), {"id": 1, "number": 0, "hash": FIRST_HASH})

@@ -1,9 +1,10 @@
 """Edits: plan, apply and undo, over any catalogue whose spec says `editable`.
 
-`plan` reads and writes nothing. `apply` plans, embeds new texts, and then, holding the writer lock, checks that the
-request still results in the same plan; otherwise it plans again (optimistic concurrency). An edit is one transaction,
-and the indexes contain it before the caller gets an answer. With the token of a plan, exactly that plan is applied, or
-a ConflictError names who changed what.
+`plan` reads and writes nothing. `apply` plans, embeds new texts, and then, holding the writer lock,
+checks that the request still results in the same plan; otherwise it plans again (optimistic
+concurrency). An edit is one transaction, and the indexes contain it before the caller gets an
+answer. With the token of a plan, exactly that plan is applied, or a ConflictError names who changed
+what.
 
 If the embedder fails, the edit succeeds without vectors, which the next build or job makes.
 """
@@ -15,7 +16,15 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from stackroom.ingest.edits.changes import plan_changes
-from stackroom.ingest.edits.draft import MOST_RECORDS, Draft, EditAction, EditPlan, EditRequest, RecordChange, are_alike
+from stackroom.ingest.edits.draft import (
+    MOST_RECORDS,
+    Draft,
+    EditAction,
+    EditPlan,
+    EditRequest,
+    RecordChange,
+    are_alike,
+)
 from stackroom.ingest.edits.relations import (
     follow_rename,
     ids_in,
@@ -31,7 +40,8 @@ from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, PastChange, Put, Shelf
 
-ATTEMPTS = 10  # the number of times that an edit without a plan's token is planned again after a conflict
+# the number of times that an edit without a plan's token is planned again after a conflict
+ATTEMPTS = 10
 EMBEDDED_AT_ONCE = 64
 SEEN_OF_HISTORY = 500
 
@@ -52,10 +62,15 @@ class Edits:
     embedder: Embedder | None = None
 
     def plan(self, *requests: EditRequest, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
-        """Return the plan of requests that are made together, or refuse them with what would be valid."""
+        """Return the plan of requests that are made together, or refuse them with what would be
+        valid.
+        """
         shelf = self.shelf
         if not shelf.spec.editable:
-            raise InputError(f"'{shelf.spec.name}' cannot be edited: its catalogue.toml does not say editable = true")
+            raise InputError(
+                f"'{shelf.spec.name}' cannot be edited: its catalogue.toml does not say editable ="
+                " true"
+            )
         draft = Draft(shelf.spec, shelf.reader(), shelf.history(), visibility)
         if len(requests) == 1 and requests[0].action is EditAction.UNDO:
             plan_undo(draft, requests[0])
@@ -70,22 +85,31 @@ class Edits:
         token: str | None = None,
         visibility: Visibility = SEES_EVERYTHING,
     ) -> Applied:
-        """Apply requests together; with a plan's token as that plan only, else planned again after other edits."""
+        """Apply requests together; with a plan's token as that plan only, else planned again after
+        other edits.
+        """
         for _ in range(ATTEMPTS if token is None else 1):
             plan = self._planned(requests, token, visibility)
             if not plan.changes:
                 return Applied(plan=plan)
             left = [change.after for change in plan.changes if change.after is not None]
-            puts, problem = embed_records(left, self.shelf, self.embedder, self.shelf.reader().model)
+            puts, problem = embed_records(
+                left, self.shelf, self.embedder, self.shelf.reader().model
+            )
             with self.shelf.writer().exclusive():
                 if self._holds(plan, requests, visibility):
                     unindexed = self._write(puts, plan, author)
-                    return Applied(plan=plan, notes=tuple(note for note in (problem, unindexed) if note))
+                    return Applied(
+                        plan=plan, notes=tuple(note for note in (problem, unindexed) if note)
+                    )
         raise ConflictError(
-            f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
+            f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was"
+            " changed, ask again"
         )
 
-    def _planned(self, requests: Sequence[EditRequest], token: str | None, visibility: Visibility) -> EditPlan:
+    def _planned(
+        self, requests: Sequence[EditRequest], token: str | None, visibility: Visibility
+    ) -> EditPlan:
         """Return the plan of requests; refuse one that differs from the plan of the token."""
         if token is None:
             return self.plan(*requests, visibility=visibility)
@@ -98,7 +122,9 @@ class Edits:
         except ExpectedError as error:
             if self.shelf.reader().change_no == change_no:
                 raise
-            moved = self._describe_conflict(change_no, [request.id for request in requests], visibility)
+            moved = self._describe_conflict(
+                change_no, [request.id for request in requests], visibility
+            )
             raise ConflictError(f"{moved}; now: {error.message}") from error
         if plan.digest == digest:
             return plan
@@ -107,7 +133,9 @@ class Edits:
         moved = self._describe_conflict(change_no, plan.versions, visibility)
         raise ConflictError(f"{moved}; nothing was changed, ask for a new preview")
 
-    def _holds(self, plan: EditPlan, requests: Sequence[EditRequest], visibility: Visibility) -> bool:
+    def _holds(
+        self, plan: EditPlan, requests: Sequence[EditRequest], visibility: Visibility
+    ) -> bool:
         """Tell whether the requests still result in this plan; the caller holds the writer lock."""
         if self.shelf.reader().change_no == plan.change_no:
             return True
@@ -117,18 +145,25 @@ class Edits:
             return False
 
     def _write(self, puts: Sequence[Put], plan: EditPlan, author: Author) -> str | None:
-        """Store the plan and index it; return a note where it is stored, and cannot be indexed yet."""
+        """Store the plan and index it; return a note where it is stored, and cannot be indexed
+        yet.
+        """
         writer = self.shelf.writer()
         deletes = [Delete(change.id) for change in plan.changes if change.after is None]
-        writer.apply([*puts, *deletes], author=author, expected=plan.versions)  # commit point of an edit
+        # commit point of an edit
+        writer.apply([*puts, *deletes], author=author, expected=plan.versions)
         try:
             writer.publish()
         except StorageError as error:
             return f"the change is stored, and shown once it can be indexed: {error.message}"
         return None
 
-    def _describe_conflict(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
-        """Describe a change made after `change_no`, to the first of these records that has one, and its author."""
+    def _describe_conflict(
+        self, change_no: int, ids: Iterable[str | None], visibility: Visibility
+    ) -> str:
+        """Describe a change made after `change_no`, to the first of these records that has one, and
+        its author.
+        """
         since: dict[str | None, PastChange] = {}
         for change in self.shelf.history().list_changes(limit=SEEN_OF_HISTORY):
             if change.change_no > change_no and is_visible(change, visibility):
@@ -136,13 +171,17 @@ class Edits:
         if not since:
             return "the catalogue has changed since"
         newest = next(iter(since))
-        return describe_change(since[next((record_id for record_id in ids if record_id in since), newest)])
+        return describe_change(
+            since[next((record_id for record_id in ids if record_id in since), newest)]
+        )
 
 
 def embed_records(
     records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
 ) -> tuple[list[Put], str | None]:
-    """Return the puts of records with vectors by the shelf's `model`, and a note if some have none yet."""
+    """Return the puts of records with vectors by the shelf's `model`, and a note if some have none
+    yet.
+    """
     spec = shelf.spec
     if spec.embed is None or model is None or embedder is None:
         return [Put(record=record) for record in records], None
@@ -162,7 +201,9 @@ def embed_records(
     if not lacking:
         return with_vectors(puts, vectors), None
     subject = "1 record has" if lacking == 1 else f"{lacking} records have"
-    return with_vectors(puts, vectors), f"{subject} no vector yet and can be found by words alone: {problem}"
+    return with_vectors(
+        puts, vectors
+    ), f"{subject} no vector yet and can be found by words alone: {problem}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,20 +222,35 @@ class UndoneRecord:
             return self.now is not None
         if self.started is None or self.now is None:
             return are_alike(self.now, self.started)
-        return self.now.audiences == self.started.audiences and _agree(self.now, self.started, self.changed)
+        return self.now.audiences == self.started.audiences and _agree(
+            self.now, self.started, self.changed
+        )
 
     @property
     def changed(self) -> list[str]:
         """The fields that the call changed."""
-        return [field.field for field in RecordChange(id=self.id, before=self.started, after=self.ended).fields]
+        return [
+            field.field
+            for field in RecordChange(id=self.id, before=self.started, after=self.ended).fields
+        ]
 
     def touched(self, spec: CatalogueSpec) -> list[str]:
-        """Return the fields among these that were changed since, beyond the names of related records."""
+        """Return the fields among these that were changed since, beyond the names of related
+        records.
+        """
         if self.started is None or self.ended is None or self.now is None:
             return []
-        copying = ((ids_in(self.now, one), ids_in(self.ended, one), one) for one in relations_of(self.now.kind, spec))
-        copies = {one.copies for now, ended, one in copying if now and now == ended}  # of records that are still named
-        return [name for name in self.changed if name not in copies and not _agree(self.now, self.ended, [name])]
+        copying = (
+            (ids_in(self.now, one), ids_in(self.ended, one), one)
+            for one in relations_of(self.now.kind, spec)
+        )
+        # of records that are still named
+        copies = {one.copies for now, ended, one in copying if now and now == ended}
+        return [
+            name
+            for name in self.changed
+            if name not in copies and not _agree(self.now, self.ended, [name])
+        ]
 
     def can_restore(self, spec: CatalogueSpec) -> bool:
         """Tell whether nothing that the call did was changed since."""
@@ -203,8 +259,15 @@ class UndoneRecord:
         return self.now.audiences == self.ended.audiences and not self.touched(spec)
 
     def restored(self, spec: CatalogueSpec) -> Record | None:
-        """Return the record as the undo leaves it; None where it is deleted, or its copied names follow others."""
-        if self.started is None or self.ended is None or self.now is None or are_alike(self.now, self.ended):
+        """Return the record as the undo leaves it; None where it is deleted, or its copied names
+        follow others.
+        """
+        if (
+            self.started is None
+            or self.ended is None
+            or self.now is None
+            or are_alike(self.now, self.ended)
+        ):
             return self.started
         copies = {relation.copies for relation in relations_of(self.now.kind, spec)}
         if copies.issuperset(self.changed) and not _agree(self.now, self.ended, self.changed):
@@ -216,13 +279,16 @@ class UndoneRecord:
 
 
 def plan_undo(draft: Draft, request: EditRequest) -> None:
-    """Draft the inverse of a call; refuse if a field that it changed has changed since, or if it is undone already.
+    """Draft the inverse of a call; refuse if a field that it changed has changed since, or if it is
+    undone already.
 
-    Of a record that was changed since, the fields that the call changed are restored, and the others stay. What is as
-    it was before the call already is left alone.
+    Of a record that was changed since, the fields that the call changed are restored, and the
+    others stay. What is as it was before the call already is left alone.
     """
     if request.fields or request.kind:
-        raise InputError("an undo takes an 'id' alone: the id of the call or the number of the change to undo")
+        raise InputError(
+            "an undo takes an 'id' alone: the id of the call or the number of the change to undo"
+        )
     group = _group_of(draft, str(request.get_id()))
     last = max(change.change_no for change in group)
     records = _records_of(draft, group)
@@ -238,10 +304,16 @@ def plan_undo(draft: Draft, request: EditRequest) -> None:
 def _restore(draft: Draft, records: Iterable[UndoneRecord], *, last: int, cascade: bool) -> None:
     """Put the records as they were, and update the names that follow from it."""
     left = {one.id: one for one in records if not one.is_undone}
-    restored = {one.id: record for one in left.values() if (record := one.restored(draft.spec)) is not None}
+    restored = {
+        one.id: record for one in left.values() if (record := one.restored(draft.spec)) is not None
+    }
     for record in restored.values():
         draft.put(record)
-    take_out(draft, [one.now for one in left.values() if one.started is None and one.now is not None], cascade=cascade)
+    take_out(
+        draft,
+        [one.now for one in left.values() if one.started is None and one.now is not None],
+        cascade=cascade,
+    )
     named = {one for record in restored.values() for one in named_by(record, draft.spec)}
     ours = {one.id for one in records}
     renamed = {one for one in named - ours if _is_renamed(draft, one, since=last)}
@@ -256,32 +328,47 @@ def _restore(draft: Draft, records: Iterable[UndoneRecord], *, last: int, cascad
 def _records_of(draft: Draft, group: Iterable[PastChange]) -> list[UndoneRecord]:
     """Return the records of a call's changes, which are given newest first."""
     changes = list(group)
-    ended = {change.id: change.after for change in reversed(changes)}  # oldest first: the last after stays
+    # oldest first: the last after stays
+    ended = {change.id: change.after for change in reversed(changes)}
     started: Mapping[RecordId, Record | None] = {change.id: change.before for change in changes}
-    return [UndoneRecord(id=one, started=started[one], ended=end, now=draft.find(one)) for one, end in ended.items()]
+    return [
+        UndoneRecord(id=one, started=started[one], ended=end, now=draft.find(one))
+        for one, end in ended.items()
+    ]
 
 
 def _agree(one: Record, other: Record, fields: Iterable[str]) -> bool:
     """Tell whether two records have the same values in these fields, as they are stored."""
     names = set(fields)
-    fields_of = [{name: record.get(name) for name in names & record.fields.keys()} for record in (one, other)]
+    fields_of = [
+        {name: record.get(name) for name in names & record.fields.keys()} for record in (one, other)
+    ]
     return are_alike(*(Record(id=one.id, fields=some) for some in fields_of))
 
 
 def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordId]) -> None:
-    """Require that the records a restored one names exist, and update the titles of those renamed since."""
+    """Require that the records a restored one names exist, and update the titles of those renamed
+    since.
+    """
     before = draft.find_before(record.id)
     for relation in relations_of(record.kind, draft.spec):
         named = ids_in(record, relation)
-        gone = [one for one in named if (target := draft.find(one)) is None or target.kind != relation.to]
+        gone = [
+            one
+            for one in named
+            if (target := draft.find(one)) is None or target.kind != relation.to
+        ]
         if gone and (before is None or ids_in(before, relation) != named):
             raise ConflictError(
-                f"'{record.id}' cannot be restored: the {relation.to} '{gone[0]}' no longer exists; restore it first"
+                f"'{record.id}' cannot be restored: the {relation.to} '{gone[0]}' no longer exists;"
+                " restore it first"
             )
         for one in named if relation.copies else ():
             if one in renamed:
                 now = draft.find(record.id) or record
-                draft.put(with_value(now, relation.copies, titles_of(draft, now, relation, only=one)))
+                draft.put(
+                    with_value(now, relation.copies, titles_of(draft, now, relation, only=one))
+                )
 
 
 def _is_renamed(draft: Draft, record_id: RecordId, *, since: int) -> bool:
@@ -289,11 +376,15 @@ def _is_renamed(draft: Draft, record_id: RecordId, *, since: int) -> bool:
     now = draft.find(record_id)
     later = _later_changes(draft, record_id, after=since)
     was = later[-1].before if later else None
-    return now is not None and was is not None and draft.spec.title_of(now) != draft.spec.title_of(was)
+    return (
+        now is not None and was is not None and draft.spec.title_of(now) != draft.spec.title_of(was)
+    )
 
 
 def _group_of(draft: Draft, asked: str) -> list[PastChange]:
-    """Return the changes of a call, given its id or the number of one of its changes; newest first."""
+    """Return the changes of a call, given its id or the number of one of its changes; newest
+    first.
+    """
     history = draft.history
     group = history.list_changes(call_id=asked, limit=MOST_RECORDS + 1)
     if not group and asked.isdecimal() and len(asked) < 16:
@@ -304,10 +395,17 @@ def _group_of(draft: Draft, asked: str) -> list[PastChange]:
             group = history.list_changes(call_id=group[0].author.call_id, limit=MOST_RECORDS + 1)
     group = [change for change in group if change.change_no <= draft.reader.change_no]
     hidden = [change for change in group if not is_visible(change, draft.visibility)]
-    if len(hidden) == len(group) or not all(_is_copied_title(change, draft.spec) for change in hidden):
-        raise NotFoundError(f"there is no change '{asked[:80]}'; changelog://recent has the calls and their changes")
+    if len(hidden) == len(group) or not all(
+        _is_copied_title(change, draft.spec) for change in hidden
+    ):
+        raise NotFoundError(
+            f"there is no change '{asked[:80]}'; changelog://recent has the calls and their changes"
+        )
     if len(group) > MOST_RECORDS:
-        raise InputError(f"more than {MOST_RECORDS} changes were made by '{asked}'; they cannot be undone in one call")
+        raise InputError(
+            f"more than {MOST_RECORDS} changes were made by '{asked}'; they cannot be undone in one"
+            " call"
+        )
     return group
 
 
@@ -318,7 +416,11 @@ def record_change(change: PastChange) -> RecordChange:
 
 def is_visible(change: RecordChange | PastChange, visibility: Visibility) -> bool:
     """Tell whether a caller may see a record both before and after a change."""
-    return all(visibility.sees(record.audiences) for record in (change.before, change.after) if record is not None)
+    return all(
+        visibility.sees(record.audiences)
+        for record in (change.before, change.after)
+        if record is not None
+    )
 
 
 def _is_copied_title(change: PastChange, spec: CatalogueSpec) -> bool:
@@ -327,7 +429,9 @@ def _is_copied_title(change: PastChange, spec: CatalogueSpec) -> bool:
         return False
     copying = {relation.copies for relation in relations_of(change.after.kind, spec)}
     changed = record_change(change).fields
-    return change.before.audiences == change.after.audiences and all(one.field in copying for one in changed)
+    return change.before.audiences == change.after.audiences and all(
+        one.field in copying for one in changed
+    )
 
 
 def _describe_undone(draft: Draft, records: Iterable[UndoneRecord], *, after: int) -> str:
@@ -336,12 +440,16 @@ def _describe_undone(draft: Draft, records: Iterable[UndoneRecord], *, after: in
         change
         for record in records
         for change in _later_changes(draft, record.id, after=after)
-        if is_visible(change, draft.visibility) and (change.op is not Op.UPDATE or _changes_any(change, record.changed))
+        if is_visible(change, draft.visibility)
+        and (change.op is not Op.UPDATE or _changes_any(change, record.changed))
     ]
     by = max(undoing, key=lambda change: change.change_no, default=None)
     if by is None:
         return "it is undone already; nothing was changed"
-    return f"it is undone already (change {by.change_no} by {by.author.principal}); to do it again, undo that change"
+    return (
+        f"it is undone already (change {by.change_no} by {by.author.principal}); to do it again,"
+        " undo that change"
+    )
 
 
 def _describe_conflict(draft: Draft, one: UndoneRecord, *, after: int) -> str:
@@ -361,9 +469,17 @@ def _changes_any(change: PastChange, fields: Container[str]) -> bool:
 
 
 def _later_changes(draft: Draft, record_id: RecordId, *, after: int) -> list[PastChange]:
-    """Return the changes of a record after another one, newest first, without those of its vector alone."""
-    changes = draft.history.list_changes(ids=[record_id], before=draft.reader.change_no + 1, limit=MOST_RECORDS)
-    return [change for change in changes if change.change_no > after and not are_alike(change.before, change.after)]
+    """Return the changes of a record after another one, newest first, without those of its vector
+    alone.
+    """
+    changes = draft.history.list_changes(
+        ids=[record_id], before=draft.reader.change_no + 1, limit=MOST_RECORDS
+    )
+    return [
+        change
+        for change in changes
+        if change.change_no > after and not are_alike(change.before, change.after)
+    ]
 
 
 def describe_change(change: PastChange) -> str:

@@ -1,9 +1,10 @@
 """Planning creations, updates and deletions together, so that their order does not matter.
 
-Every record is drafted before names are resolved, and names before relations are checked: a record may name another of
-the same request before or after it, by its id or by its name. A name means the record of the request that has it, else
-the only stored one. Where several have it, those remain that have a relation to the same records as the record that
-names them: of two books of a name, the one by the author of the chapter.
+Every record is drafted before names are resolved, and names before relations are checked: a record
+may name another of the same request before or after it, by its id or by its name. A name means the
+record of the request that has it, else the only stored one. Where several have it, those remain
+that have a relation to the same records as the record that names them: of two books of a name, the
+one by the author of the chapter.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,14 @@ from typing import Any
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
 from stackroom.errors import ConflictError, InputError, NotFoundError, did_you_mean
 from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest
-from stackroom.ingest.edits.relations import follow_rename, named_by, relations_of, settle_own, take_out, with_value
+from stackroom.ingest.edits.relations import (
+    follow_rename,
+    named_by,
+    relations_of,
+    settle_own,
+    take_out,
+    with_value,
+)
 from stackroom.ingest.edits.values import read_fields, require_new_id, run_each
 from stackroom.model.record import Record, RecordId, Value
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
@@ -29,7 +37,9 @@ TITLES = ("title", "name")
 NAMES_LISTED = 5
 SHOWN = 80
 MOST_CHANGES = 100
-"""The most records that one request may create, update or delete by name; what follows from it is not counted."""
+"""The most records that one request may create, update or delete by name; what follows from it is
+not counted.
+"""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -48,7 +58,9 @@ class DraftedChange:
 
 
 def plan_changes(draft: Draft, requests: Sequence[EditRequest]) -> None:
-    """Draft the changes of requests and all that follows from them, or refuse with what would be valid."""
+    """Draft the changes of requests and all that follows from them, or refuse with what would be
+    valid.
+    """
     if len(requests) > MOST_CHANGES:
         raise InputError(f"more than {MOST_CHANGES} records at once; give them in several calls")
     if not requests:
@@ -69,19 +81,30 @@ class ChangePlanner:
 
     def plan(self) -> None:
         """Draft every record, and then its relations, the deletions and the renames."""
-        run_each(self._requests, self._draft_change, place_of=lambda request: request.place, fields=self._spec.fields)
-        written = [one for one in self._drafted.values() if one.request.action is not EditAction.DELETE]
+        run_each(
+            self._requests,
+            self._draft_change,
+            place_of=lambda request: request.place,
+            fields=self._spec.fields,
+        )
+        written = [
+            one for one in self._drafted.values() if one.request.action is not EditAction.DELETE
+        ]
         for relation in _by_depth(self._spec):
             of_kind = [one for one in written if one.record.kind == relation.kind]
             self._each(of_kind, partial(self._relate, relation))
-        self._each(written, lambda one: settle_own(self._draft, self._current(one), given=one.given))
+        self._each(
+            written, lambda one: settle_own(self._draft, self._current(one), given=one.given)
+        )
         self._delete()
         for one in written:
             if one.old is not None:
                 follow_rename(self._draft, one.old)
         self._each(written, self._require_kept)
 
-    def _each(self, drafted: Sequence[DraftedChange], step: Callable[[DraftedChange], None]) -> None:
+    def _each(
+        self, drafted: Sequence[DraftedChange], step: Callable[[DraftedChange], None]
+    ) -> None:
         run_each(drafted, step, place_of=lambda one: one.request.place, fields=self._spec.fields)
 
     def _draft_change(self, request: EditRequest) -> None:
@@ -99,7 +122,9 @@ class ChangePlanner:
     def _draft_create(self, request: EditRequest) -> DraftedChange:
         draft, spec = self._draft, self._spec
         if not request.fields:
-            raise InputError(f"'fields' is missing: a new record has at least '{spec.title_field.name}'")
+            raise InputError(
+                f"'fields' is missing: a new record has at least '{spec.title_field.name}'"
+            )
         kind = _kind_of(request.kind, spec)
         fields = _spelt_fields(request.fields, kind, spec)
         values = read_fields(fields, kind, spec, draft.known_tags, place=request.place)
@@ -109,7 +134,9 @@ class ChangePlanner:
             title = str(values.get(spec.title_field.name) or "")
             record_id = draft.free_id(kind, title, but=self._stated_ids)
         if draft.find(record_id) is not None:
-            raise ConflictError(f"there is a record '{record_id}' already; update it, or give another 'id'")
+            raise ConflictError(
+                f"there is a record '{record_id}' already; update it, or give another 'id'"
+            )
         record = Record(id=record_id, kind=kind, fields=_present(values))
         draft.put(record)
         return DraftedChange(request=request, record=record, old=None, given=values)
@@ -118,9 +145,13 @@ class ChangePlanner:
         draft = self._draft
         old = draft.get_visible(request.get_id())
         if not request.fields:
-            raise InputError("'fields' is missing: give the values to set, with null for those to remove")
+            raise InputError(
+                "'fields' is missing: give the values to set, with null for those to remove"
+            )
         if request.kind is not None and meant(request.kind, self._spec.kinds) != old.kind:
-            raise InputError(f"'{old.id}' is of kind {old.kind}, which cannot be changed; create another record")
+            raise InputError(
+                f"'{old.id}' is of kind {old.kind}, which cannot be changed; create another record"
+            )
         tags_of = partial(draft.known_tags, record=old)
         fields = _spelt_fields(request.fields, old.kind, self._spec)
         values = read_fields(fields, old.kind, self._spec, tags_of, place=request.place)
@@ -131,20 +162,30 @@ class ChangePlanner:
 
     def _draft_delete(self, request: EditRequest) -> DraftedChange:
         if request.fields:
-            raise InputError("a delete takes no 'fields'; to remove values, update the record with null for them")
+            raise InputError(
+                "a delete takes no 'fields'; to remove values, update the record with null for them"
+            )
         record = self._draft.get_visible(request.get_id())
         if request.kind is not None and meant(request.kind, self._spec.kinds) != record.kind:
-            raise NotFoundError(f"there is no {request.kind} '{record.id[:80]}'; it is of kind {record.kind}")
+            raise NotFoundError(
+                f"there is no {request.kind} '{record.id[:80]}'; it is of kind {record.kind}"
+            )
         self._draft.delete(record.id)
         return DraftedChange(request=request, record=record, old=record, given={})
 
     def _relate(self, relation: RelationSpec, one: DraftedChange) -> None:
-        """Replace the names of related records, given in either field of a relation, by their ids."""
+        """Replace the names of related records, given in either field of a relation, by their
+        ids.
+        """
         field = relation.field if relation.field in one.given else relation.copies
         if one.given.get(field) is None:
             return
         texts, record = texts_of(one.given[field]), self._current(one)
-        ids = list(dict.fromkeys(self._names.find_id(text, relation, record, field=field) for text in texts))
+        ids = list(
+            dict.fromkeys(
+                self._names.find_id(text, relation, record, field=field) for text in texts
+            )
+        )
         if not ids:
             return
         if field != relation.field:
@@ -158,23 +199,36 @@ class ChangePlanner:
         return self._draft.find(one.id) or one.record
 
     def _delete(self) -> None:
-        """Take out what is deleted; what a cascade deletes does not stand in the way of the others."""
+        """Take out what is deleted; what a cascade deletes does not stand in the way of the
+        others.
+        """
         deleted = [one for one in self._drafted.values() if one.request.action is EditAction.DELETE]
         for one in sorted(deleted, key=lambda one: not one.request.cascade):
-            self._each([one], lambda one: take_out(self._draft, [one.record], cascade=one.request.cascade))
+            self._each(
+                [one], lambda one: take_out(self._draft, [one.record], cascade=one.request.cascade)
+            )
 
     def _require_kept(self, one: DraftedChange) -> None:
         if self._draft.find(one.id) is None:
-            raise ConflictError(f"'{one.id}' would be deleted by the cascade of another change; leave one of them out")
+            raise ConflictError(
+                f"'{one.id}' would be deleted by the cascade of another change; leave one of"
+                " them out"
+            )
 
 
 def _present(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _without_echoes(values: Mapping[str, Value], old: Record, spec: CatalogueSpec) -> dict[str, Value]:
-    """Return the values without names of related records that are given as they are written there already."""
-    copies = {relation.copies for relation in relations_of(old.kind, spec) if relation.field not in values}
+def _without_echoes(
+    values: Mapping[str, Value], old: Record, spec: CatalogueSpec
+) -> dict[str, Value]:
+    """Return the values without names of related records that are given as they are written there
+    already.
+    """
+    copies = {
+        relation.copies for relation in relations_of(old.kind, spec) if relation.field not in values
+    }
     return {
         name: value
         for name, value in values.items()
@@ -188,12 +242,16 @@ def _kind_of(asked: str | None, spec: CatalogueSpec) -> str:
         raise InputError(f"'kind' is missing; one of {', '.join(known)}")
     kind = known[0] if asked is None else meant(asked, known)
     if kind not in known:
-        raise InputError(f"no kind {kind[:60]!r}{did_you_mean(kind, known)}; one of {', '.join(known)}")
+        raise InputError(
+            f"no kind {kind[:60]!r}{did_you_mean(kind, known)}; one of {', '.join(known)}"
+        )
     return kind
 
 
 def _by_depth(spec: CatalogueSpec) -> list[RelationSpec]:
-    """Return relations in the order in which names are resolved: those to records that name no others first."""
+    """Return relations in the order in which names are resolved: those to records that name no
+    others first.
+    """
     depths = {kind: _depth(kind, spec, ()) for kind in spec.kinds}
     return sorted(spec.relations, key=lambda relation: (depths[relation.to], depths[relation.kind]))
 
@@ -205,7 +263,9 @@ def _depth(kind: str, spec: CatalogueSpec, seen: tuple[str, ...]) -> int:
 
 
 def _spelt_fields(given: Mapping[str, Any], kind: str, spec: CatalogueSpec) -> dict[str, Any]:
-    """Return the given values by the names of the kind's fields; a name that means none, or one given too, stays."""
+    """Return the given values by the names of the kind's fields; a name that means none, or one
+    given too, stays.
+    """
     own = [field.name for field in spec.fields.values() if field.is_of(kind)]
     spelt: dict[str, Any] = {}
     for name, value in given.items():
@@ -227,8 +287,12 @@ def _field_meant(name: str, own: list[str], spec: CatalogueSpec) -> str:
 
 
 def _as_list(value: Any, name: str, field: str, kind: str, spec: CatalogueSpec) -> Any:
-    """Return a value as the field holds it: one text given for a list, where one may be meant, and the reverse."""
-    related = {one for relation in relations_of(kind, spec) for one in (relation.field, relation.copies)}
+    """Return a value as the field holds it: one text given for a list, where one may be meant, and
+    the reverse.
+    """
+    related = {
+        one for relation in relations_of(kind, spec) for one in (relation.field, relation.copies)
+    }
     is_list = spec.fields[field].type in LISTS
     if is_list and isinstance(value, str) and (field in related or name != field):
         return [value]
@@ -242,21 +306,27 @@ def scope_of(scope: Scope, kind: str | None) -> Scope:
     return scope.narrowed(AnyOf(KIND_FIELD, (kind,))) if kind else scope
 
 
-def nearest_labels(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[str]:
+def nearest_labels(
+    reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope
+) -> list[str]:
     """Return the records whose names are most like a name that none has."""
     like = resolve_name(reader, spec, name, scope=scope)
     return [*([like.label] if like.label else []), *like.suggestions][:NAMES_LISTED]
 
 
 class _RelatedNames:
-    """Finds the records that an edit names, among those of the catalogue as the edit would leave it."""
+    """Finds the records that an edit names, among those of the catalogue as the edit would leave
+    it.
+    """
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         self._stored: dict[tuple[str, str], list[Record]] = {}
 
     def find_id(self, text: str, relation: RelationSpec, record: Record, *, field: str) -> RecordId:
-        """Return the id of the record that an id or a name given in a field means; refuse a text that means none."""
+        """Return the id of the record that an id or a name given in a field means; refuse a text
+        that means none.
+        """
         by_id = self._by_id(text, relation.to)
         if by_id is not None and field == relation.field:
             return by_id
@@ -278,18 +348,28 @@ class _RelatedNames:
         return None
 
     def _named(self, text: str, kind: str) -> list[Record]:
-        """Return the records of a kind with a name: those that the edit puts, else the stored ones."""
+        """Return the records of a kind with a name: those that the edit puts, else the stored
+        ones.
+        """
         spec, spelt = self._draft.spec, set(name_spellings(text))
-        put = [one for one in self._draft.changed() if one.kind == kind and self._draft.is_visible(one)]
+        put = [
+            one for one in self._draft.changed() if one.kind == kind and self._draft.is_visible(one)
+        ]
         mine = [one for one in put if spelt.intersection(name_spellings(spec.title_of(one)))]
         if mine:
             return mine
         stored = [self._draft.find(one.id) for one in self._stored_with(text, kind)]
         names = [(one, spec.names_of(one)) for one in stored if one is not None]
-        return [one for one, own in names if any(spelt.intersection(name_spellings(name)) for name in own)]
+        return [
+            one
+            for one, own in names
+            if any(spelt.intersection(name_spellings(name)) for name in own)
+        ]
 
     def _stored_with(self, text: str, kind: str) -> list[Record]:
-        """Return the stored records of a name; those that have it as their title, where there are any."""
+        """Return the stored records of a name; those that have it as their title, where there are
+        any.
+        """
         if (text, kind) not in self._stored:
             scope = scope_of(Scope(visibility=self._draft.visibility), kind)
             found = find_namesakes(self._draft.reader, self._draft.spec, text, scope=scope)
@@ -297,14 +377,25 @@ class _RelatedNames:
             self._stored[text, kind] = titled or [one.record for one in found]
         return self._stored[text, kind]
 
-    def _describe_refusal(self, text: str, named: Sequence[Record], relation: RelationSpec, field: str) -> str:
+    def _describe_refusal(
+        self, text: str, named: Sequence[Record], relation: RelationSpec, field: str
+    ) -> str:
         draft, shown = self._draft, text[:SHOWN]
         if named:
             listed = "; ".join(describe(draft.spec, one) for one in named[:NAMES_LISTED])
-            return f"'{field}': several are called '{shown}'; give the id of one in '{relation.field}': {listed}"
+            return (
+                f"'{field}': several are called '{shown}'; give the id of one in"
+                f" '{relation.field}': {listed}"
+            )
         scope = scope_of(Scope(visibility=draft.visibility), relation.to)
         near = nearest_labels(draft.reader, draft.spec, text, scope=scope)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         title = draft.spec.title_field.name
-        how = f'add {{"action": "create", "kind": "{relation.to}", "fields": {{"{title}": "…"}}}} to \'changes\''
-        return f"'{field}': there is no {relation.to} '{shown}'{hint}; to create it in the same call, {how}"
+        how = (
+            f'add {{"action": "create", "kind": "{relation.to}", "fields": {{"{title}": "…"}}}} to'
+            " 'changes'"
+        )
+        return (
+            f"'{field}': there is no {relation.to} '{shown}'{hint}; to create it in the same call,"
+            f" {how}"
+        )

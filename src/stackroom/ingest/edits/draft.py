@@ -1,7 +1,8 @@
-"""The draft of an edit: the request, the records as it would leave them, and the plan it results in.
+"""The draft of an edit: the request, the records as it would leave them, and the plan it results
+in.
 
-A plan's token is a digest of its changes and of the versions of every record that was read, so the same request has
-the same token as long as none of these records has changed.
+A plan's token is a digest of its changes and of the versions of every record that was read, so the
+same request has the same token as long as none of these records has changed.
 """
 
 import hashlib
@@ -115,7 +116,13 @@ class EditPlan:
 class Draft:
     """The catalogue as an edit would leave it: a snapshot with the changed records on top."""
 
-    def __init__(self, spec: CatalogueSpec, reader: ShelfReader, history: ShelfHistory, visibility: Visibility) -> None:
+    def __init__(
+        self,
+        spec: CatalogueSpec,
+        reader: ShelfReader,
+        history: ShelfHistory,
+        visibility: Visibility,
+    ) -> None:
         self.spec = spec
         self.history = history
         self.reader = reader
@@ -132,7 +139,9 @@ class Draft:
         """Return a record that the caller may see, or refuse."""
         record = self.find(record_id)
         if record is None or not self.is_visible(record):
-            raise NotFoundError(f"there is no record '{record_id[:80]}' in '{self.spec.name}'; search finds ids")
+            raise NotFoundError(
+                f"there is no record '{record_id[:80]}' in '{self.spec.name}'; search finds ids"
+            )
         return record
 
     def is_visible(self, record: Record) -> bool:
@@ -143,7 +152,9 @@ class Draft:
         """Return a record as stored, and record that the edit depends on it."""
         if record_id not in self._was:
             key = self.reader.find([record_id], scope=WHOLE).get(record_id)
-            self._was[record_id] = None if key is None else self.reader.fetch([key], scope=WHOLE).get(key)
+            self._was[record_id] = (
+                None if key is None else self.reader.fetch([key], scope=WHOLE).get(key)
+            )
         return self._was[record_id]
 
     def put(self, record: Record) -> None:
@@ -168,7 +179,9 @@ class Draft:
         return [record for record in self._now.values() if record is not None]
 
     def naming(self, record_id: RecordId, kind: str) -> list[tuple[RelationSpec, Record]]:
-        """Return the records that name this one (of the given kind) after the edit, each with its relation."""
+        """Return the records that name this one (of the given kind) after the edit, each with its
+        relation.
+        """
         return [
             (relation, record)
             for relation in self.spec.relations
@@ -177,11 +190,19 @@ class Draft:
         ]
 
     def known_tags(self, field: FieldSpec, *, record: Record | None = None) -> list[Tag]:
-        """Return the tags in use in a field, rare ones first, followed by those of the record itself."""
+        """Return the tags in use in a field, rare ones first, followed by those of the record
+        itself.
+        """
         if field.name not in self._tags:
             has_counts = field.filter is not None or field.facet
-            counts = self.reader.facets(field.name, scope=Scope(visibility=self.visibility)) if has_counts else []
-            self._tags[field.name] = [Tag(count.category, count.value) for count in reversed(counts)]
+            counts = (
+                self.reader.facets(field.name, scope=Scope(visibility=self.visibility))
+                if has_counts
+                else []
+            )
+            self._tags[field.name] = [
+                Tag(count.category, count.value) for count in reversed(counts)
+            ]
         own = (record.get(field.name) or ()) if record else ()
         return [*self._tags[field.name], *own]
 
@@ -191,7 +212,9 @@ class Draft:
         bare = f"{kind}-{slug}" if slug else kind
         for start in range(1, MOST_RECORDS, NUMBERS_TRIED):
             numbers = range(start, start + NUMBERS_TRIED)
-            tried = [RecordId(bare if number == 1 and slug else f"{bare}-{number}") for number in numbers]
+            tried = [
+                RecordId(bare if number == 1 and slug else f"{bare}-{number}") for number in numbers
+            ]
             taken = self.history.versions(tried, as_of=self.reader.change_no)
             taken_or_drafted = {*taken, *self._now}
             free = (one for one in tried if one not in taken_or_drafted and one not in but)
@@ -209,13 +232,19 @@ class Draft:
         )
         known = self.history.versions(list(self._was), as_of=self.reader.change_no)
         versions = {one: known.get(one, 0) for one in self._was}
-        afters = sorted([change.id, change.op, (_body(change.after) or b"").decode()] for change in changes)
+        afters = sorted(
+            [change.id, change.op, (_body(change.after) or b"").decode()] for change in changes
+        )
         content = orjson.dumps([self.spec.name, afters, sorted(versions.items())])
         digest = hashlib.sha256(content).hexdigest()[:32]
-        return EditPlan(changes=changes, versions=versions, change_no=self.reader.change_no, digest=digest)
+        return EditPlan(
+            changes=changes, versions=versions, change_no=self.reader.change_no, digest=digest
+        )
 
     def _naming_by(self, relation: RelationSpec, record_id: RecordId) -> Iterator[Record]:
-        scope = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record_id,))))
+        scope = Scope(
+            conditions=(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record_id,)))
+        )
         keys = self.reader.scan(scope=scope, limit=MOST_RECORDS + 1)
         stored = {record.id: record for record in self.reader.fetch(keys, scope=WHOLE).values()}
         candidates = {**stored, **self._now}  # changed records count as the edit leaves them

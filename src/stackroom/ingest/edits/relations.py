@@ -1,9 +1,10 @@
 """Relations between records, and the changes that follow from them when a record is edited.
 
 - a relation's ids must name existing records of its kind;
-- the field that a relation `copies` to holds their titles: it is set with the ids and updated when one is renamed;
-- a record that others name is deleted only with `cascade`: records that name nothing else are deleted with it, the
-  others lose its id.
+- the field that a relation `copies` to holds their titles: it is set with the ids and updated when
+  one is renamed;
+- a record that others name is deleted only with `cascade`: records that name nothing else are
+  deleted with it, the others lose its id.
 """
 
 import unicodedata
@@ -48,7 +49,9 @@ def as_copied(titles: Iterable[str], relation: RelationSpec, spec: CatalogueSpec
 
 
 def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> None:
-    """Put a record whose given fields were changed, with its copied titles; refuse missing fields and dangling ids."""
+    """Put a record whose given fields were changed, with its copied titles; refuse missing fields
+    and dangling ids.
+    """
     spec = draft.spec
     for relation in relations_of(record.kind, spec):
         if relation.field in given:
@@ -56,23 +59,36 @@ def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> N
         if relation.copies:
             record = _with_given_copies(draft, record, relation, given)
     draft.put(record)
-    required = [field.name for field in spec.fields.values() if field.required and field.is_of(record.kind)]
-    missing = [name for name in dict.fromkeys([spec.title_field.name, *required]) if record.get(name) is None]
+    required = [
+        field.name for field in spec.fields.values() if field.required and field.is_of(record.kind)
+    ]
+    missing = [
+        name
+        for name in dict.fromkeys([spec.title_field.name, *required])
+        if record.get(name) is None
+    ]
     if missing:
         raise InputError(f"{record.kind} needs {', '.join(repr(name) for name in missing)}")
 
 
-def _with_given_copies(draft: Draft, record: Record, relation: RelationSpec, given: Mapping[str, Value]) -> Record:
-    """Return a record with the titles of the records it names; refuse different titles given by the caller."""
+def _with_given_copies(
+    draft: Draft, record: Record, relation: RelationSpec, given: Mapping[str, Value]
+) -> Record:
+    """Return a record with the titles of the records it names; refuse different titles given by the
+    caller.
+    """
     has_ids = bool(ids_in(record, relation))
     if relation.field not in given and (relation.copies not in given or not has_ids):
         return record
     if relation.field in given and not has_ids:
         return record if relation.copies in given else with_value(record, relation.copies, None)
     copied = with_value(record, relation.copies, titles_of(draft, record, relation))
-    if relation.copies in given and _texts(copied.get(relation.copies)) != _texts(given[relation.copies]):
+    if relation.copies in given and _texts(copied.get(relation.copies)) != _texts(
+        given[relation.copies]
+    ):
         raise InputError(
-            f"'{relation.copies}' has the names of the records in '{relation.field}'; set that, or rename them"
+            f"'{relation.copies}' has the names of the records in '{relation.field}'; set that, or"
+            " rename them"
         )
     return copied
 
@@ -87,11 +103,15 @@ def _require_named(draft: Draft, record: Record, relation: RelationSpec) -> None
     for one in ids_in(record, relation):
         target = None if one == record.id else draft.find(one)
         if target is None or target.kind != relation.to or not draft.is_visible(target):
-            raise InputError(f"'{relation.field}': there is no {relation.to} '{one[:80]}'; create it first")
+            raise InputError(
+                f"'{relation.field}': there is no {relation.to} '{one[:80]}'; create it first"
+            )
 
 
 def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:
-    """Delete records, cascading to those that name nothing else; refuse if others name one and `cascade` is off."""
+    """Delete records, cascading to those that name nothing else; refuse if others name one and
+    `cascade` is off.
+    """
     waiting = list(records)
     for record in waiting:
         draft.delete(record.id)
@@ -104,24 +124,36 @@ def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:
             waiting += _remove_id(draft, gone.id, relation, record.id)
 
 
-def _remove_id(draft: Draft, gone: RecordId, relation: RelationSpec, naming: RecordId) -> list[Record]:
-    """Remove an id from a record's relation; delete and return the record if it would name nothing by it."""
+def _remove_id(
+    draft: Draft, gone: RecordId, relation: RelationSpec, naming: RecordId
+) -> list[Record]:
+    """Remove an id from a record's relation; delete and return the record if it would name nothing
+    by it.
+    """
     record = draft.find(naming)
     if record is None or gone not in ids_in(record, relation):
         return []  # another relation has removed the id or the record
     if not draft.is_visible(record):
-        raise ConflictError(f"'{gone}' is named by records that you may not see; nothing was changed")
+        raise ConflictError(
+            f"'{gone}' is named by records that you may not see; nothing was changed"
+        )
     left = tuple(one for one in ids_in(record, relation) if one != gone)
     if not left or draft.spec.fields[relation.field].type is not FieldType.TEXTS:
         draft.delete(record.id)
         return [record]
     kept = with_value(record, relation.field, left)
-    draft.put(with_value(kept, relation.copies, titles_of(draft, kept, relation)) if relation.copies else kept)
+    draft.put(
+        with_value(kept, relation.copies, titles_of(draft, kept, relation))
+        if relation.copies
+        else kept
+    )
     return []
 
 
 def _describe_naming(draft: Draft, gone: Record, naming: Sequence[Record]) -> str:
-    """Return the refusal to delete a record that others name, with those that the caller may see."""
+    """Return the refusal to delete a record that others name, with those that the caller may
+    see.
+    """
     seen = list(dict.fromkeys(f"{one.kind} '{one.id}'" for one in naming if draft.is_visible(one)))
     hidden = len({one.id for one in naming if not draft.is_visible(one)})
     more = len(seen) - NAMED_IN_REFUSALS
@@ -141,11 +173,17 @@ def follow_rename(draft: Draft, old: Record, *, but: Container[RecordId] = ()) -
         return
     for relation, record in draft.naming(old.id, old.kind):
         if relation.copies and record.id not in but:
-            draft.put(with_value(record, relation.copies, titles_of(draft, record, relation, only=old.id)))
+            draft.put(
+                with_value(record, relation.copies, titles_of(draft, record, relation, only=old.id))
+            )
 
 
-def titles_of(draft: Draft, record: Record, relation: RelationSpec, *, only: RecordId | None = None) -> Value:
-    """Return the titles of the records that this one names (or only one anew), as the value of the copying field."""
+def titles_of(
+    draft: Draft, record: Record, relation: RelationSpec, *, only: RecordId | None = None
+) -> Value:
+    """Return the titles of the records that this one names (or only one anew), as the value of the
+    copying field.
+    """
     ids = ids_in(record, relation)
     written = texts_of(record.get(relation.copies))
     if len(written) != len(ids):

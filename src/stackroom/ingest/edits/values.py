@@ -1,6 +1,7 @@
 """Strict conversion of the values in an edit to field values. A value that does not fit is refused.
 
-Cells of sources are read leniently (`ingest.values`); here the caller can correct a value, so nothing is guessed.
+Cells of sources are read leniently (`ingest.values`); here the caller can correct a value, so
+nothing is guessed.
 """
 
 import math
@@ -26,7 +27,9 @@ LONGEST_TEXT = 100_000
 MOST_ITEMS = 1_000
 GREATEST_INT = 2**53
 SHOWN = 60
-_UNKEEPABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNKEEPABLE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 """Control characters, including those for text direction, and unpaired surrogates."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -34,13 +37,17 @@ _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The path of a request in the arguments, as `changes.3`, and that of its fields, as `changes.3.fields`."""
+    """The path of a request in the arguments, as `changes.3`, and that of its fields, as
+    `changes.3.fields`.
+    """
 
     request: str = ""
     fields: str = ""
 
     def locate(self, message: str, fields: Container[str]) -> str:
-        """Return a message with the path of the argument or field that it begins with, as 'kind' or 'year'."""
+        """Return a message with the path of the argument or field that it begins with, as 'kind' or
+        'year'.
+        """
         begun = _BEGINNING.match(message)
         subject = begun[1] if begun else ""
         if not self.request or subject.startswith(self.request):
@@ -52,7 +59,8 @@ class Place:
         return f"'{self.request}': {message}"
 
 
-WHOLE_REQUEST = Place()  # the place of a request that is all of the arguments; messages name its fields alone
+# the place of a request that is all of the arguments; messages name its fields alone
+WHOLE_REQUEST = Place()
 
 
 def place_field(place: Place, name: str, message: str) -> str:
@@ -71,7 +79,9 @@ def run_each(
     place_of: Callable[[ItemT], Place],
     fields: Container[str],
 ) -> list[ResultT]:
-    """Take a step for each item, and return what each comes to; raise one error with the problems of all."""
+    """Take a step for each item, and return what each comes to; raise one error with the problems
+    of all.
+    """
     results: list[ResultT] = []
     refused: list[ExpectedError] = []
     for item in items:
@@ -83,7 +93,9 @@ def run_each(
     if refused:
         more = len(refused) - PROBLEMS_NAMED
         named = [error.message for error in refused[:PROBLEMS_NAMED]]
-        raise type(refused[0])("; ".join([*named, *([f"and {more} more"] if more > 0 else [])])) from refused[0]
+        raise type(refused[0])(
+            "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
+        ) from refused[0]
     return results
 
 
@@ -95,9 +107,11 @@ def read_fields(
     *,
     place: Place = WHOLE_REQUEST,
 ) -> dict[str, Value]:
-    """Return the values given for fields of a kind, None for those to remove; refuse with every problem.
+    """Return the values given for fields of a kind, None for those to remove; refuse with every
+    problem.
 
-    `known_tags` returns the tags of a field: a tag given without a category takes that of a known one.
+    `known_tags` returns the tags of a field: a tag given without a category takes that of a known
+    one.
     """
     values: dict[str, Value] = {}
     problems: list[str] = []
@@ -108,7 +122,9 @@ def read_fields(
             continue
         try:
             tags = known_tags(field) if field.type is FieldType.TAGS else ()
-            values[name] = read_given(raw if _is_literal(field, spec) else _composed(raw, field), field, tags)
+            values[name] = read_given(
+                raw if _is_literal(field, spec) else _composed(raw, field), field, tags
+            )
         except InputError as error:
             problems.append(place_field(place, name, error.message))
     if problems:
@@ -125,7 +141,9 @@ def read_given(raw: Any, field: FieldSpec, known_tags: Iterable[Tag] = ()) -> Va
 
 
 def _is_literal(field: FieldSpec, spec: CatalogueSpec) -> bool:
-    """Tell whether a field is stored byte for byte: ids, and fields that are neither searched nor counted (paths)."""
+    """Tell whether a field is stored byte for byte: ids, and fields that are neither searched nor
+    counted (paths).
+    """
     is_id = any(relation.field == field.name for relation in spec.relations)
     return is_id or not (field.searched or field.needs_column or field is spec.title_field)
 
@@ -141,16 +159,23 @@ def _composed(raw: Any, field: FieldSpec) -> Any:
 
 def require_id(record_id: str, *, longest: int) -> str:
     """Return a record's id, or refuse one that is not valid."""
-    if not record_id or record_id != record_id.strip() or len(record_id) > longest or _NO_ID.search(record_id):
+    if (
+        not record_id
+        or record_id != record_id.strip()
+        or len(record_id) > longest
+        or _NO_ID.search(record_id)
+    ):
         raise InputError(
-            f"'id' is {record_id[:SHOWN]!r}; expected 1 to {longest} characters, no control characters, and no spaces "
-            "around them"
+            f"'id' is {record_id[:SHOWN]!r}; expected 1 to {longest} characters, no control"
+            " characters, and no spaces around them"
         )
     return record_id
 
 
 def require_new_id(record_id: str, *, longest: int) -> str:
-    """Return the id of a new record; refuse invisible characters, by which it could look like another."""
+    """Return the id of a new record; refuse invisible characters, by which it could look like
+    another.
+    """
     if _UNKEEPABLE.search(record_id) or _INVISIBLE.search(record_id):
         raise InputError("'id' has control or invisible characters; remove them")
     return require_id(unicodedata.normalize("NFC", record_id), longest=longest)
@@ -160,12 +185,25 @@ def _unknown(name: str, kind: str, spec: CatalogueSpec) -> str:
     known = [field.name for field in spec.fields.values() if field.is_of(kind)]
     field = spec.fields.get(name)
     if field is not None:
-        return f"'{name}' is a field of {' and '.join(field.kinds)}, not of {kind}; {kind} has: {', '.join(known)}"
+        return (
+            f"'{name}' is a field of {' and '.join(field.kinds)}, not of {kind}; {kind} has:"
+            f" {', '.join(known)}"
+        )
     if name in ("id", "kind"):
         return f"'{name}' is given next to 'fields', not inside it"
-    listed = next((relation for relation in spec.relations if relation.to == kind and relation.inverse == name), None)
+    listed = next(
+        (
+            relation
+            for relation in spec.relations
+            if relation.to == kind and relation.inverse == name
+        ),
+        None,
+    )
     if listed is not None:
-        return f"'{name}' are records of their own; create each, with '{listed.copies or listed.field}'"
+        return (
+            f"'{name}' are records of their own; create each, with"
+            f" '{listed.copies or listed.field}'"
+        )
     return f"no field {name[:SHOWN]!r}{did_you_mean(name, known)}; {kind} has: {', '.join(known)}"
 
 
@@ -209,9 +247,14 @@ def _texts(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> tuple[str, ...]
 
 
 def _tags(raw: Any, field: FieldSpec, known: Iterable[Tag]) -> tuple[Tag, ...]:
-    """Return tags; one given without a category takes that of the last known tag of the same value."""
+    """Return tags; one given without a category takes that of the last known tag of the same
+    value.
+    """
     categories = {tag.value.casefold(): tag.category for tag in known}
-    tags = [_tag(item, field, categories) for item in _items(raw, field, '["a", {"category": "c", "value": "b"}]')]
+    tags = [
+        _tag(item, field, categories)
+        for item in _items(raw, field, '["a", {"category": "c", "value": "b"}]')
+    ]
     return tuple(dict.fromkeys(tag for tag in tags if tag.value))
 
 

@@ -1,1 +1,3 @@
-"""One port for everything: MCP by Streamable HTTP, SSE and WebSocket, REST, health, metrics, the page."""
+"""One port for everything: MCP by Streamable HTTP, SSE and WebSocket, REST, health, metrics, the
+page.
+"""

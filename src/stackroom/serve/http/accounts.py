@@ -1,7 +1,7 @@
 """Logging in and out, and the caller's account and password.
 
-Every operation goes through the gate, so that it is limited and audited like any call. Passwords and secrets are in no
-audit entry and in no message.
+Every operation goes through the gate, so that it is limited and audited like any call. Passwords
+and secrets are in no audit entry and in no message.
 """
 
 from dataclasses import replace
@@ -16,7 +16,13 @@ from starlette.responses import Response
 from stackroom.control.accounts.credentials import PREFIXES, Credential
 from stackroom.control.accounts.users import User
 from stackroom.control.control import Control
-from stackroom.errors import ConflictError, ForbiddenError, InputError, RateLimitedError, UnauthenticatedError
+from stackroom.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    RateLimitedError,
+    UnauthenticatedError,
+)
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Cost, Identity, Principal
@@ -95,7 +101,9 @@ async def log_in(request: ServerRequest) -> Response:
     return _session_reply(request, await begin_session(request, request.body))
 
 
-async def begin_session(request: ServerRequest, wanted: LoginParams, *, takes_one_time: bool = True) -> NewSession:
+async def begin_session(
+    request: ServerRequest, wanted: LoginParams, *, takes_one_time: bool = True
+) -> NewSession:
     """Check a name and a password, and begin a session; attempts are limited and audited."""
     control = request.control
     refusal = await anyio.to_thread.run_sync(_find_refusal, request, wanted.name)
@@ -103,12 +111,18 @@ async def begin_session(request: ServerRequest, wanted: LoginParams, *, takes_on
     def enter(_gate: Gate) -> NewSession:
         if refusal:
             raise refusal
-        user = control.accounts.check_login(wanted.name, wanted.password, takes_one_time=takes_one_time)
+        user = control.accounts.check_login(
+            wanted.name, wanted.password, takes_one_time=takes_one_time
+        )
         if user is None:
             raise UnauthenticatedError(WRONG_PAIR)
-        return NewSession(*control.credentials.issue_session(user, must_choose_password=not user.has_password), user)
+        return NewSession(
+            *control.credentials.issue_session(user, must_choose_password=not user.has_password),
+            user,
+        )
 
-    cost = Cost.READ if refusal else Cost.WRITE  # a throttled guess must not cost a write to the disk
+    # a throttled guess must not cost a write to the disk
+    cost = Cost.READ if refusal else Cost.WRITE
     context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
     session = await request.service.gate.perform(context, enter)
     control.login_limiter.note_success(session.user.name, _address_of(request))
@@ -133,9 +147,15 @@ async def log_out(request: ServerRequest) -> Response:
 
 async def show_me(request: ServerRequest) -> Response:
     """Tell who the caller is and what they may do."""
-    service, identity, kind = request.service, request.identity, _kind(find_secret(request.http.headers))
+    service, identity, kind = (
+        request.service,
+        request.identity,
+        _kind(find_secret(request.http.headers)),
+    )
     # Not audited: every visit of the page begins with it.
-    me = await service.gate.run(identity.principal, lambda _gate: _describe(service.control, identity, kind))
+    me = await service.gate.run(
+        identity.principal, lambda _gate: _describe(service.control, identity, kind)
+    )
     return model_reply(me)
 
 
@@ -145,7 +165,9 @@ async def set_password(request: ServerRequest) -> Response:
     if request.identity.must_choose_password:
         principal = replace(principal, quotas=None)  # it is all that they may do
     context = _context(principal, "set_password")
-    return _session_reply(request, await request.service.gate.perform(context, lambda _gate: _put_password(request)))
+    return _session_reply(
+        request, await request.service.gate.perform(context, lambda _gate: _put_password(request))
+    )
 
 
 def _find_refusal(request: ServerRequest, name: str) -> RateLimitedError | None:
@@ -169,7 +191,9 @@ def _describe(control: Control | None, identity: Identity, kind: str) -> MeResul
             kind=kind,
             name=name or None,
             scopes=None if identity.scopes is None else sorted(identity.scopes),
-            catalogues=None if principal.visibility.only is None else sorted(principal.visibility.only),
+            catalogues=None
+            if principal.visibility.only is None
+            else sorted(principal.visibility.only),
             expires_at=identity.expires_at,
         )
     return MeResult(
@@ -195,7 +219,9 @@ def _put_password(request: ServerRequest) -> NewSession:
             if refusal := _find_refusal(request, user.name):
                 raise refusal
             if accounts.check_login(user.name, wanted.current_password) is None:
-                raise ForbiddenError("'current_password' is not right; give the one you log in with")
+                raise ForbiddenError(
+                    "'current_password' is not right; give the one you log in with"
+                )
         accounts.set_password(identity.principal, user.name, wanted.password)
     changed = accounts.get_user(user.name)
     return NewSession(*request.control.credentials.issue_session(changed), changed)
@@ -209,12 +235,19 @@ def _session_reply(request: ServerRequest, session: NewSession) -> Response:
         must_change_password=not session.user.has_password,
     )
     reply = model_reply(body, headers=NO_STORE)
-    reply.set_cookie(COOKIE, session.secret, expires=session.credential.expires_at, **_cookie_rules(request))
+    reply.set_cookie(
+        COOKIE, session.secret, expires=session.credential.expires_at, **_cookie_rules(request)
+    )
     return reply
 
 
 def _cookie_rules(request: ServerRequest) -> dict[str, Any]:
-    return {"path": "/", "httponly": True, "samesite": "strict", "secure": request.base_url.startswith("https:")}
+    return {
+        "path": "/",
+        "httponly": True,
+        "samesite": "strict",
+        "secure": request.base_url.startswith("https:"),
+    }
 
 
 def _address_of(request: ServerRequest) -> str:
@@ -223,18 +256,30 @@ def _address_of(request: ServerRequest) -> str:
 
 
 def _context(principal: Principal, operation: str) -> CallContext:
-    return Caller(principal=principal, via="rest").asking(f"account/{operation}", principal.name, {}, cost=Cost.WRITE)
+    return Caller(principal=principal, via="rest").asking(
+        f"account/{operation}", principal.name, {}, cost=Cost.WRITE
+    )
 
 
 def _kind(secret: str | None) -> str:
     """Return the kind of credential that a secret is, by its prefix."""
-    return next((kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "none")
+    return next(
+        (kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "none"
+    )
 
 
-_declare = partial(EndpointSpec, tag="account", needs_accounts=True, max_body_bytes=SMALL_BODY, before_password=True)
+_declare = partial(
+    EndpointSpec,
+    tag="account",
+    needs_accounts=True,
+    max_body_bytes=SMALL_BODY,
+    before_password=True,
+)
 _declare_session = partial(_declare, result=SessionResult)
 ACCOUNT_ENDPOINTS = (
-    _declare_session("POST", "/v1/login", log_in, body=LoginParams, is_public=True, operation="account/login"),
+    _declare_session(
+        "POST", "/v1/login", log_in, body=LoginParams, is_public=True, operation="account/login"
+    ),
     _declare_session("POST", "/v1/me/password", set_password, body=PasswordParams),
     _declare("POST", "/v1/logout", log_out, status=204),
     EndpointSpec("GET", "/v1/me", show_me, tag="account", result=MeResult, before_password=True),

@@ -1,4 +1,6 @@
-"""`stackroom serve --http`: every transport and page of the one port, behind the guard, until a signal."""
+"""`stackroom serve --http`: every transport and page of the one port, behind the guard, until a
+signal.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -22,8 +24,21 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import Identity
 from stackroom.net.addresses import is_loopback
 from stackroom.serve.async_gate import caller_of
-from stackroom.serve.http.guard import Authenticated, Authenticator, Bodies, Guard, WithBody, refuse_upgrade
-from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WebSocketEndpoint, refuse_message
+from stackroom.serve.http.guard import (
+    Authenticated,
+    Authenticator,
+    Bodies,
+    Guard,
+    WithBody,
+    refuse_upgrade,
+)
+from stackroom.serve.http.mcp_http import (
+    MESSAGES_PATH,
+    SSE,
+    StreamableHTTP,
+    WebSocketEndpoint,
+    refuse_message,
+)
 from stackroom.serve.http.page_paths import with_page
 from stackroom.serve.http.replies import status_reply
 from stackroom.serve.http.routes import build_routes
@@ -50,7 +65,9 @@ def build_app(
     routes: Sequence[BaseRoute] = (),
     tasks: Sequence[Task] = (),
 ) -> ASGIApp:
-    """Return the application of an MCP server, if there is one, and of these routes; `tasks` run as long as it."""
+    """Return the application of an MCP server, if there is one, and of these routes; `tasks` run as
+    long as it.
+    """
     run_sessions: Callable[[], Any] = nullcontext
     every = with_page(routes, settings.web, authenticator=authenticator)
     limits = bodies or Bodies()
@@ -59,7 +76,10 @@ def build_app(
         return Authenticated(WithBody(app, limits, refuse=refuse_message), authenticator, via=via)
 
     if server is not None:
-        streamable, sse = StreamableHTTP(server, streams, most=settings.server.streams), SSE(server, streams)
+        streamable, sse = (
+            StreamableHTTP(server, streams, most=settings.server.streams),
+            SSE(server, streams),
+        )
         run_sessions = streamable.run
         every = [
             Route("/mcp", authenticated(streamable, via="http"), methods=["GET", "POST", "DELETE"]),
@@ -81,7 +101,9 @@ def build_app(
 
 
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:
-    """Return an application of these routes; unknown paths and methods are answered in the form of every error."""
+    """Return an application of these routes; unknown paths and methods are answered in the form of
+    every error.
+    """
     app = Starlette(
         routes=[*routes, WebSocketRoute("/{path:path}", _refuse_websocket)],
         lifespan=lifespan,
@@ -100,12 +122,18 @@ async def _run_task(task: Task) -> None:
 
 
 async def _refuse_websocket(socket: WebSocket) -> None:
-    reply = status_reply(404, "not_found", "there is no WebSocket at this path; MCP's is /v1/mcp, where it is enabled")
+    reply = status_reply(
+        404,
+        "not_found",
+        "there is no WebSocket at this path; MCP's is /v1/mcp, where it is enabled",
+    )
     await refuse_upgrade(reply, socket.scope, socket.receive, socket.send)
 
 
 async def _no_such_path(_request: Request, _error: Exception) -> Response:
-    reply = status_reply(404, "not_found", "there is nothing at this path; /openapi.json lists the paths")
+    reply = status_reply(
+        404, "not_found", "there is nothing at this path; /openapi.json lists the paths"
+    )
     reply.headers["Vary"] = "Accept"  # browsers get a page
     return reply
 
@@ -115,7 +143,9 @@ async def _bug(_request: Request, _error: Exception) -> Response:
 
 
 async def _no_such_method(request: Request, error: Exception) -> Response:
-    reply = status_reply(405, "method_not_allowed", f"{request.method[:20]} is not allowed on this path")
+    reply = status_reply(
+        405, "method_not_allowed", f"{request.method[:20]} is not allowed on this path"
+    )
     reply.headers.update(getattr(error, "headers", None) or {})
     return reply
 
@@ -133,7 +163,9 @@ def require_may_listen(settings: ServerSettings) -> None:
 
 
 def serve_http(service: Service, *, on_listening: Callable[[str], None]) -> None:
-    """Serve until a signal; the gate may still be loading, and `on_listening` is called with the address."""
+    """Serve until a signal; the gate may still be loading, and `on_listening` is called with the
+    address.
+    """
     server, control = service.settings.server, service.control
     require_may_listen(server)
     listener = listen(server.host, server.port)
@@ -180,13 +212,17 @@ def _build_served_app(service: Service) -> ASGIApp:
 
 
 async def _watch_rights(control: Control, streams: Streams, lists: ListChanges) -> None:
-    """End the streams of credentials that are no longer valid; tell the connections of callers whose rights changed."""
+    """End the streams of credentials that are no longer valid; tell the connections of callers
+    whose rights changed.
+    """
 
     def look() -> dict[Identity, Identity | None]:
         control.identities.refresh()
         open_now = list({*streams.identities(), *lists.identities()})
         now = control.identities.current(open_now)
-        return {before: after for before, after in zip(open_now, now, strict=True) if after != before}
+        return {
+            before: after for before, after in zip(open_now, now, strict=True) if after != before
+        }
 
     async with anyio.create_task_group() as telling:
         while True:

@@ -1,7 +1,8 @@
-"""`/docs` and `/llms.txt`: the guides and the reference of this version, from the Markdown that the package ships.
+"""`/docs` and `/llms.txt`: the guides and the reference of this version, from the Markdown that the
+package ships.
 
-Browsers get pages, programs get the Markdown, at the same addresses. What is not shipped, such as pictures and
-decisions, is not linked: its text is left.
+Browsers get pages, programs get the Markdown, at the same addresses. What is not shipped, such as
+pictures and decisions, is not linked: its text is left.
 """
 
 import posixpath
@@ -38,7 +39,9 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _SENTENCE_END = re.compile(r"(?<=[.?])\s")
 
 
-def docs_routes(template: str, wants_html: Callable[[Request], bool], not_found: Response) -> list[BaseRoute]:
+def docs_routes(
+    template: str, wants_html: Callable[[Request], bool], not_found: Response
+) -> list[BaseRoute]:
     """Return the routes of the documentation; the template has places for a title and a content."""
 
     def show(request: Request) -> Response:
@@ -51,27 +54,46 @@ def docs_routes(template: str, wants_html: Callable[[Request], bool], not_found:
             return Response(_read(name), headers=HEADERS, media_type="text/markdown")
         title, content = render_page(name)
         page = template.replace("{{title}}", escape(title)).replace("{{content}}", content)
-        return Response(page, headers={**HEADERS, "Content-Security-Policy": PLAIN_POLICY}, media_type="text/html")
+        return Response(
+            page,
+            headers={**HEADERS, "Content-Security-Policy": PLAIN_POLICY},
+            media_type="text/html",
+        )
 
     to_index = Response(status_code=307, headers={"Location": "docs/"})
     pages = BrotliMiddleware(Router([Route("/{page:path}", show)]), quality=QUALITY)
-    for_models = Route("/llms.txt", lambda _request: Response(llms_text(), headers=HEADERS, media_type="text/plain"))
+    for_models = Route(
+        "/llms.txt",
+        lambda _request: Response(llms_text(), headers=HEADERS, media_type="text/plain"),
+    )
     return [Route("/docs", to_index, methods=["GET"]), Mount("/docs", pages), for_models]
 
 
 @lru_cache
 def list_pages() -> dict[str, str]:
     """Return the sections of all pages, by name, in order."""
-    found = ((section, page) for section, form in SECTIONS.items() for page in sorted(FOLDER.glob(form)))
+    found = (
+        (section, page) for section, form in SECTIONS.items() for page in sorted(FOLDER.glob(form))
+    )
     return {page.relative_to(FOLDER).as_posix(): section for section, page in found}
 
 
 def llms_text(prefix: str = "docs/") -> str:
-    """Return an index of the pages for language models, as llmstxt.org describes it: title, address, first sentence."""
+    """Return an index of the pages for language models, as llmstxt.org describes it: title,
+    address, first sentence.
+    """
     parts = [f"# Stackroom\n\n> {metadata('stackroom')['Summary']}"]
     for section in SECTIONS:
-        names = [name for name, its_section in list_pages().items() if its_section == section and name != INDEX]
-        lines = [f"- [{title}]({prefix}{name}): {about}" for name in names for title, about in [_abstract(name)]]
+        names = [
+            name
+            for name, its_section in list_pages().items()
+            if its_section == section and name != INDEX
+        ]
+        lines = [
+            f"- [{title}]({prefix}{name}): {about}"
+            for name in names
+            for title, about in [_abstract(name)]
+        ]
         parts.append(f"## {section}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -101,7 +123,9 @@ def render_page(name: str) -> tuple[str, str]:
 
 
 def _anchor(heading: str, known: dict[str, int]) -> str:
-    """Return the anchor of a heading, as GitHub makes it: lower case, without punctuation, blanks as dashes."""
+    """Return the anchor of a heading, as GitHub makes it: lower case, without punctuation, blanks
+    as dashes.
+    """
     anchor = re.sub(r"[^\w\- ]", "", _LINK.sub(r"\1", heading).lower()).replace(" ", "-")
     known[anchor] = known.get(anchor, -1) + 1
     return f"{anchor}-{known[anchor]}" if known[anchor] else anchor

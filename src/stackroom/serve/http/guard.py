@@ -1,9 +1,11 @@
-"""Requests that are let in: for this host, of an allowed origin, of a known caller, and with a bounded body.
+"""Requests that are let in: for this host, of an allowed origin, of a known caller, and with a
+bounded body.
 
-Allowed hosts and origins are the defence against DNS rebinding and cross-site requests. Callers are known by a bearer
-token or a session cookie; without accounts every request is the local user's. A body is read only when the caller is
-known, and all bodies are bounded together: each counts until its request is answered, or its stream begins. Bodies of
-unauthenticated callers have a memory budget of their own, so that they cannot take the room of others.
+Allowed hosts and origins are the defence against DNS rebinding and cross-site requests. Callers are
+known by a bearer token or a session cookie; without accounts every request is the local user's. A
+body is read only when the caller is known, and all bodies are bounded together: each counts until
+its request is answered, or its stream begins. Bodies of unauthenticated callers have a memory
+budget of their own, so that they cannot take the room of others.
 """
 
 import asyncio
@@ -43,7 +45,9 @@ logger = logging.getLogger(__name__)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
-_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
+)
 _USUAL_PORT = {"http": "80", "https": "443"}
 
 
@@ -63,14 +67,23 @@ NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; frame-ancestor
 
 
 class Guard:
-    """ASGI: passes on requests for this server, by their `Host` and `Origin`; logs exceptions from inside."""
+    """ASGI: passes on requests for this server, by their `Host` and `Origin`; logs exceptions from
+    inside.
+    """
 
     def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
         self._app = app
         public = urlsplit(server.public_url)
         bound = None if server.host in ("0.0.0.0", "::") else server.host
-        names = [*LOOPBACK, *map(bracketed, filter(None, (bound, public.hostname))), *server.allowed_hosts]
-        origins = (*server.allowed_origins, f"{public.scheme}://{public.netloc}" if public.netloc else "")
+        names = [
+            *LOOPBACK,
+            *map(bracketed, filter(None, (bound, public.hostname))),
+            *server.allowed_hosts,
+        ]
+        origins = (
+            *server.allowed_origins,
+            f"{public.scheme}://{public.netloc}" if public.netloc else "",
+        )
         self._names = frozenset(name.lower() for name in names)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins if origin)
 
@@ -82,7 +95,11 @@ class Guard:
         scope["headers"] = [(name, value.strip()) for name, value in scope["headers"]]
         refusal = self._refusal(Headers(scope=scope))
         if scope["type"] == "websocket":
-            await (refuse_upgrade(refusal, scope, receive, send) if refusal else self._app(scope, receive, send))
+            await (
+                refuse_upgrade(refusal, scope, receive, send)
+                if refusal
+                else self._app(scope, receive, send)
+            )
         else:
 
             async def secured(message: Message) -> None:
@@ -102,9 +119,13 @@ class Guard:
         if not self._knows_host(hosts[0]):
             return status_reply(421, "misdirected", "the 'Host' header does not name this server")
         if not all(self._knows_origin(origin, hosts[0]) for origin in origins):
-            return status_reply(403, "foreign_origin", "the 'Origin' header is not of a page of this server")
+            return status_reply(
+                403, "foreign_origin", "the 'Origin' header is not of a page of this server"
+            )
         if headers.get("content-encoding", "identity") != "identity":
-            return status_reply(415, "encoded_body", "bodies are taken as they are, without 'Content-Encoding'")
+            return status_reply(
+                415, "encoded_body", "bodies are taken as they are, without 'Content-Encoding'"
+            )
         return None
 
     def _knows_host(self, host: str) -> bool:
@@ -122,7 +143,9 @@ class Guard:
         if origin.lower() in self._origins:
             return True
         own, port = _HOST.fullmatch(host), found["port"] or _USUAL_PORT[found["scheme"]]
-        return found["host"].lower() in self._names and port == ((own and own["port"]) or _USUAL_PORT["http"])
+        return found["host"].lower() in self._names and port == (
+            (own and own["port"]) or _USUAL_PORT["http"]
+        )
 
 
 def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -139,7 +162,9 @@ async def refuse_upgrade(reply: JSONReply, scope: Scope, receive: Receive, send:
         await send({"type": "websocket.close", "code": 1008})
         return
     headers = secure(reply.raw_headers)
-    await send({"type": "websocket.http.response.start", "status": reply.status_code, "headers": headers})
+    await send(
+        {"type": "websocket.http.response.start", "status": reply.status_code, "headers": headers}
+    )
     await send({"type": "websocket.http.response.body", "body": reply.body})
 
 
@@ -162,7 +187,9 @@ class Authenticator:
         base_url: Callable[[Scope], str],
         throttle: RefusalThrottle | None = None,
     ) -> None:
-        """`throttle` delays callers who exceed their rate limit, before any work is done for them."""
+        """`throttle` delays callers who exceed their rate limit, before any work is done for
+        them.
+        """
         self._identities = identities
         self._base_url = base_url
         self._throttle = throttle or RefusalThrottle()
@@ -185,12 +212,21 @@ class Authenticator:
 
     async def _resolve(self, identities: IdentityCache, secret: str) -> Identity | None:
         try:
-            return identities.recall(secret) or await anyio.to_thread.run_sync(identities.identify, secret)
-        except StorageError as error:  # the reason is in the log, and not for unauthenticated callers
-            raise StorageError("the credential cannot be checked now; try again in a while") from error
+            return identities.recall(secret) or await anyio.to_thread.run_sync(
+                identities.identify, secret
+            )
+        # the reason is in the log, and not for unauthenticated callers
+        except StorageError as error:
+            raise StorageError(
+                "the credential cannot be checked now; try again in a while"
+            ) from error
 
-    async def admit(self, scope: Scope, *, via: str, before_password: bool = False) -> Caller | JSONReply:
-        """Return the caller of a request, or its refusal; `before_password`: also one who has yet to choose theirs."""
+    async def admit(
+        self, scope: Scope, *, via: str, before_password: bool = False
+    ) -> Caller | JSONReply:
+        """Return the caller of a request, or its refusal; `before_password`: also one who has yet
+        to choose theirs.
+        """
         try:
             identity = await self.identify(Headers(scope=scope))
             if not before_password:
@@ -213,7 +249,9 @@ class Authenticator:
 class Authenticated:
     """ASGI: passes on authenticated requests only."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, via: str, before_password: bool = False) -> None:
+    def __init__(
+        self, app: ASGIApp, authenticator: Authenticator, *, via: str, before_password: bool = False
+    ) -> None:
         self._app = app
         self._admit = partial(authenticator.admit, via=via, before_password=before_password)
 
@@ -232,8 +270,8 @@ def require_password_chosen(identity: Identity | None) -> None:
     """Refuse a caller who logged in with a one-time password and has not chosen a password yet."""
     if identity is not None and identity.must_choose_password:
         raise ForbiddenError(
-            'choose a password first: POST /v1/me/password with {"password": "…"}, or open the page of this server; '
-            "a one-time password allows nothing else"
+            'choose a password first: POST /v1/me/password with {"password": "…"}, or open the page'
+            " of this server; a one-time password allows nothing else"
         )
 
 
@@ -254,7 +292,8 @@ def find_secret(headers: Headers) -> str | None:
 
 
 BODY_TIMEOUT_S = 20.0  # the time limit for a request's body, from the first time that it is read
-SMALL_BODY = 16 * 1024  # a limit for bodies of unauthenticated callers, and for those that are always small
+# a limit for bodies of unauthenticated callers, and for those that are always small
+SMALL_BODY = 16 * 1024
 STRANGERS_BYTES = 8 * 1024 * 1024  # the most bytes of bodies of unauthenticated callers together
 CALLERS_BYTES = 48 * 1024 * 1024  # the most bytes of bodies of authenticated callers together
 
@@ -274,14 +313,18 @@ class MemoryBudget:
     def take(self, size: int) -> None:
         """Take a part of it; raise OverloadedError where too little is left."""
         if self.held + size > self.most:
-            raise OverloadedError("too many requests with large bodies are being read; try again in a moment")
+            raise OverloadedError(
+                "too many requests with large bodies are being read; try again in a moment"
+            )
         self.held += size
 
 
 class Bodies:
     """The memory budgets that the bodies of all requests have."""
 
-    def __init__(self, *, of_strangers: int = STRANGERS_BYTES, of_callers: int = CALLERS_BYTES) -> None:
+    def __init__(
+        self, *, of_strangers: int = STRANGERS_BYTES, of_callers: int = CALLERS_BYTES
+    ) -> None:
         self.of_strangers = MemoryBudget(of_strangers)
         self.of_callers = MemoryBudget(of_callers)
 
@@ -303,7 +346,9 @@ class _HeldBody:
 
 
 class WithBody:
-    """ASGI: passes on a request with its whole body; refuses one that is too large, or for which there is no room."""
+    """ASGI: passes on a request with its whole body; refuses one that is too large, or for which
+    there is no room.
+    """
 
     def __init__(
         self,
@@ -321,11 +366,17 @@ class WithBody:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, and pass the request on; the bytes count until it is answered, or its stream begins."""
+        """Read the body, and pass the request on; the bytes count until it is answered, or its
+        stream begins.
+        """
         held = _HeldBody(self._budget)
 
         async def releasing(message: Message) -> None:
-            if dict(message.get("headers", ())).get(b"content-type", b"").startswith(b"text/event-stream"):
+            if (
+                dict(message.get("headers", ()))
+                .get(b"content-type", b"")
+                .startswith(b"text/event-stream")
+            ):
                 held.release()
             await send(message)
 
@@ -339,25 +390,32 @@ class WithBody:
         finally:
             held.release()
 
-    async def _read_in_time(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes | ExpectedError | None:
+    async def _read_in_time(
+        self, scope: Scope, receive: Receive, held: _HeldBody
+    ) -> bytes | ExpectedError | None:
         """Return the body, why it is not taken, or None where the client disconnected."""
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 return await self._read(scope, receive, held)
         except TimeoutError:
-            return SlowBodyError(f"the body did not come within {BODY_TIMEOUT_S:.0f} seconds; send it at once")
+            return SlowBodyError(
+                f"the body did not come within {BODY_TIMEOUT_S:.0f} seconds; send it at once"
+            )
         except ExpectedError as error:
             return error
 
     async def _read(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes | None:
-        """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the limit."""
+        """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the
+        limit.
+        """
         if scope["method"] in _BODILESS:
             return b""
         too_large = TooLargeError(f"a body is at most {self._most_bytes} bytes long here")
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared[:12]) > self._most_bytes:
             raise too_large
-        body, has_more = bytearray(), True  # a list of parts would take 50 times the memory where each is a byte
+        # a list of parts would take 50 times the memory where each is a byte
+        body, has_more = bytearray(), True
         while has_more:
             message = await receive()
             if message["type"] == "http.disconnect":

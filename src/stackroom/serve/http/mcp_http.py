@@ -1,4 +1,6 @@
-"""MCP over Streamable HTTP at `/mcp`, by the SDK's transport, over SSE at `/sse`, and over a WebSocket at `/v1/mcp`."""
+"""MCP over Streamable HTTP at `/mcp`, by the SDK's transport, over SSE at `/sse`, and over a
+WebSocket at `/v1/mcp`.
+"""
 
 import math
 from collections.abc import Mapping
@@ -29,22 +31,41 @@ from starlette.types import Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, TooLargeError
 from stackroom.serve.async_gate import CALLER, Caller
-from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
-from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator, find_secret, once_more, refuse_upgrade
+from stackroom.serve.frames import (
+    BadFrameError,
+    UnaskedAnswerError,
+    read_frame,
+    require_served_revision,
+)
+from stackroom.serve.http.guard import (
+    LOCAL_IDENTITY,
+    Authenticator,
+    find_secret,
+    once_more,
+    refuse_upgrade,
+)
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import POLICY_VIOLATION, OpenStream, Streaming, Streams
 from stackroom.serve.message_loop import serve_messages
 
 MESSAGES_PATH = "/messages"
-LISTEN = "subscriptions/listen"  # the request (from 2026-07-28) whose answer is a stream that stays open
+# the request (from 2026-07-28) whose answer is a stream that stays open
+LISTEN = "subscriptions/listen"
 JSON = "application/json"
 PING_EVERY_S = 15.0
-SESSION_IDLE_S = 300.0  # the lifetime of an idle session of Streamable HTTP (up to 2025-11-25) without an open stream
-EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
+# the lifetime of an idle session of Streamable HTTP (up to 2025-11-25) without an open stream
+SESSION_IDLE_S = 300.0
+EVENT_STREAM = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
 
 
 def refuse_message(error: ExpectedError, headers: Mapping[str, str]) -> Response:
-    """Return the answer to a message whose body is not taken; one that is too large is no valid request of JSON-RPC."""
+    """Return the answer to a message whose body is not taken; one that is too large is no valid
+    request of JSON-RPC.
+    """
     if not isinstance(error, TooLargeError):
         return error_reply(error, headers)
     body = BadFrameError(types.INVALID_REQUEST, error.message, data={"code": error.code}).body
@@ -52,10 +73,11 @@ def refuse_message(error: ExpectedError, headers: Mapping[str, str]) -> Response
 
 
 def read_posted(body: bytes, headers: Headers) -> types.JSONRPCMessage | Response:
-    """Return a posted message, or the refusal of one that is not a single, well-formed message of JSON-RPC.
+    """Return a posted message, or the refusal of one that is not a single, well-formed message of
+    JSON-RPC.
 
-    A revision that the headers name is compared with theirs by the SDK. From 2026-07-28 on a server sends no requests,
-    so an answer is one that nobody waits for.
+    A revision that the headers name is compared with theirs by the SDK. From 2026-07-28 on a server
+    sends no requests, so an answer is one that nobody waits for.
     """
     kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
     if kinds != [JSON]:
@@ -77,7 +99,9 @@ class StreamableHTTP:
     """ASGI: Streamable HTTP, with and without sessions."""
 
     def __init__(self, server: Server[Any], streams: Streams, *, most: int) -> None:
-        self._sessions = StreamableHTTPSessionManager(server, session_idle_timeout=SESSION_IDLE_S, max_sessions=most)
+        self._sessions = StreamableHTTPSessionManager(
+            server, session_idle_timeout=SESSION_IDLE_S, max_sessions=most
+        )
         self.run = self._sessions.run
         self._direct = getattr(server, "direct", None)
         self._streamed = Streaming(self._sessions.handle_request, streams)
@@ -90,7 +114,11 @@ class StreamableHTTP:
             return
         headers, posted = Headers(scope=scope), await receive()
         message = read_posted(posted.get("body", b""), headers)
-        reply = message if isinstance(message, Response) else await self._find_reply(scope, headers, message)
+        reply = (
+            message
+            if isinstance(message, Response)
+            else await self._find_reply(scope, headers, message)
+        )
         if reply is not None:
             await reply(scope, receive, send)
             return
@@ -98,8 +126,12 @@ class StreamableHTTP:
         app = self._streamed if is_listening else self._sessions.handle_request
         await app(scope, once_more(posted, receive), send)
 
-    async def _find_reply(self, scope: Scope, headers: Headers, message: types.JSONRPCMessage) -> Response | None:
-        """Return the reply to a call that is answered without the SDK; where it is not, note what was begun of it."""
+    async def _find_reply(
+        self, scope: Scope, headers: Headers, message: types.JSONRPCMessage
+    ) -> Response | None:
+        """Return the reply to a call that is answered without the SDK; where it is not, note what
+        was begun of it.
+        """
         version = headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         is_alone = version in MODERN_PROTOCOL_VERSIONS
         is_open = _is_whole(headers, message) if is_alone else self._is_in_session(scope, headers)
@@ -109,13 +141,19 @@ class StreamableHTTP:
         if isinstance(found, Caller):
             scope[CALLER] = found
             return None
-        session = headers.get(MCP_SESSION_ID_HEADER) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
-        return Response(found, media_type=JSON, headers={MCP_SESSION_ID_HEADER: session} if session else None)
+        session = (
+            headers.get(MCP_SESSION_ID_HEADER) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
+        )
+        return Response(
+            found, media_type=JSON, headers={MCP_SESSION_ID_HEADER: session} if session else None
+        )
 
     def _is_in_session(self, scope: Scope, headers: Headers) -> bool:
-        """Tell whether a request belongs to an open session of its caller, and keep the session from expiring.
+        """Tell whether a request belongs to an open session of its caller, and keep the session
+        from expiring.
 
-        Which sessions are open the SDK does not promise to tell; where it does not, it answers every request.
+        Which sessions are open the SDK does not promise to tell; where it does not, it answers
+        every request.
         """
         session = headers.get(MCP_SESSION_ID_HEADER)
         transport: Any = getattr(self._sessions, "_server_instances", {}).get(session)
@@ -123,7 +161,11 @@ class StreamableHTTP:
         if transport is None or owner != authorization_context(scope["user"]):
             return False
         idle, version = transport.idle_scope, headers.get(MCP_PROTOCOL_VERSION_HEADER)
-        if transport.is_terminated or idle.cancel_called or version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        if (
+            transport.is_terminated
+            or idle.cancel_called
+            or version not in HANDSHAKE_PROTOCOL_VERSIONS
+        ):
             return False
         if idle.deadline < math.inf:  # no other request holds it open
             idle.deadline = anyio.current_time() + SESSION_IDLE_S
@@ -131,11 +173,15 @@ class StreamableHTTP:
 
 
 def _is_whole(headers: Headers, message: types.JSONRPCMessage) -> bool:
-    """Tell whether a request without a session says all that it has to, and its headers the same."""
+    """Tell whether a request without a session says all that it has to, and its headers the
+    same.
+    """
     if not isinstance(message, types.JSONRPCRequest):
         return False
     given = headers.items()
-    route = classify_inbound_request({"method": message.method, "params": message.params}, headers=dict(given))
+    route = classify_inbound_request(
+        {"method": message.method, "params": message.params}, headers=dict(given)
+    )
     return isinstance(route, InboundModernRoute) and find_duplicated_routing_header(given) is None
 
 
@@ -157,7 +203,9 @@ class SSE:
             await stream.send(f"{root}{MESSAGES_PATH}?session_id={session}", "endpoint")
             async with anyio.create_task_group() as group:
                 group.start_soon(stream.keep_open)
-                group.start_soon(serve_messages, self._server, stream.receive, stream.send, stream.find_caller)
+                group.start_soon(
+                    serve_messages, self._server, stream.receive, stream.send, stream.find_caller
+                )
                 while (await receive())["type"] != "http.disconnect":
                     pass
                 group.cancel_scope.cancel()
@@ -171,7 +219,13 @@ class SSE:
         session = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]
         stream, caller = self._open.get(session), scope[CALLER]
         is_owner = stream is not None and stream.caller.principal.name == caller.principal.name
-        refusal = message if isinstance(message, Response) else None if is_owner else _no_such_stream(session)
+        refusal = (
+            message
+            if isinstance(message, Response)
+            else None
+            if is_owner
+            else _no_such_stream(session)
+        )
         await (refusal or Response("Accepted", status_code=202))(scope, receive, send)
         if refusal is None and stream is not None:
             with suppress(anyio.BrokenResourceError):  # the stream ended in the meantime
@@ -212,8 +266,12 @@ class _EventStream:
 def _no_such_stream(session: str) -> Response:
     """Return the refusal of a message that is posted to no open stream of its caller."""
     if len(session) == 32:
-        return status_reply(404, "not_found", "there is no such stream, or it has ended; open another with GET /sse")
-    return status_reply(400, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post")
+        return status_reply(
+            404, "not_found", "there is no such stream, or it has ended; open another with GET /sse"
+        )
+    return status_reply(
+        400, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post"
+    )
 
 
 SUBPROTOCOL = "mcp"
@@ -229,7 +287,9 @@ class WebSocketEndpoint:
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Accept the WebSocket of an authenticated caller, and serve until either side closes it."""
+        """Accept the WebSocket of an authenticated caller, and serve until either side closes
+        it.
+        """
         found = await self._authenticator.admit(scope, via="websocket")
         opener = (self._streams.find_refusal() or found) if isinstance(found, Caller) else found
         if not isinstance(opener, Caller):
@@ -239,11 +299,15 @@ class WebSocketEndpoint:
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
         with self._streams.opened(opener.identity or LOCAL_IDENTITY) as stream:
-            await self._serve(find_secret(Headers(scope=scope)) or "", opener, stream, receive, send)
+            await self._serve(
+                find_secret(Headers(scope=scope)) or "", opener, stream, receive, send
+            )
         with suppress(Exception):  # the client may have disconnected already
             await send({"type": "websocket.close", "code": stream.code, "reason": stream.reason})
 
-    async def _serve(self, secret: str, opener: Caller, stream: OpenStream, receive: Receive, send: Send) -> None:
+    async def _serve(
+        self, secret: str, opener: Caller, stream: OpenStream, receive: Receive, send: Send
+    ) -> None:
         """Serve until the client disconnects, or the stream is ended."""
 
         async def receive_text() -> str | None:

@@ -6,7 +6,12 @@ from operator import attrgetter
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from stackroom import LAYOUTS, __version__
@@ -16,7 +21,9 @@ from stackroom.model.principal import AuditEntry, Outcome
 UNKNOWN = "unknown"
 TOOL_CALL = "tools/call"
 PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED})
-"""Outcomes that do not prove that the named tool exists: counting its name would let callers add endless labels."""
+"""Outcomes that do not prove that the named tool exists: counting its name would let callers add
+endless labels.
+"""
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -31,9 +38,13 @@ class Metrics(Collector):
         labels, registry = ["operation", "tool"], self._registry
         calls = "Calls, by what was asked for, what became of it, and by which way it came."
         seconds, taken = "stackroom_call_duration_seconds", "How long calls took."
-        self._calls = Counter("stackroom_calls", calls, [*labels, "outcome", "via"], registry=registry)
+        self._calls = Counter(
+            "stackroom_calls", calls, [*labels, "outcome", "via"], registry=registry
+        )
         self._seconds = Histogram(seconds, taken, labels, buckets=BUCKETS_S, registry=registry)
-        self._bytes = Counter("stackroom_result_bytes", "How much calls gave back.", labels, registry=registry)
+        self._bytes = Counter(
+            "stackroom_result_bytes", "How much calls gave back.", labels, registry=registry
+        )
         self._tools: set[str] = set()
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - counters are never durable
@@ -61,9 +72,16 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield the readings as gauges and counters; docs/monitoring.md says what each is."""
-        build = {"version": __version__, **{f"{what}_layout": str(number) for what, number in LAYOUTS.items()}}
-        yield InfoMetricFamily("stackroom_build", "The version, and the layouts that it writes.", value=build)
-        for name, some in groupby(sorted(self._readings, key=attrgetter("name")), key=attrgetter("name")):
+        build = {
+            "version": __version__,
+            **{f"{what}_layout": str(number) for what, number in LAYOUTS.items()},
+        }
+        yield InfoMetricFamily(
+            "stackroom_build", "The version, and the layouts that it writes.", value=build
+        )
+        for name, some in groupby(
+            sorted(self._readings, key=attrgetter("name")), key=attrgetter("name")
+        ):
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             family = kind(f"stackroom_{name}", f"Measure: {name.replace('_', ' ')}.", labels=())
             for reading in some:

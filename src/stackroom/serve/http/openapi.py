@@ -1,4 +1,6 @@
-"""The OpenAPI 3.1 document, derived from the endpoints; authenticated callers also get exactly their tools in it."""
+"""The OpenAPI 3.1 document, derived from the endpoints; authenticated callers also get exactly
+their tools in it.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,16 +45,22 @@ def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
         if identity is None and "authorization" in headers:
             return service.authenticator.refusal(request.http.scope)
         has_accounts = service.control is not None
-        offered = [endpoint for endpoint in described if has_accounts or not endpoint.needs_accounts]
+        offered = [
+            endpoint for endpoint in described if has_accounts or not endpoint.needs_accounts
+        ]
         tools: list[ToolSpec] = []
         if identity is None:
             offered = [one for one in offered if one.tag in PUBLIC_TAGS]
         else:
-            tools = await service.gate.run(identity.principal, lambda gate: gate.list_tools(identity.principal))
+            tools = await service.gate.run(
+                identity.principal, lambda gate: gate.list_tools(identity.principal)
+            )
         document = build_document(offered, tools, base=request.base_url, has_accounts=has_accounts)
         return model_reply(OpenapiDocument(document))
 
-    shown = EndpointSpec("GET", "/openapi.json", show_openapi, tag="server", result=OpenapiDocument, is_public=True)
+    shown = EndpointSpec(
+        "GET", "/openapi.json", show_openapi, tag="server", result=OpenapiDocument, is_public=True
+    )
     described = [shown, *(endpoint for endpoint in endpoints if endpoint.path != TOOL_PATH)]
     return shown
 
@@ -70,16 +78,24 @@ def build_document(
         prefix = f"tool.{tool.name}"
         for part, schema in (("input", tool.input_schema), ("output", tool.full_output_schema)):
             schemas[f"{prefix}.{part}"] = _inlined(schema, schema.get("$defs", {}))
-        paths[f"/v1/tools/{tool.name}"] = {"post": _tool_operation(tool, prefix, has_accounts=has_accounts)}
+        paths[f"/v1/tools/{tool.name}"] = {
+            "post": _tool_operation(tool, prefix, has_accounts=has_accounts)
+        }
     security_schemes = {"bearer": {"type": "http", "scheme": "bearer"}} if has_accounts else {}
-    error = _content(_ref(ErrorResult.__name__), description="The status and the message say what is wrong.")
+    error = _content(
+        _ref(ErrorResult.__name__), description="The status and the message say what is wrong."
+    )
     return {
         "openapi": "3.1.0",
         "info": {"title": "Stackroom", "version": __version__, "description": DESCRIPTION},
         "servers": [{"url": base}],
         "tags": [{"name": name} for name in dict.fromkeys([*TAGS, *(spec.tag for spec in specs)])],
         "paths": paths,
-        "components": {"schemas": schemas, "responses": {"Error": error}, "securitySchemes": security_schemes},
+        "components": {
+            "schemas": schemas,
+            "responses": {"Error": error},
+            "securitySchemes": security_schemes,
+        },
     }
 
 
@@ -90,11 +106,14 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-References = Mapping[Any, Mapping[str, Any]]  # references to schemas, by the type of a body or result and its mode
+# references to schemas, by the type of a body or result and its mode
+References = Mapping[Any, Mapping[str, Any]]
 
 
 def _list_schemas(specs: Iterable[EndpointSpec]) -> tuple[References, dict[str, Any]]:
-    """Return a reference to the schema of each body and result, and the schemas that these lead to."""
+    """Return a reference to the schema of each body and result, and the schemas that these lead
+    to.
+    """
     models: dict[tuple[type[BaseModel], Mode], None] = {(ErrorResult, "serialization"): None}
     for spec in specs:
         if spec.body:
@@ -106,10 +125,14 @@ def _list_schemas(specs: Iterable[EndpointSpec]) -> tuple[References, dict[str, 
 
 
 @lru_cache(maxsize=16)
-def _build_schemas(models: tuple[tuple[type[BaseModel], Mode], ...]) -> tuple[References, dict[str, Any]]:
+def _build_schemas(
+    models: tuple[tuple[type[BaseModel], Mode], ...],
+) -> tuple[References, dict[str, Any]]:
     """Build the schemas of these models, which takes too long to do for each request."""
     form = f"{COMPONENT}{{model}}"
-    references, definitions = models_json_schema([*models], ref_template=form, schema_generator=_Untitled)
+    references, definitions = models_json_schema(
+        [*models], ref_template=form, schema_generator=_Untitled
+    )
     return references, definitions["$defs"]
 
 
@@ -123,7 +146,9 @@ def _find_model(spec: EndpointSpec) -> type[BaseModel] | None:
 
 
 def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool) -> dict[str, Any]:
-    """Return an endpoint as the document describes it: parameters, body, and what it answers with."""
+    """Return an endpoint as the document describes it: parameters, body, and what it answers
+    with.
+    """
     parameters, body = _parameters(spec), {}
     if spec.takes_bytes:
         body = _content({}, "application/octet-stream", required=True)
@@ -132,7 +157,7 @@ def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool
     return {
         "operationId": spec.operation_id or to_camel(spec.run.__name__),
         "tags": [spec.tag],
-        "summary": (spec.run.__doc__ or "").partition("\n")[0],
+        "summary": " ".join((spec.run.__doc__ or "").partition("\n\n")[0].split()),
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": body} if body else {}),
         "responses": {**_answers(spec, references), "default": ERROR},
@@ -144,20 +169,38 @@ def _answers(spec: EndpointSpec, references: References) -> dict[str, Any]:
     if spec.status == 204:
         return {"204": {"description": "Done."}}
     model = _find_model(spec)
-    answer = _content(references[model, "serialization"] if model else {}, spec.media_type, description="The answer.")
+    answer = _content(
+        references[model, "serialization"] if model else {},
+        spec.media_type,
+        description="The answer.",
+    )
     return {str(status): answer for status in (spec.status, *spec.result_refusals)}
 
 
 def _parameters(spec: EndpointSpec) -> list[dict[str, Any]]:
     listed = [
-        {"name": name, "in": "path", "description": text, "required": True, "schema": {"type": "string"}}
+        {
+            "name": name,
+            "in": "path",
+            "description": text,
+            "required": True,
+            "schema": {"type": "string"},
+        }
         for name, text in spec.path_parameters.items()
     ]
     schema = _build_query_schema(spec.query) if spec.query else {"properties": {}}
     for name, field in schema["properties"].items():
         form = {key: value for key, value in field.items() if key != "description"}
         required, description = name in schema.get("required", ()), field.get("description", "")
-        listed.append({"name": name, "in": "query", "description": description, "required": required, "schema": form})
+        listed.append(
+            {
+                "name": name,
+                "in": "query",
+                "description": description,
+                "required": required,
+                "schema": form,
+            }
+        )
     return listed
 
 
@@ -178,8 +221,13 @@ def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[
         "tags": ["tools"],
         "summary": tool.display_name,
         "description": tool.description,
-        "requestBody": _content(_ref(f"{prefix}.input"), required=bool(tool.input_schema.get("required"))),
-        "responses": {"200": _content(_ref(f"{prefix}.output"), description="The answer."), "default": ERROR},
+        "requestBody": _content(
+            _ref(f"{prefix}.input"), required=bool(tool.input_schema.get("required"))
+        ),
+        "responses": {
+            "200": _content(_ref(f"{prefix}.output"), description="The answer."),
+            "default": ERROR,
+        },
         **({"security": BEARER} if has_accounts else {}),
     }
 
@@ -188,5 +236,7 @@ def _ref(name: str) -> dict[str, Any]:
     return {"$ref": f"{COMPONENT}{name}"}
 
 
-def _content(schema: Mapping[str, Any], media_type: str = "application/json", **about: Any) -> dict[str, Any]:
+def _content(
+    schema: Mapping[str, Any], media_type: str = "application/json", **about: Any
+) -> dict[str, Any]:
     return {**about, "content": {media_type: {"schema": schema}}}

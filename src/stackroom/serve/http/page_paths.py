@@ -1,7 +1,8 @@
-"""The page for people: its files, and one document for all of its paths, which decides in the browser what to show.
+"""The page for people: its files, and one document for all of its paths, which decides in the
+browser what to show.
 
-The address of the files has the digest of all of them in it, so that browsers may keep them for ever. Programs that ask
-for the page's paths are passed on: there is JSON at some of them.
+The address of the files has the digest of all of them in it, so that browsers may keep them for
+ever. Programs that ask for the page's paths are passed on: there is JSON at some of them.
 """
 
 import base64
@@ -39,20 +40,37 @@ ENTRIES = ("start.js", "app.js")
 LOG_IN = "views/account.js"
 LINKED_AS = {".css": "stylesheet", ".js": "modulepreload"}
 KNOWN = '<meta name="known">'
-"""Tells the page that its visitor is known, so that it asks for what they see without asking who they are first."""
+"""Tells the page that its visitor is known, so that it asks for what they see without asking who
+they are first.
+"""
 DIGEST_LETTERS = 16
 CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept, Cookie"}
-QUALITY = 9  # how hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version
+# how hard Brotli tries: a file of the page takes some milliseconds, once for each browser and
+# version
+QUALITY = 9
 FOR_EVER = "public, max-age=31536000, immutable"
-_CHAT_HOSTS = ("api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai")
-CHAT_ADDRESSES = (*(f"https://{host}" for host in _CHAT_HOSTS), "http://localhost:11434", "http://127.0.0.1:11434")
-"""The language models that the chat can call from the browser; which of them is called, its user configures."""
+_CHAT_HOSTS = (
+    "api.anthropic.com",
+    "api.openai.com",
+    "generativelanguage.googleapis.com",
+    "openrouter.ai",
+)
+CHAT_ADDRESSES = (
+    *(f"https://{host}" for host in _CHAT_HOSTS),
+    "http://localhost:11434",
+    "http://127.0.0.1:11434",
+)
+"""The language models that the chat can call from the browser; which of them is called, its user
+configures.
+"""
 
 OWN = "'self'"
 ICON = "icon.svg"
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
-_IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["'](\.[^"']+)["']""", re.MULTILINE)
+_IMPORT = re.compile(
+    r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["'](\.[^"']+)["']""", re.MULTILINE
+)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
 
@@ -69,11 +87,17 @@ class SiteFiles(StaticFiles):
         self._modules: dict[str, str] = {}
         digest = hashlib.sha256()
         for path in sorted(folder.rglob("*")):
-            name, content = path.relative_to(folder).as_posix(), path.read_bytes() if path.is_file() else b""
+            name, content = (
+                path.relative_to(folder).as_posix(),
+                path.read_bytes() if path.is_file() else b"",
+            )
             digest.update(f"{name}\n".encode() + content)
             if path.suffix == ".js":
                 source, inside = content.decode(), posixpath.dirname(name)
-                imported = [posixpath.normpath(posixpath.join(inside, one)) for one in _IMPORT.findall(source)]
+                imported = [
+                    posixpath.normpath(posixpath.join(inside, one))
+                    for one in _IMPORT.findall(source)
+                ]
                 self._needed[name] = [*imported, *_STYLE.findall(source)]
                 self._modules[os.path.realpath(path)] = without_comments(source)
         self.address = f"/site/{digest.hexdigest()[:DIGEST_LETTERS]}"
@@ -94,7 +118,11 @@ class SiteFiles(StaticFiles):
         return list(graph)
 
     def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
     ) -> Response:
         """Return a file, to be kept for ever; a module without its comments."""
         module = self._modules.get(os.fspath(full_path))
@@ -117,9 +145,15 @@ def with_page(
     site: SiteFiles | None = None,
     authenticator: Authenticator | None = None,
 ) -> list[BaseRoute]:
-    """Return routes with those of the page around them: its document at its paths, its files, and one of no path."""
-    icon = Response((FOLDER / ICON).read_bytes(), media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
-    icons: list[BaseRoute] = [Route(path, icon, methods=["GET"]) for path in ("/favicon.ico", "/favicon.svg")]
+    """Return routes with those of the page around them: its document at its paths, its files, and
+    one of no path.
+    """
+    icon = Response(
+        (FOLDER / ICON).read_bytes(), media_type="image/svg+xml", headers=CHECKED_EACH_TIME
+    )
+    icons: list[BaseRoute] = [
+        Route(path, icon, methods=["GET"]) for path in ("/favicon.ico", "/favicon.svg")
+    ]
     if not settings.page:
         return [*routes, *icons]
     site = site or SiteFiles()
@@ -128,26 +162,43 @@ def with_page(
     not_found = Response(site.read(NOT_FOUND), 404, headers, "text/html")
     files_of_page = Mount(site.address, BrotliMiddleware(site, quality=QUALITY))
     docs = docs_routes(site.read(DOCS), lambda request: _wants_html(request.headers), not_found)
-    return [_PageRoute(shown, [*shown.views]), *routes, files_of_page, *docs, *icons, _PageRoute(not_found)]
+    return [
+        _PageRoute(shown, [*shown.views]),
+        *routes,
+        files_of_page,
+        *docs,
+        *icons,
+        _PageRoute(not_found),
+    ]
 
 
 class _Document:
-    """ASGI: the page's document, with links to all files of the view that an address shows, loaded in one go.
+    """ASGI: the page's document, with links to all files of the view that an address shows, loaded
+    in one go.
 
     `views` has the modules of a path (`/c/*`) or of a parameter (`&view=map`).
     """
 
-    def __init__(self, site: SiteFiles, settings: WebSettings, authenticator: Authenticator | None) -> None:
+    def __init__(
+        self, site: SiteFiles, settings: WebSettings, authenticator: Authenticator | None
+    ) -> None:
         self._site, self._authenticator = site, authenticator
         self.views: dict[str, list[str]] = json.loads(site.read(PATHS))
         self._page = site.read(DOCUMENT)
         policies = {"Content-Security-Policy": page_policy(self._page, settings)}
-        self._headers = {**CHECKED_EACH_TIME, **policies, "Cross-Origin-Opener-Policy": "same-origin"}
+        self._headers = {
+            **CHECKED_EACH_TIME,
+            **policies,
+            "Cross-Origin-Opener-Policy": "same-origin",
+        }
         self._built: dict[tuple[str, ...], Response] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the document for an address and its visitor."""
-        asked = [scope["path"], *(f"&{name}={value}" for name, value in QueryParams(scope["query_string"]).items())]
+        asked = [
+            scope["path"],
+            *(f"&{name}={value}" for name, value in QueryParams(scope["query_string"]).items()),
+        ]
         views = [view for view in self.views if any(fnmatchcase(one, view) for one in asked)]
         extra = (KNOWN,) if await self._is_known(Headers(scope=scope)) else ()
         key = (*views, *extra)
@@ -156,10 +207,22 @@ class _Document:
         await self._built[key](scope, receive, send)
 
     def _build(self, views: Sequence[str], extra: tuple[str, ...]) -> Response:
-        entries = [*ENTRIES, *(name for view in views for name in self.views[view]), *(() if extra else (LOG_IN,))]
-        files = [(LINKED_AS[posixpath.splitext(name)[1]], name) for name in self._site.list_graph(entries)]
+        entries = [
+            *ENTRIES,
+            *(name for view in views for name in self.views[view]),
+            *(() if extra else (LOG_IN,)),
+        ]
+        files = [
+            (LINKED_AS[posixpath.splitext(name)[1]], name)
+            for name in self._site.list_graph(entries)
+        ]
         links = [f'<link rel="{kind}" href="{self._site.address}/{name}">' for kind, name in files]
-        return Response(self._page.replace(GRAPH_PLACE, "\n".join((*links, *extra))), 200, self._headers, "text/html")
+        return Response(
+            self._page.replace(GRAPH_PLACE, "\n".join((*links, *extra))),
+            200,
+            self._headers,
+            "text/html",
+        )
 
     async def _is_known(self, headers: Headers) -> bool:
         """Tell whether the tools are open to the visitor."""
@@ -171,7 +234,9 @@ class _Document:
 
 
 class _PageRoute(BaseRoute):
-    """A document for browsers at some paths, or at all; programs are passed on to the routes after it."""
+    """A document for browsers at some paths, or at all; programs are passed on to the routes after
+    it.
+    """
 
     def __init__(self, document: ASGIApp, paths: Sequence[str] = ("/*",)) -> None:
         self._document = document
@@ -195,13 +260,15 @@ def _wants_html(headers: Headers) -> bool:
 
 
 def page_policy(page: str, settings: WebSettings) -> str:
-    """Return the Content-Security-Policy of the page: its files, and its import map, are all that runs."""
+    """Return the Content-Security-Policy of the page: its files, and its import map, are all that
+    runs.
+    """
     models = (*CHAT_ADDRESSES, *settings.connect) if settings.chat else ()
     digests = [hashlib.sha256(inline.encode()).digest() for inline in _IMPORT_MAP.findall(page)]
     scripts = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
     return (
-        f"default-src 'none'; script-src {' '.join(dict.fromkeys([OWN, *scripts]))}; style-src 'self'; "
-        f"img-src 'self' data: blob:; media-src 'self'; connect-src {' '.join(dict.fromkeys([OWN, *models]))}; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-        "trusted-types 'none'"
+        f"default-src 'none'; script-src {' '.join(dict.fromkeys([OWN, *scripts]))}; style-src"
+        " 'self'; img-src 'self' data: blob:; media-src 'self'; connect-src"
+        f" {' '.join(dict.fromkeys([OWN, *models]))}; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )

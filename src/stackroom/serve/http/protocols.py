@@ -1,7 +1,8 @@
-"""Endpoints that follow another API's rules: its parameters, credentials and errors, by the same gate as every call.
+"""Endpoints that follow another API's rules: its parameters, credentials and errors, by the same
+gate as every call.
 
-A password that comes with each request is checked once: it begins a session, whose secret is kept in memory under a
-keyed hash of the pair, and ends as every session does.
+A password that comes with each request is checked once: it begins a session, whose secret is kept
+in memory under a keyed hash of the pair, and ends as every session does.
 """
 
 import hmac
@@ -43,7 +44,11 @@ Run = Callable[[ServerRequest], Awaitable[Response]]
 
 
 def build_protocol_app(
-    service: Service, logins: "ProtocolLogins", endpoint: Endpoint, protocol: ClientProtocol, run: Run
+    service: Service,
+    logins: "ProtocolLogins",
+    endpoint: Endpoint,
+    protocol: ClientProtocol,
+    run: Run,
 ) -> ASGIApp:
     """Return the application of an endpoint that follows another API's rules."""
 
@@ -54,7 +59,9 @@ def build_protocol_app(
             first = {name: values[0] for name, values in sent.items()}
             _require_own_page(request.headers)
             identity = await logins.identify(endpoint, protocol, request, first)
-            request.scope[CALLER] = Caller(principal=identity.principal, via="rest", identity=identity)
+            request.scope[CALLER] = Caller(
+                principal=identity.principal, via="rest", identity=identity
+            )
             return await run(await _checked(service, endpoint, request, sent))
         except ExpectedError as error:
             return _refusal(error, protocol.reply_error(error, first))
@@ -67,7 +74,9 @@ def build_protocol_app(
 
 def text_reply(reply: TextReply) -> Response:
     """Return an answer in a form of its own, safe to show."""
-    text = safe_json(reply.text) if reply.media_type == "application/json" else safe_text(reply.text)
+    text = (
+        safe_json(reply.text) if reply.media_type == "application/json" else safe_text(reply.text)
+    )
     return Response(text, media_type=reply.media_type, headers=PRIVATE)
 
 
@@ -80,7 +89,9 @@ def _refusal(error: ExpectedError, reply: TextReply) -> Response:
     return response
 
 
-async def _checked(service: Service, endpoint: Endpoint, request: Request, sent: dict[str, list[str]]) -> ServerRequest:
+async def _checked(
+    service: Service, endpoint: Endpoint, request: Request, sent: dict[str, list[str]]
+) -> ServerRequest:
     """Return a request with its parameters as declared; one that has not its form is audited."""
     given = {name: values if len(values) > 1 else values[0] for name, values in sent.items()}
     try:
@@ -99,13 +110,17 @@ async def _read_parameters(request: Request) -> dict[str, list[str]]:
         raise InputError(f"the body must be a form: Content-Type: {FORM}")
     query = request.scope["query_string"].decode("latin-1")
     try:
-        return parse_qs("&".join(filter(None, [query, body.decode()])), True, max_num_fields=MOST_PARAMETERS)
+        return parse_qs(
+            "&".join(filter(None, [query, body.decode()])), True, max_num_fields=MOST_PARAMETERS
+        )
     except ValueError as error:
         raise InputError(f"the parameters cannot be read: {error}") from error
 
 
 def _require_own_page(headers: Headers) -> None:
-    """Refuse what a browser asks for on behalf of another site: without accounts it would be the local user's."""
+    """Refuse what a browser asks for on behalf of another site: without accounts it would be the
+    local user's.
+    """
     is_foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
     if is_foreign and "origin" not in headers:  # an allowed origin has passed the guard
         raise ForbiddenError("a page of another site may not ask for this")
@@ -118,11 +133,17 @@ class ProtocolLogins:
         self._service = service
         self._key = secrets.token_bytes(32)
         self._sessions: OrderedDict[bytes, str] = OrderedDict()
-        """Secrets of the sessions that began with a password, by a keyed hash of name and password."""
+        """Secrets of the sessions that began with a password, by a keyed hash of name and
+        password.
+        """
         self._checking = PerCallerLimit(1)
 
     async def identify(
-        self, endpoint: Endpoint, protocol: ClientProtocol, request: Request, parameters: Mapping[str, str]
+        self,
+        endpoint: Endpoint,
+        protocol: ClientProtocol,
+        request: Request,
+        parameters: Mapping[str, str],
     ) -> Identity:
         """Return the caller; without accounts every request is the local user's."""
         if self._service.control is None:
@@ -134,15 +155,22 @@ class ProtocolLogins:
         if identity is None and given.user:
             identity = await self._by_password(request, given)
         if identity is None or (given.user and identity.principal.name != fold_name(given.user)):
-            raise UnauthenticatedError(WRONG_PAIR if given.user else "the token is not valid; create another one")
+            raise UnauthenticatedError(
+                WRONG_PAIR if given.user else "the token is not valid; create another one"
+            )
         require_password_chosen(identity)
         return identity
 
     async def _by_password(self, request: Request, given: GivenLogin) -> Identity | None:
-        """Return the identity of a user by their password, which is checked where it is not remembered."""
-        pair = hmac.digest(self._key, f"{given.user}\0{given.secret}".encode("utf-8", "replace"), "sha256")
+        """Return the identity of a user by their password, which is checked where it is not
+        remembered.
+        """
+        pair = hmac.digest(
+            self._key, f"{given.user}\0{given.secret}".encode("utf-8", "replace"), "sha256"
+        )
         identify_secret = self._service.authenticator.identify_secret
-        async with self._checking.of(pair.hex()):  # clients ask for much at once, and each password costs
+        # clients ask for much at once, and each password costs
+        async with self._checking.of(pair.hex()):
             known = await identify_secret(self._sessions[pair]) if pair in self._sessions else None
             if known is not None:
                 return known

@@ -1,4 +1,6 @@
-"""Answers: JSON, with its cache headers, the one form of errors, and files, whole or by a range of bytes."""
+"""Answers: JSON, with its cache headers, the one form of errors, and files, whole or by a range of
+bytes.
+"""
 
 import math
 import re
@@ -34,7 +36,9 @@ class ErrorDetails(EndpointResult):
 
     code: str = Field(description="stable; for programs")
     message: str = Field(description="what is wrong and what would be right; for people")
-    retry_after_s: int | None = Field(default=None, exclude_if=is_none, description="when it is worth trying again")
+    retry_after_s: int | None = Field(
+        default=None, exclude_if=is_none, description="when it is worth trying again"
+    )
 
 
 class ErrorResult(EndpointResult):
@@ -53,22 +57,34 @@ class JSONReply(Response):
         return safe_json(orjson.dumps(content, default=to_jsonable_python).decode()).encode()
 
 
-def model_reply(result: BaseModel, *, status: int = 200, headers: Mapping[str, str] = PRIVATE) -> JSONReply:
+def model_reply(
+    result: BaseModel, *, status: int = 200, headers: Mapping[str, str] = PRIVATE
+) -> JSONReply:
     """Return an endpoint's result as JSON."""
     return JSONReply(result.model_dump(by_alias=True), status_code=status, headers=headers)
 
 
 def error_reply(error: ExpectedError, headers: Mapping[str, str] | None = None) -> JSONReply:
-    """Return a foreseen failure: its HTTP status, `{"error": {"code", "message"}}`, and when to come back."""
+    """Return a foreseen failure: its HTTP status, `{"error": {"code", "message"}}`, and when to
+    come back.
+    """
     retry_after_s = None if error.retry_after_s is None else math.ceil(error.retry_after_s)
     come_back = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
-    details = ErrorDetails(code=error.code, message=safe_message(error.message), retry_after_s=retry_after_s)
-    return model_reply(ErrorResult(error=details), status=error.http_status, headers={**(headers or {}), **come_back})
+    details = ErrorDetails(
+        code=error.code, message=safe_message(error.message), retry_after_s=retry_after_s
+    )
+    return model_reply(
+        ErrorResult(error=details),
+        status=error.http_status,
+        headers={**(headers or {}), **come_back},
+    )
 
 
 def status_reply(status: int, code: str, message: str) -> JSONReply:
     """Return a failure that has no `ExpectedError`, such as an unknown path."""
-    return model_reply(ErrorResult(error=ErrorDetails(code=code, message=message)), status=status, headers={})
+    return model_reply(
+        ErrorResult(error=ErrorDetails(code=code, message=message)), status=status, headers={}
+    )
 
 
 def with_error_replies(handler: Handler) -> Handler:
@@ -78,7 +94,9 @@ def with_error_replies(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except ExpectedError as error:
-            return error_reply(error, {"WWW-Authenticate": "Bearer"} if error.http_status == 401 else None)
+            return error_reply(
+                error, {"WWW-Authenticate": "Bearer"} if error.http_status == 401 else None
+            )
 
     return handle
 
@@ -90,15 +108,26 @@ KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 
 def file_reply(request: Request, found: MediaFile, name: str) -> Response:
-    """Return the answer to a request for a file that was just found; `name` is how the caller asked for it."""
+    """Return the answer to a request for a file that was just found; `name` is how the caller asked
+    for it.
+    """
     try:
         stat_result = found.path.stat()
     except OSError as error:
         problem = f"there is no file of '{name[:200]}' any more; get the record to see what it has"
         raise UnknownResourceError(problem, uri=name[:200]) from error
-    headers = CONTENT_HEADERS if request.query_params.get("v") != found.version else {**CONTENT_HEADERS, **KEPT}
-    reply = FileResponse(found.path, headers=headers, media_type=found.mime_type, stat_result=stat_result)
-    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    headers = (
+        CONTENT_HEADERS
+        if request.query_params.get("v") != found.version
+        else {**CONTENT_HEADERS, **KEPT}
+    )
+    reply = FileResponse(
+        found.path, headers=headers, media_type=found.mime_type, stat_result=stat_result
+    )
+    known = [
+        tag.strip().removeprefix("W/")
+        for tag in request.headers.get("if-none-match", "").split(",")
+    ]
     if reply.headers["etag"] in known or known == ["*"]:
         return NotModifiedResponse(reply.headers)
     part = _find_part(request, reply.headers)
@@ -106,7 +135,9 @@ def file_reply(request: Request, found: MediaFile, name: str) -> Response:
         del MutableHeaders(scope=request.scope)["range"]
     elif not part:
         length = stat_result.st_size
-        refusal = status_reply(416, "range_not_satisfiable", f"the file is {length} bytes long; ask for a part of it")
+        refusal = status_reply(
+            416, "range_not_satisfiable", f"the file is {length} bytes long; ask for a part of it"
+        )
         refusal.headers["Content-Range"] = f"bytes */{length}"
         return refusal
     return reply

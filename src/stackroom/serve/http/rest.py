@@ -18,9 +18,15 @@ from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entr
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from stackroom.tools.resources.resource import ResourceContent, split_address
 
-_SHOWN_FORMS = {"application": ["json"], "image": ["gif", "jpeg", "png", "webp"], "text": ["csv", "markdown", "plain"]}
+_SHOWN_FORMS = {
+    "application": ["json"],
+    "image": ["gif", "jpeg", "png", "webp"],
+    "text": ["csv", "markdown", "plain"],
+}
 SHOWN_TYPES = frozenset(f"{kind}/{form}" for kind, forms in _SHOWN_FORMS.items() for form in forms)
-"""Types that a browser may show in its window, since they cannot run anything. Others are downloaded."""
+"""Types that a browser may show in its window, since they cannot run anything. Others are
+downloaded.
+"""
 FLAGGED_HEADER, NOTES_HEADER = "Stackroom-Flagged", "Stackroom-Notes"
 FLAGS_IN_HEADER = 10
 BYTES_TYPE = "application/octet-stream"
@@ -37,15 +43,23 @@ class ResourcesParams(QueryParams):
 class ReadParams(QueryParams):
     """A resource to read."""
 
-    uri: str = Field(min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
-    max_tokens: str | None = Field(default=None, description="a budget for the part that is read; four bytes a token")
+    uri: str = Field(
+        min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses"
+    )
+    max_tokens: str | None = Field(
+        default=None, description="a budget for the part that is read; four bytes a token"
+    )
     cursor: str | None = Field(default=None, description="from the part before")
 
     @property
     def address(self) -> str:
         """The address with the budget and the cursor."""
-        given = urlencode(self.model_dump(exclude={"uri"}, exclude_none=True), quote_via=quote, safe="")
-        return f"{self.uri}{'&' if split_address(self.uri)[1] else '?'}{given}" if given else self.uri
+        given = urlencode(
+            self.model_dump(exclude={"uri"}, exclude_none=True), quote_via=quote, safe=""
+        )
+        return (
+            f"{self.uri}{'&' if split_address(self.uri)[1] else '?'}{given}" if given else self.uri
+        )
 
 
 class ToolsResult(EndpointResult):
@@ -70,7 +84,9 @@ class TemplatesResult(EndpointResult):
 async def list_tools(request: ServerRequest) -> Response:
     """List the tools that the caller may use, in the same order as over MCP."""
     principal = request.caller.principal
-    tools = await request.service.gate.run(principal, lambda gate: list(map(tool_entry, gate.list_tools(principal))))
+    tools = await request.service.gate.run(
+        principal, lambda gate: list(map(tool_entry, gate.list_tools(principal)))
+    )
     return _list_reply(ToolsResult(tools=tools))
 
 
@@ -80,17 +96,25 @@ async def call_tool(request: ServerRequest) -> Response:
     try:
         arguments = await read_object(request.http)
     except ExpectedError as error:
-        raise await request.service.refused(request.http, "tools/call", error, target=name) from None
+        raise await request.service.refused(
+            request.http, "tools/call", error, target=name
+        ) from None
     answer = await request.service.gate.call(request.caller, name, arguments)
     if answer.error:
         return error_reply(answer.error)
-    return Response(answer.encoded, media_type="application/json", headers={**PRIVATE, **_told_headers(answer.flags)})
+    return Response(
+        answer.encoded,
+        media_type="application/json",
+        headers={**PRIVATE, **_told_headers(answer.flags)},
+    )
 
 
 async def list_resources(request: ServerRequest) -> Response:
     """List a page of the resources that the caller may read."""
     principal, cursor = request.caller.principal, request.query.cursor
-    page = await request.service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
+    page = await request.service.gate.run(
+        principal, lambda gate: gate.list_resources(principal, cursor)
+    )
     entries = [resource_entry(entry) for entry in page.entries]
     return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
 
@@ -98,8 +122,12 @@ async def list_resources(request: ServerRequest) -> Response:
 async def list_resource_templates(request: ServerRequest) -> Response:
     """List the templates of addresses that the caller may read."""
     principal = request.caller.principal
-    templates = await request.service.gate.run(principal, lambda gate: gate.list_templates(principal))
-    return _list_reply(TemplatesResult(resourceTemplates=[template_entry(template) for template in templates]))
+    templates = await request.service.gate.run(
+        principal, lambda gate: gate.list_templates(principal)
+    )
+    return _list_reply(
+        TemplatesResult(resourceTemplates=[template_entry(template) for template in templates])
+    )
 
 
 async def read_resource(request: ServerRequest) -> Response:
@@ -108,18 +136,24 @@ async def read_resource(request: ServerRequest) -> Response:
 
 
 def content_reply(content: ResourceContent) -> Response:
-    """Return a resource under its own type; a browser downloads types that could run something in its window."""
+    """Return a resource under its own type; a browser downloads types that could run something in
+    its window.
+    """
     is_plain = _MEDIA_TYPE.fullmatch(content.mime_type) is not None
     media_type = content.mime_type.lower() if is_plain else BYTES_TYPE
     shown = {} if media_type in SHOWN_TYPES else {"Content-Disposition": "attachment"}
     body = (content.text or "").encode("utf-8", "replace") if content.blob is None else content.blob
     charset = "; charset=utf-8" if content.blob is None and is_plain else ""
     told = _told_headers(content.flags, content.notes)
-    return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown, **told})
+    return Response(
+        body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown, **told}
+    )
 
 
 def _told_headers(flags: Sequence[Flag], notes: Sequence[str] = ()) -> dict[str, str]:
-    """Return, as JSON, the first places whose text reads like an instruction, and notes on the content."""
+    """Return, as JSON, the first places whose text reads like an instruction, and notes on the
+    content.
+    """
     told = {FLAGGED_HEADER: [flag.plain() for flag in flags[:FLAGS_IN_HEADER]], NOTES_HEADER: notes}
     return {name: json.dumps(some, separators=(",", ":")) for name, some in told.items() if some}
 
@@ -133,7 +167,19 @@ _get = partial(EndpointSpec, "GET", tag="resources")
 REST_ENDPOINTS = (
     EndpointSpec("POST", TOOL_PATH, call_tool, tag="tools"),
     EndpointSpec("GET", "/v1/tools", list_tools, tag="tools", result=ToolsResult),
-    _get("/v1/resources", list_resources, query=ResourcesParams, result=ResourcesResult, operation="resources/list"),
+    _get(
+        "/v1/resources",
+        list_resources,
+        query=ResourcesParams,
+        result=ResourcesResult,
+        operation="resources/list",
+    ),
     _get("/v1/resource-templates", list_resource_templates, result=TemplatesResult),
-    _get("/v1/resources/read", read_resource, query=ReadParams, media_type="*/*", operation="resources/read"),
+    _get(
+        "/v1/resources/read",
+        read_resource,
+        query=ReadParams,
+        media_type="*/*",
+        operation="resources/read",
+    ),
 )

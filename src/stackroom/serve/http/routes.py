@@ -33,7 +33,9 @@ from stackroom.tools.operation import OperationCall, operation_endpoints
 
 MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
 COMPRESSED_FROM = 2_000
-"""From how many bytes on answers to `GET` are compressed; calls by `POST` come from programs nearby, and are not."""
+"""From how many bytes on answers to `GET` are compressed; calls by `POST` come from programs
+nearby, and are not.
+"""
 COMPRESSION = 5
 
 
@@ -88,7 +90,9 @@ def show_file(request: EndpointRequest[None, None]) -> MediaFile:
         if found is not None:
             return found
     asked = record_id[:200]
-    raise UnknownResourceError(f"there is no {kind[:20]} of '{asked}'; get the record to see what it has", uri=asked)
+    raise UnknownResourceError(
+        f"there is no {kind[:20]} of '{asked}'; get the record to see what it has", uri=asked
+    )
 
 
 MEDIA_FILE = Endpoint(
@@ -100,21 +104,29 @@ MEDIA_FILE = Endpoint(
     target="id",
     result=MediaFile,
     is_limited=False,
-    path_parameters={"catalogue": "the record's catalogue", "kind": " or ".join(MEDIA_KINDS), "id": "the record's id"},
+    path_parameters={
+        "catalogue": "the record's catalogue",
+        "kind": " or ".join(MEDIA_KINDS),
+        "id": "the record's id",
+    },
     media_type="*/*",
     operation="media/file",
 )
 
 
 def _through_gate(async_gate: AsyncGate, endpoint: Endpoint) -> Run:
-    """Return how an endpoint is answered: permission, rate limit and audit by the gate, then its function."""
+    """Return how an endpoint is answered: permission, rate limit and audit by the gate, then its
+    function.
+    """
 
     async def run(request: ServerRequest) -> Response:
         context = _context_of(endpoint, request)
 
         def work(gate: Gate) -> Response:
             def answer() -> Response:
-                return _reply(endpoint, request, context, _run_endpoint(endpoint, gate, request, context))
+                return _reply(
+                    endpoint, request, context, _run_endpoint(endpoint, gate, request, context)
+                )
 
             if not endpoint.is_audited:
                 return answer()
@@ -124,12 +136,16 @@ def _through_gate(async_gate: AsyncGate, endpoint: Endpoint) -> Run:
 
             return gate.perform(context, answer, is_limited=endpoint.is_limited, size_of=count_sent)
 
-        return await async_gate.run(context.principal, work, context if endpoint.is_audited else None)
+        return await async_gate.run(
+            context.principal, work, context if endpoint.is_audited else None
+        )
 
     return run
 
 
-def _run_endpoint(endpoint: Endpoint, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
+def _run_endpoint(
+    endpoint: Endpoint, gate: Gate, request: ServerRequest, context: CallContext
+) -> Any:
     principal, action = context.principal, endpoint.action
     if action is not None and action not in principal.actions:
         raise ForbiddenError(f"this needs the permission {action}, and you do not have it")
@@ -147,12 +163,16 @@ def _run_endpoint(endpoint: Endpoint, gate: Gate, request: ServerRequest, contex
     )
 
 
-def _reply(endpoint: Endpoint, request: ServerRequest, context: CallContext, result: Any) -> Response:
+def _reply(
+    endpoint: Endpoint, request: ServerRequest, context: CallContext, result: Any
+) -> Response:
     if isinstance(result, MediaFile):
         return replies.file_reply(request.http, result, context.target)
     if isinstance(result, Download):
         saved = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(result.name)}"}
-        return StreamingResponse(result.pieces, 200, {**replies.CONTENT_HEADERS, **saved}, result.media_type)
+        return StreamingResponse(
+            result.pieces, 200, {**replies.CONTENT_HEADERS, **saved}, result.media_type
+        )
     if isinstance(result, TextReply):
         return text_reply(result)
     if endpoint.result is None:
@@ -162,7 +182,9 @@ def _reply(endpoint: Endpoint, request: ServerRequest, context: CallContext, res
 
 
 def _context_of(endpoint: Endpoint, request: ServerRequest) -> CallContext:
-    """Return a request as it is audited: its target, and what was sent beside it where that is noted."""
+    """Return a request as it is audited: its target, and what was sent beside it where that is
+    noted.
+    """
     name, target = endpoint.target, ""
     parameters: dict[str, Any] = _path_of(request)
     if name is not None:
@@ -188,7 +210,9 @@ class _ByMethod:
 def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins) -> ASGIApp:
     if endpoint.needs_accounts and service.control is None:
         return request_response(replies.with_error_replies(_refuse_without_accounts))
-    run: Run = _through_gate(service.gate, endpoint) if isinstance(endpoint, Endpoint) else endpoint.run
+    run: Run = (
+        _through_gate(service.gate, endpoint) if isinstance(endpoint, Endpoint) else endpoint.run
+    )
     if isinstance(endpoint, Endpoint) and endpoint.protocol:
         return build_protocol_app(service, logins, endpoint, endpoint.protocol, run)
 
@@ -201,16 +225,22 @@ def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins)
 
     answering: ASGIApp = request_response(replies.with_error_replies(handle))
     if endpoint.method == "GET" and endpoint.result not in (MediaFile, Download):
-        answering = GZipMiddleware(answering, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION)
+        answering = GZipMiddleware(
+            answering, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION
+        )
     most_bytes = endpoint.max_body_bytes or MAX_FRAME_BYTES
     app = WithBody(answering, service.bodies, most_bytes=most_bytes, is_public=endpoint.is_public)
     if endpoint.is_public:
         return app
-    return Authenticated(app, service.authenticator, via="rest", before_password=endpoint.before_password)
+    return Authenticated(
+        app, service.authenticator, via="rest", before_password=endpoint.before_password
+    )
 
 
 async def _refuse_without_accounts(_request: Request) -> Response:
-    raise NotFoundError("this server has no accounts: every request is the local user's, and needs no token")
+    raise NotFoundError(
+        "this server has no accounts: every request is the local user's, and needs no token"
+    )
 
 
 def _path_of(request: ServerRequest) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""Listening, limits on the head of a request, and graceful shutdown: calls finish, streams are closed, then it ends.
+"""Listening, limits on the head of a request, and graceful shutdown: calls finish, streams are
+closed, then it ends.
 
-The head comes before any ASGI layer: its time, its size, and trailers that pose as it. Everything else that bounds a
-client is done by ASGI layers (`guard`, `streams`) and by documented settings of uvicorn; what a reverse proxy
-should do is in `docs/share.md`.
+The head comes before any ASGI layer: its time, its size, and trailers that pose as it. Everything
+else that bounds a client is done by ASGI layers (`guard`, `streams`) and by documented settings of
+uvicorn; what a reverse proxy should do is in `docs/share.md`.
 """
 
 import asyncio
@@ -32,10 +33,14 @@ from stackroom.serve.http.streams import Streams
 HEAD_TIMEOUT_S = 15.0
 HEAD_BYTES = 64 * 1024
 HEADER_COST = 32
-"""Bytes that each header counts beyond its name and value, as in HTTP/2, so that many short ones are bounded too."""
+"""Bytes that each header counts beyond its name and value, as in HTTP/2, so that many short ones
+are bounded too.
+"""
 OPENING_LINE_BYTES = 8_000
 OPENING_HEADERS = 120
-"""The longest line and the most headers of a WebSocket's opening request: `websockets` reads few more."""
+"""The longest line and the most headers of a WebSocket's opening request: `websockets` reads few
+more.
+"""
 
 
 class HeadLimits(HttpToolsProtocol):
@@ -68,8 +73,12 @@ class HeadLimits(HttpToolsProtocol):
         self._count(len(url), status=b"414 URI Too Long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; a trailer, which follows the body, is passed over: gateways have not seen it."""
-        self._count(len(name) + len(value) + HEADER_COST, status=b"431 Request Header Fields Too Large")
+        """Take a header; a trailer, which follows the body, is passed over: gateways have not seen
+        it.
+        """
+        self._count(
+            len(name) + len(value) + HEADER_COST, status=b"431 Request Header Fields Too Large"
+        )
         if self._is_in_head:
             super().on_header(name, value)
 
@@ -108,25 +117,38 @@ class HeadLimits(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in secure(()))
-        self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, headers))
+        self.transport.write(
+            b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, headers)
+        )
         self.transport.close()
 
 
 logger = logging.getLogger(__name__)
 
-LAST_WORDS_S = 0.25  # the time for the last answers to be written to their streams, before these are closed
+# the time for the last answers to be written to their streams, before these are closed
+LAST_WORDS_S = 0.25
 LAST_ANSWERS_S = 3  # the time for responses in transit, once no call runs any more
 PING_EVERY_S = 20.0
 PONG_WITHIN_S = 20.0
-"""WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
+"""WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed
+within a minute.
+"""
 IDLE_S = 75
-"""How long an idle connection is kept: longer than clients wait before they use it again, which would meet its end."""
+"""How long an idle connection is kept: longer than clients wait before they use it again, which
+would meet its end.
+"""
 MOST_CONNECTIONS = 8_192
 GC_THRESHOLDS = (20_000, 20, 20)
-"""Every request makes objects that refer to each other: looking for them after each few hundred takes longer."""
-MISBEHAVIOUR = ("Invalid UTF-8 sequence received", "ASGI callable returned without completing handshake")
+"""Every request makes objects that refer to each other: looking for them after each few hundred
+takes longer.
+"""
+MISBEHAVIOUR = (
+    "Invalid UTF-8 sequence received",
+    "ASGI callable returned without completing handshake",
+)
 """Beginnings of uvicorn's log entries that a client causes, and can repeat as often as it likes."""
-SWITCH_S = 0.0005  # the interpreter's thread switch interval: the event loop must not wait long for worker threads
+# the interpreter's thread switch interval: the event loop must not wait long for worker threads
+SWITCH_S = 0.0005
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -138,7 +160,9 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         problem = error.strerror or str(error)
-        raise StorageError(f"cannot listen on {host}:{port}: {problem.lower()}; --port names another") from error
+        raise StorageError(
+            f"cannot listen on {host}:{port}: {problem.lower()}; --port names another"
+        ) from error
     except OverflowError as error:
         listener.close()
         raise InputError(f"setting 'server.port': {port} is not between 0 and 65535") from error
@@ -164,10 +188,12 @@ def run(
 ) -> None:
     """Serve until SIGINT or SIGTERM; `on_end` is called when the shutdown begins.
 
-    A call that exceeds the shutdown timeout cannot be stopped: then `on_stuck` is called, and the process exits.
-    So this must be the last thing that a process does.
+    A call that exceeds the shutdown timeout cannot be stopped: then `on_stuck` is called, and the
+    process exits. So this must be the last thing that a process does.
     """
-    logging.getLogger("uvicorn.error").addFilter(lambda entry: not entry.getMessage().startswith(MISBEHAVIOUR))
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda entry: not entry.getMessage().startswith(MISBEHAVIOUR)
+    )
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*GC_THRESHOLDS)
     # Automatic draining would end event streams before their answers are written.
@@ -223,7 +249,10 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Shut down on signals; unlike uvicorn, do not raise them again afterwards."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
         try:
             yield
         finally:

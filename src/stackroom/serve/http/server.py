@@ -1,7 +1,9 @@
-"""The server about itself: its addresses for programs, OAuth metadata, liveness, what is degraded, and counters.
+"""The server about itself: its addresses for programs, OAuth metadata, liveness, what is degraded,
+and counters.
 
-Nothing here waits for the catalogues to load, nor long for a part that hangs. Names of catalogues, and why something is
-degraded, are shown only to authenticated callers who may see them, and paths of the server only to its administrators.
+Nothing here waits for the catalogues to load, nor long for a part that hangs. Names of catalogues,
+and why something is degraded, are shown only to authenticated callers who may see them, and paths
+of the server only to its administrators.
 """
 
 import time
@@ -60,7 +62,9 @@ class ServerDescription(EndpointResult):
     authorization: str | None = Field(exclude_if=is_none, default=None)
     accounts: bool
     chat: bool
-    audio: bool | None = Field(description="whether a catalogue that the caller sees has audio; null while they load")
+    audio: bool | None = Field(
+        description="whether a catalogue that the caller sees has audio; null while they load"
+    )
     user: str | None
 
 
@@ -85,7 +89,9 @@ class PartResult(EndpointResult):
 
     part: str
     state: Literal["ok", "degraded"]
-    detail: str | None = Field(default=None, exclude_if=is_none, description="what it is busy with, or what is wrong")
+    detail: str | None = Field(
+        default=None, exclude_if=is_none, description="what it is busy with, or what is wrong"
+    )
 
 
 class HealthResult(EndpointResult):
@@ -156,12 +162,16 @@ async def show_server(request: ServerRequest) -> Response:
 
 
 async def _find_audio(gate: AsyncGate, identity: Identity | None) -> bool | None:
-    """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
+    """Tell whether a catalogue that the caller may see has audio; None where that is not known
+    without waiting.
+    """
     if identity is None or gate.find_loaded() is None:
         return None
     caller = identity.principal
     try:
-        return await gate.run(caller, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(caller).media))
+        return await gate.run(
+            caller, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(caller).media)
+        )
     except OverloadedError:
         return None
 
@@ -189,7 +199,10 @@ async def show_health(request: ServerRequest) -> Response:
             "streams": len(service.streams),
             "calls_in_flight": service.workers.in_flight,
         }
-    return _reply(HealthResult(status=_status(service, problems), live=True, ready=ready, **details), is_well=ready)
+    return _reply(
+        HealthResult(status=_status(service, problems), live=True, ready=ready, **details),
+        is_well=ready,
+    )
 
 
 async def show_live(_request: ServerRequest) -> Response:
@@ -207,7 +220,10 @@ async def show_ready(request: ServerRequest) -> Response:
 async def show_metrics(request: ServerRequest) -> Response:
     """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
     service, viewer = request.service, _require_viewer(request)
-    states, problems = await anyio.to_thread.run_sync(service.health.states), await _find_problems(service)
+    states, problems = (
+        await anyio.to_thread.run_sync(service.health.states),
+        await _find_problems(service),
+    )
     measures = await anyio.to_thread.run_sync(service.health.readings)
     cache = _cache_statistics(service)
     readings = [
@@ -217,11 +233,16 @@ async def show_metrics(request: ServerRequest) -> Response:
         Reading("cache_entries", cache.entries),
         Reading("cache_hits_total", cache.hits),
         Reading("cache_misses_total", cache.misses),
-        *(Reading("part_ok", one.state == "ok", {"part": one.part}) for one in viewer.shown_parts(states, problems)),
+        *(
+            Reading("part_ok", one.state == "ok", {"part": one.part})
+            for one in viewer.shown_parts(states, problems)
+        ),
         *(reading for reading in measures if viewer.may_read(reading)),
     ]
     accept = request.http.headers.get("accept", "")
-    body, media_type = await anyio.to_thread.run_sync(lambda: service.metrics.render(readings, accept=accept))
+    body, media_type = await anyio.to_thread.run_sync(
+        lambda: service.metrics.render(readings, accept=accept)
+    )
     return Response(body, headers={"Content-Type": media_type, **NO_STORE})
 
 
@@ -246,7 +267,9 @@ def _require_viewer(request: ServerRequest) -> "Viewer":
 
 
 async def _find_viewer(request: ServerRequest) -> "Viewer | None":
-    """Return who is asking, without a principal where that cannot be found out now; None for a stranger."""
+    """Return who is asking, without a principal where that cannot be found out now; None for a
+    stranger.
+    """
     hide_places = request.service.hide_places
     try:
         identity = await request.service.authenticator.identify(request.http.headers)
@@ -256,7 +279,9 @@ async def _find_viewer(request: ServerRequest) -> "Viewer | None":
 
 
 async def _is_ready(service: Service) -> bool:
-    """Tell whether calls are answered now: the catalogues are loaded, it does not end, and somebody can be served."""
+    """Tell whether calls are answered now: the catalogues are loaded, it does not end, and somebody
+    can be served.
+    """
     is_up = service.gate.find_loaded() is not None and not service.is_ending
     return is_up and await anyio.to_thread.run_sync(service.health.find_unready) is None
 
@@ -270,17 +295,23 @@ async def _find_problems(service: Service) -> Mapping[str, str]:
 def _cache_statistics(service: Service) -> CacheStatistics:
     """Return the cache's counters; zeros while the catalogues are loading."""
     loaded = service.gate.find_loaded()
-    return ((loaded and loaded.cache) or AnswerCache(service.settings.server.cache_size)).statistics()
+    return (
+        (loaded and loaded.cache) or AnswerCache(service.settings.server.cache_size)
+    ).statistics()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """The caller who asks for the health, None while that cannot be found out: what they may know of each part."""
+    """The caller who asks for the health, None while that cannot be found out: what they may know
+    of each part.
+    """
 
     principal: Principal | None
     hide_places: Callable[[str], str]
 
-    def shown_parts(self, states: Mapping[str, str], problems: Mapping[str, str]) -> list[PartResult]:
+    def shown_parts(
+        self, states: Mapping[str, str], problems: Mapping[str, str]
+    ) -> list[PartResult]:
         """Return every part that the caller may know, with its state."""
         shown: list[PartResult] = []
         for part, state in sorted({**states, **problems}.items()):
@@ -295,11 +326,17 @@ class Viewer:
 
     def may_read(self, reading: Reading) -> bool:
         """Tell whether the caller may see a measure: one of a catalogue is for those who see it."""
-        return CATALOGUE not in reading.labels or self._may_know(f"{CATALOGUE} {reading.labels[CATALOGUE]}")
+        return CATALOGUE not in reading.labels or self._may_know(
+            f"{CATALOGUE} {reading.labels[CATALOGUE]}"
+        )
 
     def shown_task(self, task: TaskStatus) -> TaskStatus:
-        """Return a task; its reports without places where the caller does not administer the server."""
-        description, note, last_error = map(self.plain, (task.description, task.note, task.last_error))
+        """Return a task; its reports without places where the caller does not administer the
+        server.
+        """
+        description, note, last_error = map(
+            self.plain, (task.description, task.note, task.last_error)
+        )
         return replace(task, description=description, note=note, last_error=last_error)
 
     def plain(self, text: str) -> str:
@@ -324,7 +361,9 @@ def _status(service: Service, problems: Mapping[str, str]) -> Status:
 
 
 def _reply(report: EndpointResult, *, is_well: bool = True) -> Response:
-    return model_reply(report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK)
+    return model_reply(
+        report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK
+    )
 
 
 _declare = partial(EndpointSpec, tag="server")
@@ -333,9 +372,18 @@ SERVER_ENDPOINTS = (
     _declare("GET", "/", show_server, result=ServerDescription, is_public=True),
     _declare_metadata("GET", METADATA_PATH, show_metadata),
     _declare_metadata("GET", f"{METADATA_PATH}/mcp", show_metadata, operation_id="showMcpMetadata"),
-    _declare("GET", "/health", show_health, result=HealthResult, result_refusals=(503,), is_public=True),
+    _declare(
+        "GET", "/health", show_health, result=HealthResult, result_refusals=(503,), is_public=True
+    ),
     _declare("GET", "/health/live", show_live, result=LiveResult, is_public=True),
-    _declare("GET", "/health/ready", show_ready, result=ReadyResult, result_refusals=(503,), is_public=True),
+    _declare(
+        "GET",
+        "/health/ready",
+        show_ready,
+        result=ReadyResult,
+        result_refusals=(503,),
+        is_public=True,
+    ),
     _declare("GET", "/status", show_status, result=StatusResult),
     _declare("GET", "/metrics", show_metrics, media_type="text/plain"),
 )

@@ -1,4 +1,5 @@
-"""Dependencies of the HTTP endpoints, and requests as they get them: authenticated, read strictly and validated.
+"""Dependencies of the HTTP endpoints, and requests as they get them: authenticated, read strictly
+and validated.
 
 Requests that no endpoint sees, since they have not their form, are audited here.
 """
@@ -49,13 +50,16 @@ class Service:
     health: ServerHealth
     hide_places: Callable[[str], str] = hide_places
     """Takes paths and addresses out of a reason, for callers who do not administer the server."""
-    open_board: Callable[[], JobBoard] | None = None  # returns the jobs of the library; None where the server runs none
+    # returns the jobs of the library; None where the server runs none
+    open_board: Callable[[], JobBoard] | None = None
     endpoints: Sequence[Endpoint] = ()  # endpoints that catalogue packages bring
     bodies: Bodies = field(default_factory=Bodies)
     gate: AsyncGate = field(init=False)
     authenticator: Authenticator = field(init=False)
     audited_strangers: LoginLimiter = field(default_factory=LoginLimiter)
-    """Of refused requests by unauthenticated callers, only so many a minute are audited as may try to log in."""
+    """Of refused requests by unauthenticated callers, only so many a minute are audited as may try
+    to log in.
+    """
     started_at: float = field(default_factory=time.monotonic)
     is_ending: bool = False  # whether it takes no more requests, and drains before it stops
 
@@ -67,12 +71,20 @@ class Service:
         self.authenticator = Authenticator(identities, base_url=self.base_url, throttle=throttle)
 
     def base_url(self, scope: Scope) -> str:
-        """Return the address that clients use for this server: the configured one, else that of this request."""
+        """Return the address that clients use for this server: the configured one, else that of
+        this request.
+        """
         scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
-        return self.settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
+        return (
+            self.settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
+        )
 
-    async def refused(self, request: Request, name: str, error: ExpectedError, *, target: str = "") -> ExpectedError:
-        """Audit a request that is refused by an error, and return the error that it is answered with."""
+    async def refused(
+        self, request: Request, name: str, error: ExpectedError, *, target: str = ""
+    ) -> ExpectedError:
+        """Audit a request that is refused by an error, and return the error that it is answered
+        with.
+        """
         caller: Caller | None = request.scope.get(CALLER)
         if caller is None:
             try:
@@ -80,16 +92,21 @@ class Service:
             except RateLimitedError:
                 return error
         problem = {"problem": error.message}  # no value of a body is in it
-        answered = await self.gate.refuse_invalid((caller or STRANGER).asking(name, target, problem), error)
+        answered = await self.gate.refuse_invalid(
+            (caller or STRANGER).asking(name, target, problem), error
+        )
         return answered if isinstance(answered, RateLimitedError) else error
 
 
 TOOL_PATH = "/v1/tools/{name}"  # the path of every tool; the OpenAPI document has them one by one
 PARAMETER = "parameter"  # the word for a value of a query string
-DECODED_AT_ONCE = 64 * 1024  # up to how many bytes a body is decoded on the event loop; decoding more is worth a thread
+# up to how many bytes a body is decoded on the event loop; decoding more is worth a thread
+DECODED_AT_ONCE = 64 * 1024
 
 _DECODERS = anyio.CapacityLimiter(2)
-"""Decoding holds the interpreter's lock, and memory many times the size of a body: more at once would gain nothing."""
+"""Decoding holds the interpreter's lock, and memory many times the size of a body: more at once
+would gain nothing.
+"""
 _JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
 
 
@@ -112,7 +129,9 @@ class ServerRequest:
     @property
     def control(self) -> Control:
         """The accounts; only for endpoints that need them."""
-        assert self.service.control is not None, "endpoints that need accounts are refused without them"
+        assert self.service.control is not None, (
+            "endpoints that need accounts are refused without them"
+        )
         return self.service.control
 
     @property
@@ -129,7 +148,9 @@ class ServerRequest:
 
 
 async def read_request(service: Service, spec: EndpointSpec, request: Request) -> ServerRequest:
-    """Return a request with its body and query validated; refuse it where they are not as declared."""
+    """Return a request with its body and query validated; refuse it where they are not as
+    declared.
+    """
     body: Any = None
     query = None
     if spec.takes_bytes:
@@ -141,7 +162,9 @@ async def read_request(service: Service, spec: EndpointSpec, request: Request) -
         for name in spec.query.model_fields:
             values = request.query_params.getlist(name)
             if len(values) > 1:
-                raise InputError(f"'{name}' is in the query string {len(values)} times; give it once")
+                raise InputError(
+                    f"'{name}' is in the query string {len(values)} times; give it once"
+                )
             if values:
                 sent[name] = values[0]
         query = validate_fields(spec.query, sent, noun=PARAMETER, shows_values=True)
@@ -157,7 +180,8 @@ async def read_object(request: Request) -> dict[str, Any]:
     if len(body) <= DECODED_AT_ONCE:
         return decode_object(body)
     decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
-    if isinstance(decoded, str):  # an error kept in a variable here would keep this frame, and with it the body
+    # an error kept in a variable here would keep this frame, and with it the body
+    if isinstance(decoded, str):
         raise InputError(decoded)
     return decoded
 
@@ -171,7 +195,10 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     except StrictJSONError as error:
         raise InputError(f"the body is not valid JSON: {error}") from error
     if has_half_pair(decoded, text):
-        raise InputError("a text in the body has half of a surrogate pair, which is no character; send both halves")
+        raise InputError(
+            "a text in the body has half of a surrogate pair, which is no character; send both"
+            " halves"
+        )
     if not isinstance(decoded, dict):
         raise InputError("the body must be a JSON object: {…}")
     return decoded
@@ -180,7 +207,8 @@ def decode_object(raw: bytes) -> dict[str, Any]:
 def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
     """Decode the last body of a list, or return what is wrong with it.
 
-    An idle thread remembers its last arguments and the exception that it raised, with all that they refer to.
+    An idle thread remembers its last arguments and the exception that it raised, with all that they
+    refer to.
     """
     try:
         return decode_object(bodies.pop())

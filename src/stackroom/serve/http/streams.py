@@ -1,7 +1,7 @@
 """Open streams (SSE, WebSocket, the GET of Streamable HTTP), so that they can be ended.
 
-A stream outlives the request that opened it. So the rights of its caller are checked periodically, and streams
-are closed properly when the server shuts down.
+A stream outlives the request that opened it. So the rights of its caller are checked periodically,
+and streams are closed properly when the server shuts down.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,8 @@ from stackroom.serve.async_gate import CALLER
 from stackroom.serve.http.replies import JSONReply, error_reply
 
 NO_LONGER_VALID = "this credential is no longer valid; connect again"
-NORMAL, GOING_AWAY, POLICY_VIOLATION = 1000, 1001, 1008  # codes of RFC 6455 for the end of a WebSocket
+# codes of RFC 6455 for the end of a WebSocket
+NORMAL, GOING_AWAY, POLICY_VIOLATION = 1000, 1001, 1008
 
 
 @dataclass(eq=False, slots=True)
@@ -63,7 +64,9 @@ class Streams:
             self._open.discard(stream)
 
     def note_changed(self, changes: Mapping[Identity, Identity | None]) -> None:
-        """Note who the callers of open streams are now, and end the streams of those who may no longer be there."""
+        """Note who the callers of open streams are now, and end the streams of those who may no
+        longer be there.
+        """
         for stream in list(self._open):
             now = changes.get(stream.identity, stream.identity)
             if now is None:
@@ -82,7 +85,9 @@ class Streams:
 
 
 class Streaming:
-    """ASGI: registers the stream that an application answers with, and completes it when it is ended."""
+    """ASGI: registers the stream that an application answers with, and completes it when it is
+    ended.
+    """
 
     def __init__(self, app: ASGIApp, streams: Streams) -> None:
         self._app = app

@@ -1,1 +1,3 @@
-"""The embedded shelf: records in SQLite, which are the truth, and indexes derived from them: see `shelf`."""
+"""The embedded shelf: records in SQLite, which are the truth, and indexes derived from them: see
+`shelf`.
+"""

@@ -1,8 +1,10 @@
-"""Checking a shelf: its file by SQLite, the checksum of each row and its seal, its indexes by its records; mending it.
+"""Checking a shelf: its file by SQLite, the checksum of each row and its seal, its indexes by its
+records; mending it.
 
-Records are the truth: a damaged one is left out of every answer and named, and cannot be derived from anything here.
-A vector that is damaged is removed, since it can be made from its text again. A file that differs from its seal while
-every row has its checksum is damaged where nothing reads it: it is written anew from its rows.
+Records are the truth: a damaged one is left out of every answer and named, and cannot be derived
+from anything here. A vector that is damaged is removed, since it can be made from its text again. A
+file that differs from its seal while every row has its checksum is damaged where nothing reads it:
+it is written anew from its rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,8 +20,20 @@ from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.store import Store, StoreState
-from stackroom.shelf.embedded.store_file import PUT_BACK, are_counters_sound, is_meta_sound, list_damaged
-from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, ShelfReader, iter_key_batches
+from stackroom.shelf.embedded.store_file import (
+    PUT_BACK,
+    are_counters_sound,
+    is_meta_sound,
+    list_damaged,
+)
+from stackroom.shelf.port import (
+    INDEX_PART,
+    RECORDS_PART,
+    Checkpoint,
+    Problem,
+    ShelfReader,
+    iter_key_batches,
+)
 from stackroom.shelf.sqlite_files import check_connected, is_settled, stamp_of
 from stackroom.text.analyser import TextQuery, analyse_query
 
@@ -27,14 +41,19 @@ NAMED = 5  # how many damaged records a message names
 ADD_AGAIN = "add its source again (stackroom add), or put the file back from a back-up"
 EMBED_AGAIN = "the next stackroom add of its source embeds them again"
 UNUSED_BYTES = "was changed by something else than Stackroom, where no record is stored"
-Locked = Callable[[], AbstractContextManager[None]]  # holds the write lock of the catalogue for a block
+# holds the write lock of the catalogue for a block
+Locked = Callable[[], AbstractContextManager[None]]
 REBUILD = "run: stackroom job run rebuild_indexes"
 KEYS_AT_ONCE = 5_000
-WORDS_CHECKED = 500  # how many records, spread over the catalogue, are searched for by the words of their own titles
+# how many records, spread over the catalogue, are searched for by the words of their own titles
+WORDS_CHECKED = 500
 
 
-def check_store(store: Store, checkpoint: Checkpoint, *, thorough: bool = True) -> Iterator[Problem]:
-    """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have their checksum.
+def check_store(
+    store: Store, checkpoint: Checkpoint, *, thorough: bool = True
+) -> Iterator[Problem]:
+    """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have
+    their checksum.
 
     A check that is not thorough takes the seal of a file for enough.
     """
@@ -51,7 +70,11 @@ def check_store(store: Store, checkpoint: Checkpoint, *, thorough: bool = True) 
         return
     yield from damaged
     if not damaged and store.seal.state(pace=checkpoint) is SealState.CHANGED:
-        yield _problem(store, UNUSED_BYTES, "to write it anew from its records: stackroom job run integrity_check")
+        yield _problem(
+            store,
+            UNUSED_BYTES,
+            "to write it anew from its records: stackroom job run integrity_check",
+        )
 
 
 def _problem(store: Store, fault: str, advice: str) -> Problem:
@@ -60,14 +83,22 @@ def _problem(store: Store, fault: str, advice: str) -> Problem:
 
 def _check_rows(store: Store, db: apsw.Connection, checkpoint: Checkpoint) -> Iterator[Problem]:
     if not is_meta_sound(db) or not are_counters_sound(db):
-        yield _problem(store, "is damaged: its counters or the name of its model are not what was written", PUT_BACK)
+        yield _problem(
+            store,
+            "is damaged: its counters or the name of its model are not what was written",
+            PUT_BACK,
+        )
     store.damaged = {RecordId(str(one)) for (one,) in list_damaged(db, "records", "id", checkpoint)}
     yield from damaged_records(store)
     if vectors := list_damaged(db, "embeddings", "rowid", checkpoint):
         fault = f"has {len(vectors)} damaged vectors; these records are found by words alone"
         yield _problem(store, fault, EMBED_AGAIN)
     if changes := [str(row[0]) for row in list_damaged(db, "changes", "change_no", checkpoint)]:
-        yield _problem(store, f"has {_named(changes, 'changes of its history')}; they cannot be undone", PUT_BACK)
+        yield _problem(
+            store,
+            f"has {_named(changes, 'changes of its history')}; they cannot be undone",
+            PUT_BACK,
+        )
 
 
 def damaged_records(store: Store) -> Iterator[Problem]:
@@ -112,16 +143,22 @@ def _mend_readable(store: Store, locked: Locked, checkpoint: Checkpoint) -> list
     if store.seal.state(pace=checkpoint) is SealState.CHANGED:
         with locked(), closing(store.connect()) as db:
             store.seal.break_up()
-            db.execute("VACUUM")  # writes the file anew from its rows: nothing of the former pages is left
+            # writes the file anew from its rows: nothing of the former pages is left
+            db.execute("VACUUM")
         done.append(f"{store.path.name} {UNUSED_BYTES}; the file was rebuilt from its records")
     seal_store(store, locked, checkpoint, is_checked=True)
     return done
 
 
-def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint, *, is_checked: bool = False) -> bool:
-    """Seal the file as it is, without keeping writers waiting; False where it is being used too much for that."""
+def seal_store(
+    store: Store, locked: Locked, checkpoint: Checkpoint, *, is_checked: bool = False
+) -> bool:
+    """Seal the file as it is, without keeping writers waiting; False where it is being used too
+    much for that.
+    """
     with locked(), closing(store.connect()) as db:
-        with suppress(apsw.BusyError):  # another process reads from the `-wal` file, so that it is not settled
+        # another process reads from the `-wal` file, so that it is not settled
+        with suppress(apsw.BusyError):
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         before = stamp_of(store.path)
     if not is_settled(store.path):
@@ -130,7 +167,8 @@ def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint, *, is_check
     with locked():
         if not is_settled(store.path) or stamp_of(store.path)[0] != before[0]:
             return False
-        store.seal.save(measured, is_checked=is_checked)  # under the lock: whoever writes next breaks it first
+        # under the lock: whoever writes next breaks it first
+        store.seal.save(measured, is_checked=is_checked)
     return True
 
 
@@ -170,9 +208,14 @@ def check_index(view: IndexedView, checkpoint: Checkpoint) -> Iterator[Problem]:
             yield Problem.from_error(RECORDS_PART, error)
             continue
         yield from _index_problems(_check_entries(view, keys, records))
-        unfound += _find_unfound(view, [(key, records[key]) for key in keys[::step] if key in records])
+        unfound += _find_unfound(
+            view, [(key, records[key]) for key in keys[::step] if key in records]
+        )
     if unfound:
-        said = f"{len(unfound)} of its records are not found by their own words, such as '{unfound[0]}'"
+        said = (
+            f"{len(unfound)} of its records are not found by their own words, such as"
+            f" '{unfound[0]}'"
+        )
         yield from _index_problems([said])
 
 
@@ -181,7 +224,9 @@ def _index_problems(messages: Iterable[str]) -> Iterator[Problem]:
 
 
 def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
-    """Yield how the keys and counts of the indexes differ from the stored ones, leaving out what changed later."""
+    """Yield how the keys and counts of the indexes differ from the stored ones, leaving out what
+    changed later.
+    """
     with view.store.snapshot():
         changed = set(view.store.changed_since(view.change_no))
         stored = set(view.store.list_keys()) - changed
@@ -195,18 +240,29 @@ def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
         yield f"the columns have {columns} records, and the text index has {documents} records"
 
 
-def _check_entries(view: IndexedView, keys: Sequence[Key], records: Mapping[Key, Record]) -> Iterator[str]:
-    """Yield the faults of the entries of these keys: missing records, and vectors that are not finite."""
+def _check_entries(
+    view: IndexedView, keys: Sequence[Key], records: Mapping[Key, Record]
+) -> Iterator[str]:
+    """Yield the faults of the entries of these keys: missing records, and vectors that are not
+    finite.
+    """
     missing = [key for key in keys if key not in records]
     if missing:
-        yield f"{len(missing)} indexed records cannot be fetched, such as '{view.ids(missing[:1])[0]}'"
-    broken = [keys[row] for row in np.flatnonzero(~np.isfinite(view.vectors(keys)).all(axis=1)).tolist()]
+        yield (
+            f"{len(missing)} indexed records cannot be fetched, such as"
+            f" '{view.ids(missing[:1])[0]}'"
+        )
+    broken = [
+        keys[row] for row in np.flatnonzero(~np.isfinite(view.vectors(keys)).all(axis=1)).tolist()
+    ]
     if broken:
         yield f"{len(broken)} vectors are not finite, such as that of '{view.ids(broken[:1])[0]}'"
 
 
 def _find_unfound(view: IndexedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
-    """Yield the titles of the records that are not found by the words of their title, or of their text."""
+    """Yield the titles of the records that are not found by the words of their title, or of their
+    text.
+    """
     spec = view.spec
     fields = (spec.title_field,) if spec.title_field.searched else spec.searched_fields
     for key, record in records:

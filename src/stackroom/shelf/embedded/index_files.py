@@ -1,9 +1,11 @@
-"""The files of an index: base segments, the pointer to the current one, the text index, and what was found damaged.
+"""The files of an index: base segments, the pointer to the current one, the text index, and what
+was found damaged.
 
-Tantivy never changes a file of a segment; each commit adds files and replaces `meta.json`. The manifest of checksums is
-beside the folder, is removed before a commit and written after it. Tantivy ends each file of a segment with a CRC-32 of
-its own, by which files are checked that a killed writer left without a checksum. Damaged files that were replaced are
-moved aside, a few of them, to `FOLDER/damaged/`.
+Tantivy never changes a file of a segment; each commit adds files and replaces `meta.json`. The
+manifest of checksums is beside the folder, is removed before a commit and written after it. Tantivy
+ends each file of a segment with a CRC-32 of its own, by which files are checked that a killed
+writer left without a checksum. Damaged files that were replaced are moved aside, a few of them, to
+`FOLDER/damaged/`.
 """
 
 import os
@@ -31,7 +33,9 @@ from stackroom.shelf.sqlite_files import scratch_folder
 
 POINTER_FILE = "CURRENT"
 LATE_PREFIX = "late-"
-"""Begins the name of a base that is being written beside the current one, to replace it with more vectors."""
+"""Begins the name of a base that is being written beside the current one, to replace it with more
+vectors.
+"""
 DAMAGED_FOLDER = "damaged"
 KEPT = 2
 META_FILE = "meta.json"  # tantivy's file that names the committed segments
@@ -49,7 +53,9 @@ class BaseFolder:
     def name(self) -> str | None:
         """Return the name of the current base, or None where none was built yet."""
         try:
-            return (self.folder / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
+            return (
+                (self.folder / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
+            )
         except FileNotFoundError:
             return None
 
@@ -62,7 +68,9 @@ class BaseFolder:
         self.swap_in(fresh, segment.name)
 
     def write_late(self, segment: Segment, *, like: str) -> Path | None:
-        """Write a base with other vectors beside the current one; None where that is no longer there."""
+        """Write a base with other vectors beside the current one; None where that is no longer
+        there.
+        """
         for leftover in self.folder.glob(f"{LATE_PREFIX}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         fresh = self.folder / f"{LATE_PREFIX}{os.getpid()}"
@@ -79,7 +87,8 @@ class BaseFolder:
         os.replace(fresh, self.folder / name)
         pointer = self.folder / f"{POINTER_FILE}.new"
         pointer.write_text(name, encoding="utf-8")
-        os.replace(pointer, self.folder / POINTER_FILE)  # commit point: readers open the new base from here on
+        # commit point: readers open the new base from here on
+        os.replace(pointer, self.folder / POINTER_FILE)
         outdated = [other for other in self.folder.glob("base-*") if other.name != name]
         outdated += [other for other in self.folder.parent.iterdir() if other != self.folder]
         for other in outdated:
@@ -96,7 +105,9 @@ def size_of(folder: Path) -> int:
 
 
 def quarantine(folder: Path, path: Path) -> Path:
-    """Move a damaged file or folder of a catalogue aside, keep the last few of them, and return its new place."""
+    """Move a damaged file or folder of a catalogue aside, keep the last few of them, and return its
+    new place.
+    """
     aside = folder / DAMAGED_FOLDER
     aside.mkdir(exist_ok=True)
     for old in sorted(path for path in aside.iterdir() if path.is_dir())[: -(KEPT - 1)]:
@@ -116,19 +127,24 @@ class TextFiles:
         self._known: dict[str, FileSum] = {}
 
     def usable_folder(self) -> Path:
-        """Return the folder to open: of one that cannot be written to, links to its files, since locks are written."""
+        """Return the folder to open: of one that cannot be written to, links to its files, since
+        locks are written.
+        """
         if not os.access(self.folder.parent, os.W_OK) and self.folder.is_dir():
             links = scratch_folder(self)
             for name in self.list_names():
                 (links / name).symlink_to(self.folder / name)
             return links
-        for folder in (*self.folder.parents[1::-1], self.folder):  # never that of a catalogue which was removed
+        # never that of a catalogue which was removed
+        for folder in (*self.folder.parents[1::-1], self.folder):
             folder.mkdir(exist_ok=True)
         return self.folder
 
     def list_names(self) -> list[str]:
         """Return the names of the files, without locks."""
-        return sorted(path.name for path in self.folder.iterdir() if not path.name.endswith(LOCK_ENDING))
+        return sorted(
+            path.name for path in self.folder.iterdir() if not path.name.endswith(LOCK_ENDING)
+        )
 
     def forget_sums(self) -> None:
         """Remove the manifest, before a commit; what it has of files that stay is kept in mind."""
@@ -136,13 +152,18 @@ class TextFiles:
             known = find_sums(self.manifest) or {}
         except DamagedChecksumsError:
             known = {}
-        self._known = {name: one for name, one in known.items() if name != META_FILE and not name.startswith(".")}
+        self._known = {
+            name: one
+            for name, one in known.items()
+            if name != META_FILE and not name.startswith(".")
+        }
         self.manifest.unlink(missing_ok=True)
 
     def save_sums(self) -> None:
         """Write the manifest, after a commit."""
         sums = measure_files(self.folder, self._list_committed(), known=self._known)
-        save_sums(self.manifest, sums, is_synced=False)  # lost with the power, the index is built anew
+        # lost with the power, the index is built anew
+        save_sums(self.manifest, sums, is_synced=False)
 
     def list_damaged(self, *, pace: Pace = keep_going) -> list[str]:
         """Return the files that are missing, or do not have their checksums."""
@@ -155,13 +176,17 @@ class TextFiles:
         return [name for name in self._list_committed() if not _is_sound(self.folder / name)]
 
     def _list_committed(self) -> list[str]:
-        """Return the names of the files that the last commit is made of: a killed writer leaves others."""
+        """Return the names of the files that the last commit is made of: a killed writer leaves
+        others.
+        """
         try:
             segments = orjson.loads((self.folder / META_FILE).read_bytes())["segments"]
             numbers = tuple(str(segment["segment_id"]).replace("-", "") for segment in segments)
         except (OSError, ValueError, KeyError, TypeError):
             return [META_FILE]
-        return [name for name in self.list_names() if name.endswith(".json") or name.startswith(numbers)]
+        return [
+            name for name in self.list_names() if name.endswith(".json") or name.startswith(numbers)
+        ]
 
 
 def _is_sound(path: Path) -> bool:

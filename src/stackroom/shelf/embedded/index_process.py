@@ -1,7 +1,9 @@
-"""Building the first indexes of a shelf in a process of its own, while its records are still being written.
+"""Building the first indexes of a shelf in a process of its own, while its records are still being
+written.
 
-Reading and mapping rows takes one core, indexing them another. The process gets the records after each transaction;
-told that these are all, it writes the indexes and ends. Where it fails, the shelf builds them itself.
+Reading and mapping rows takes one core, indexing them another. The process gets the records after
+each transaction; told that these are all, it writes the indexes and ends. Where it fails, the shelf
+builds them itself.
 """
 
 import os
@@ -20,13 +22,18 @@ from stackroom.shelf.terms import text_columns
 
 WORKER_MODULE = "stackroom.shelf.embedded.index_worker"
 WORTHWHILE_RECORDS = 1_024
-"""With fewer records so far, there may not be enough to come for a process to be worth its start."""
+"""With fewer records so far, there may not be enough to come for a process to be worth its
+start.
+"""
 DONE = b"done\n"
 FINISH_S = 600.0
 FINISH_EACH_S = 0.01
-"""How long the process may take after the last record at most, and for each record where they are many."""
+"""How long the process may take after the last record at most, and for each record where they are
+many.
+"""
 
-# Key, id, kind, fields, audiences of a record without a vector, whether that is to come, and its columns of texts
+# Key, id, kind, fields, audiences of a record without a vector, whether that is to come, and its
+# columns of texts
 SentRow = tuple[Key, RecordId, str, dict[str, Any], tuple[str, ...], bool, list[bytes]]
 
 _waiting: list[ChildProcess] = []  # the process that was started before there is anything to index
@@ -38,7 +45,9 @@ def is_worthwhile(records: int) -> bool:
 
 
 def prepare_indexing() -> None:
-    """Start the process for a shelf that is to have many records, so that it is ready when the first are written."""
+    """Start the process for a shelf that is to have many records, so that it is ready when the
+    first are written.
+    """
     if is_worthwhile(WORTHWHILE_RECORDS) and not _waiting:
         with suppress(OSError):
             _waiting.append(_start())
@@ -53,31 +62,60 @@ def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
 
 
 def _start() -> ChildProcess:
-    return ChildProcess("the process that indexes new records", python_module(WORKER_MODULE), reads=True, writes=True)
+    return ChildProcess(
+        "the process that indexes new records",
+        python_module(WORKER_MODULE),
+        reads=True,
+        writes=True,
+    )
 
 
 class IndexProcess:
-    """The process that builds the indexes; whoever starts it holds the write lock until it has ended."""
+    """The process that builds the indexes; whoever starts it holds the write lock until it has
+    ended.
+    """
 
     def __init__(self, process: ChildProcess, folder: Path, spec: CatalogueSpec) -> None:
         self._process = process
         # values of JSON may be read from the store as others than were written
         self._is_sent = not any(field.type is FieldType.JSON for field in spec.fields.values())
-        self._texts = tuple(text_columns(spec).values())  # made here, since the process has more to do
+        # made here, since the process has more to do
+        self._texts = tuple(text_columns(spec).values())
         self._send((folder, spec))
 
     def note_written(self, changes: Sequence[Change], last: int, *, has_vectors: bool) -> None:
-        """Send the new records of a transaction whose last change has this number, or nothing: it reads the store."""
-        puts = [change for change in changes if isinstance(change, Put) and self._is_sent and not has_vectors]
-        numbered = enumerate(puts, start=last + 1 - len(puts))  # a key is the number of the change, if each is new
-        self._send([self._sent(Key(key), put) for key, put in numbered] if len(puts) == len(changes) else [])
+        """Send the new records of a transaction whose last change has this number, or nothing: it
+        reads the store.
+        """
+        puts = [
+            change
+            for change in changes
+            if isinstance(change, Put) and self._is_sent and not has_vectors
+        ]
+        # a key is the number of the change, if each is new
+        numbered = enumerate(puts, start=last + 1 - len(puts))
+        self._send(
+            [self._sent(Key(key), put) for key, put in numbered]
+            if len(puts) == len(changes)
+            else []
+        )
 
     def _sent(self, key: Key, put: Put) -> SentRow:
         record, texts = put.record, [read(put.record) for read in self._texts]
-        return key, record.id, record.kind, dict(record.fields), record.audiences, put.embedding is not None, texts
+        return (
+            key,
+            record.id,
+            record.kind,
+            dict(record.fields),
+            record.audiences,
+            put.embedding is not None,
+            texts,
+        )
 
     def finish(self, records: int) -> bool:
-        """Tell the process that all records are stored, wait for it, and return whether it has built the indexes."""
+        """Tell the process that all records are stored, wait for it, and return whether it has
+        built the indexes.
+        """
         self._send(None)
         try:
             answer, _ = self._process.finish(longest_s=max(FINISH_S, FINISH_EACH_S * records))

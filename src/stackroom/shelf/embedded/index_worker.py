@@ -15,8 +15,11 @@ from stackroom.shelf.embedded.store import Store
 
 
 def main() -> None:
-    """Build the indexes of the shelf that standard input names, from the records that come there."""
-    folder, spec = pickle.load(sys.stdin.buffer)  # ends with EOFError where there is nothing to index
+    """Build the indexes of the shelf that standard input names, from the records that come
+    there.
+    """
+    # ends with EOFError where there is nothing to index
+    folder, spec = pickle.load(sys.stdin.buffer)
     with closing(EmbeddedShelf(folder, spec)) as shelf:
         shelf.index.build_first(_iter_rows(shelf.store, sys.stdin.buffer))
         shelf.index.share()
@@ -24,10 +27,14 @@ def main() -> None:
 
 
 def _iter_rows(store: Store, sent: BinaryIO) -> Iterator[SegmentRow]:
-    """Yield records as they are stored, until all are; raise EOFError where whoever stores them is gone."""
+    """Yield records as they are stored, until all are; raise EOFError where whoever stores them is
+    gone.
+    """
     last = Key(0)
     while (rows := pickle.load(sent)) is not None:
-        for row in map(_received, rows) if rows and rows[0][0] == last + 1 else store.iter_rows(after=last):
+        for row in (
+            map(_received, rows) if rows and rows[0][0] == last + 1 else store.iter_rows(after=last)
+        ):
             last = row.key
             yield row
     if last != store.count():

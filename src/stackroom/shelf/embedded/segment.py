@@ -1,7 +1,8 @@
 """A segment: immutable rows with everything needed to filter, rank and name them.
 
-The base segment is a folder of memory-mapped arrays; the tail (the changes since) has the same form in memory.
-Format: `meta.json`, one `.npy` file per array, named by `_arrays`, and `checksums.json` with the checksum of each.
+The base segment is a folder of memory-mapped arrays; the tail (the changes since) has the same form
+in memory. Format: `meta.json`, one `.npy` file per array, named by `_arrays`, and `checksums.json`
+with the checksum of each.
 """
 
 import errno
@@ -22,7 +23,14 @@ from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, sa
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record
 from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
-from stackroom.shelf.columns import Columns, Mask, TermColumn, TermColumnBuilder, TextColumn, TextColumnBuilder
+from stackroom.shelf.columns import (
+    Columns,
+    Mask,
+    TermColumn,
+    TermColumnBuilder,
+    TextColumn,
+    TextColumnBuilder,
+)
 from stackroom.shelf.embedded.vectors import Sketches, VectorTable, build_vector_table
 from stackroom.shelf.spool import Spool, iter_blocks
 from stackroom.shelf.terms import ColumnValues, number_fields, term_fields, text_columns
@@ -57,9 +65,13 @@ class UnwritableIndexError(StorageError):
 
 
 def why_unwritable(error: Exception) -> str:
-    """Return why a file cannot be written, in words without a path; tantivy's own errors have paths in their text."""
+    """Return why a file cannot be written, in words without a path; tantivy's own errors have paths
+    in their text.
+    """
     text = str(error)
-    if "StorageFull" in text or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+    if "StorageFull" in text or (
+        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    ):
         return "the disk is full"
     if "LockBusy" in text:
         return "another process is writing it"
@@ -88,14 +100,21 @@ class Segment:
     titles: TitleIndex
     vectors: VectorTable | None
     mean: Vector | None = None
-    """The mean that was subtracted from the vectors, before they were scaled to unit length again."""
+    """The mean that was subtracted from the vectors, before they were scaled to unit length
+    again.
+    """
     vector_no: int = 0  # the number of the store's last vectors that this segment has
-    awaiting: Mask | None = None  # the rows whose text has no vector yet; None means that there is none
+    # the rows whose text has no vector yet; None means that there is none
+    awaiting: Mask | None = None
 
     @property
     def name(self) -> str:
         """The name of its folder; each state of the vectors has its own."""
-        return f"base-{self.change_no}-{self.vector_no}" if self.vector_no else f"base-{self.change_no}"
+        return (
+            f"base-{self.change_no}-{self.vector_no}"
+            if self.vector_no
+            else f"base-{self.change_no}"
+        )
 
     def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the row of each key, −1 for a key that is not in this segment."""
@@ -118,9 +137,11 @@ def build_segment(
     vector_no: int = 0,
     folder: Path | None = None,
 ) -> Segment:
-    """Build a segment in memory, its largest arrays in the folder if one is given; rows come in key order.
+    """Build a segment in memory, its largest arrays in the folder if one is given; rows come in key
+    order.
 
-    Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where none is given.
+    Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where
+    none is given.
     """
     builder = SegmentBuilder(spec, model, mean, folder=folder)
     for row in rows:
@@ -152,13 +173,16 @@ class SegmentBuilder:
         self._awaiting = bytearray()
         self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
         self._numbers = {name: array("d") for name in number_fields(spec)}
-        self._texts = {name: (read, TextColumnBuilder(folder)) for name, read in text_columns(spec).items()}
+        self._texts = {
+            name: (read, TextColumnBuilder(folder)) for name, read in text_columns(spec).items()
+        }
 
     def add(self, row: SegmentRow) -> None:
         """Add the next row."""
         self._keys.append(row.key)
         self._titles.add(self._spec.names_of(row.record))
-        if row.vector is not None and not self._vectors.size_bytes:  # nothing is kept before the first one
+        # nothing is kept before the first one
+        if row.vector is not None and not self._vectors.size_bytes:
             for _ in range(len(self._keys) - 1):
                 self._vectors.add(self._missing)
         if row.vector is not None or self._vectors.size_bytes:
@@ -175,7 +199,8 @@ class SegmentBuilder:
 
     def build(self, change_no: int, vector_no: int) -> Segment:
         """Return the segment of the rows added so far."""
-        titles = TitleIndex(self._titles.build())  # first, since joining its parts takes most memory
+        # first, since joining its parts takes most memory
+        titles = TitleIndex(self._titles.build())
         vectors, mean = None, self._mean
         if self._vectors.size_bytes:
             rows = self._vectors.build(np.float32).reshape(-1, self._dimension)
@@ -198,8 +223,12 @@ class SegmentBuilder:
         )
 
 
-def _centred_table(rows: Vector, *, is_centred: bool, mean: Vector | None) -> tuple[VectorTable, Vector | None]:
-    """Return the table of vectors, which are centred in place where their model asks for it, and their mean."""
+def _centred_table(
+    rows: Vector, *, is_centred: bool, mean: Vector | None
+) -> tuple[VectorTable, Vector | None]:
+    """Return the table of vectors, which are centred in place where their model asks for it, and
+    their mean.
+    """
     if not is_centred:
         return build_vector_table(rows), None
     mean = measure_mean(rows) if mean is None else mean
@@ -209,9 +238,16 @@ def _centred_table(rows: Vector, *, is_centred: bool, mean: Vector | None) -> tu
 
 
 def with_late_vectors(
-    segment: Segment, rows: Iterable[tuple[Key, Vector | None]], *, model: ModelId, vector_no: int, folder: Path
+    segment: Segment,
+    rows: Iterable[tuple[Key, Vector | None]],
+    *,
+    model: ModelId,
+    vector_no: int,
+    folder: Path,
 ) -> Segment:
-    """Return a segment with other vectors; rows have every record that has or awaits a vector, in any order."""
+    """Return a segment with other vectors; rows have every record that has or awaits a vector, in
+    any order.
+    """
     spool = Spool(folder)
     for _ in range(segment.columns.size):
         spool.add(bytes(4 * model.dimension))
@@ -232,9 +268,11 @@ def with_late_vectors(
 
 
 def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) -> None:
-    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to those of `like`.
+    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to
+    those of `like`.
 
-    The checksums are of what was to be written, so that a disk that writes something else is noticed too.
+    The checksums are of what was to be written, so that a disk that writes something else is
+    noticed too.
     """
     folder.mkdir(parents=True)
     sums: dict[str, FileSum] = {}
@@ -246,7 +284,9 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
             sums[file_name] = linked.get(file_name) or measure_file(folder / file_name)
             continue
         with SummedFile(folder / file_name) as file:  # as `np.save` does
-            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+            np.lib.format.write_array_header_1_0(
+                file, np.lib.format.header_data_from_array_1_0(values)
+            )
             for block in iter_blocks(values):
                 file.write(values[block].tobytes())
         sums[file_name] = file.sum()
@@ -290,12 +330,19 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         for name, entries in meta["entries"].items()
     }
     numbers = {name: load(f"number_{name}") for name in meta["numbers"]}
-    texts = {name: TextColumn(letters=load(f"{name}_letters"), ends=load(f"{name}_ends")) for name in meta["texts"]}
+    texts = {
+        name: TextColumn(letters=load(f"{name}_letters"), ends=load(f"{name}_ends"))
+        for name in meta["texts"]
+    }
     vectors, sketches = None, None
     if meta["has_sketches"]:
-        sketches = Sketches(**{name: load(f"sketch_{name}") for name in Sketches.__dataclass_fields__})
+        sketches = Sketches(
+            **{name: load(f"sketch_{name}") for name in Sketches.__dataclass_fields__}
+        )
     if meta["has_vectors"]:
-        vectors = VectorTable(exact=load("vectors"), codes=load("codes"), scales=load("scales"), sketches=sketches)
+        vectors = VectorTable(
+            exact=load("vectors"), codes=load("codes"), scales=load("scales"), sketches=sketches
+        )
     return Segment(
         change_no=meta["change_no"],
         keys=load("keys"),
@@ -325,5 +372,8 @@ def _arrays(segment: Segment) -> dict[str, Array]:
         table = segment.vectors
         arrays |= {"vectors": table.exact, "codes": table.codes, "scales": table.scales}
         if table.sketches is not None:
-            arrays |= {f"sketch_{name}": getattr(table.sketches, name) for name in Sketches.__dataclass_fields__}
+            arrays |= {
+                f"sketch_{name}": getattr(table.sketches, name)
+                for name in Sketches.__dataclass_fields__
+            }
     return arrays

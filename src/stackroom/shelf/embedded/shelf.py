@@ -1,13 +1,15 @@
-"""The embedded shelf in a folder: opens the parts, updates the indexes to the store, returns snapshots.
+"""The embedded shelf in a folder: opens the parts, updates the indexes to the store, returns
+snapshots.
 
     FOLDER/records.sqlite     the truth, or a copy that follows it
     FOLDER/store.toml         names the database with the truth, where it is in one
     FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (names the base)
     FOLDER/lock               held while anything is written
 
-A write is one transaction of the store (`apply`), then the indexes follow (`publish`). A reader that finds them stale
-updates them, so a process killed between the two loses nothing. Changes since the base segment was built are small
-tails in memory; when they have grown, a new base is built beside the old one and swapped in.
+A write is one transaction of the store (`apply`), then the indexes follow (`publish`). A reader
+that finds them stale updates them, so a process killed between the two loses nothing. Changes since
+the base segment was built are small tails in memory; when they have grown, a new base is built
+beside the old one and swapped in.
 """
 
 import logging
@@ -26,10 +28,22 @@ from stackroom.library import PLACE_FILE
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.checks import REBUILD, IndexedView, check_index, check_store, mend_store, seal_store
+from stackroom.shelf.embedded.checks import (
+    REBUILD,
+    IndexedView,
+    check_index,
+    check_store,
+    mend_store,
+    seal_store,
+)
 from stackroom.shelf.embedded.index_files import quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
-from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, open_segment, with_late_vectors
+from stackroom.shelf.embedded.segment import (
+    DamagedIndexError,
+    UnwritableIndexError,
+    open_segment,
+    with_late_vectors,
+)
 from stackroom.shelf.embedded.shelf_index import BEHIND, INDEX_FORMAT, ShelfIndex
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store, Switch
 from stackroom.shelf.embedded.store_file import PUT_BACK
@@ -53,14 +67,18 @@ from stackroom.shelf.sqlite_files import scratch_folder
 from stackroom.shelf.store_place import SEARCHED, STORE_FILE, find_place, load_postgres, open_store
 
 INDEX_FOLDER = "index"
-WITHHELD_FILE = "update.lock"  # exists while an update is being judged: readers stay with the state before it
+# exists while an update is being judged: readers stay with the state before it
+WITHHELD_FILE = "update.lock"
 FORMER_INDEX_FOLDER = "index.former"  # the index before a rebuild, until the new one is accepted
 WRITER_LOCK_TIMEOUT_S = 10.0
 READER_LOCK_TIMEOUT_S = 0.05
-"""A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
+"""A reader updates stale indexes itself, unless another process writes: then it answers from what
+they have reached.
+"""
 SWAP_ATTEMPTS = 3
 UNWRITABLE_PAUSE_S = 1.0
-READER_WAIT_S = 0.25  # how long a reader without any snapshot waits for a writer before it is refused as busy
+# how long a reader without any snapshot waits for a writer before it is refused as busy
+READER_WAIT_S = 0.25
 
 StepT = TypeVar("StepT")
 
@@ -79,7 +97,9 @@ class EmbeddedShelf:
         self._lock = CatalogueLock(folder, folder.name)
         self._embedding = CatalogueLock(folder, folder.name, file=EMBEDDING_LOCK_FILE)
         self._embeds_alone = False
-        self.index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, store)
+        self.index = ShelfIndex(
+            folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, store
+        )
         self._view: IndexedView | None = None
         self._guard = threading.RLock()
         self._is_withholding = False
@@ -94,17 +114,22 @@ class EmbeddedShelf:
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
-        """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
+        """Open the shelf in this folder for writing, with vectors of this model; create it where it
+        is missing.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         with cls._opening(folder, spec) as shelf:
             shelf.switch_model(model)
         return shelf
 
     def switch_model(self, model: ModelId | None) -> None:
-        """Use the stored vectors of another model from now on; without one, the tables are created where they lack."""
+        """Use the stored vectors of another model from now on; without one, the tables are created
+        where they lack.
+        """
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             if self.store.create(model):
-                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
+                # it has the vectors of the other model
+                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)
                 self._forget()
 
     @classmethod
@@ -128,9 +153,13 @@ class EmbeddedShelf:
 
     @classmethod
     def _class_for(cls, folder: Path) -> "type[EmbeddedShelf]":
-        """Return this class, or the one of shelves whose index is in PostgreSQL, where this folder's is."""
+        """Return this class, or the one of shelves whose index is in PostgreSQL, where this
+        folder's is.
+        """
         place = find_place(folder)
-        searched: type[EmbeddedShelf] = load_postgres(SEARCHED).PostgresqlShelf if place and place.search else cls
+        searched: type[EmbeddedShelf] = (
+            load_postgres(SEARCHED).PostgresqlShelf if place and place.search else cls
+        )
         return searched
 
     def close(self) -> None:
@@ -138,7 +167,9 @@ class EmbeddedShelf:
         with self._guard:
             if self.store.has_written and not self._lock.is_held():
                 with suppress(StorageError):
-                    seal_store(self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S), never_stop)
+                    seal_store(
+                        self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S), never_stop
+                    )
             self.store.close()
             self._forget()
 
@@ -151,7 +182,9 @@ class EmbeddedShelf:
         return self
 
     def reader(self) -> IndexedView:
-        """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
+        """Return a snapshot of the present state, or a stale one, marked so, where an update would
+        take long.
+        """
         with self._guard:
             if not self._is_current(self._view):
                 self._view = self._refreshed_or_stale()
@@ -164,13 +197,17 @@ class EmbeddedShelf:
             return self._view
 
     def _is_current(self, view: IndexedView | None) -> bool:
-        """Tell whether a snapshot has the store's last change and the vectors that were published."""
+        """Tell whether a snapshot has the store's last change and the vectors that were
+        published.
+        """
         state = self.store.state()  # a copy follows by it, also where there is no view yet
         is_same = view is not None and view.state == state and not self.index.has_failed()
         return is_same and not self.store.has_unpublished_vectors()
 
     def find_reader(self) -> IndexedView | None:
-        """Return the kept snapshot if it has the store's last change; takes no lock, and some µs."""
+        """Return the kept snapshot if it has the store's last change; takes no lock, and some
+        µs.
+        """
         view = self._view
         return view if view is not None and view.state == self.store.find_state() else None
 
@@ -180,7 +217,11 @@ class EmbeddedShelf:
         return self.store
 
     def apply(
-        self, changes: Sequence[Change], *, author: Author = LOCAL, expected: Mapping[RecordId, int] | None = None
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
     ) -> int:
         """Commit the changes durably, all or none, and return the number of the last change."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
@@ -189,38 +230,55 @@ class EmbeddedShelf:
             return last
 
     def apply_release(self, changes: Sequence[Change], switch: Switch, *, author: Author) -> int:
-        """Commit the changes of a release with its model and spec, all or none, and return the last change number."""
+        """Commit the changes of a release with its model and spec, all or none, and return the last
+        change number.
+        """
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
-            if switch.model not in (None, self.store.model()):  # before the commit: a kill must leave no mix of vectors
+            # before the commit: a kill must leave no mix of vectors
+            if switch.model not in (None, self.store.model()):
                 shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)
                 self._forget()
             return self.store.apply(changes, author, switch=switch)  # commit point of a release
 
     def publish(self) -> None:
         """Update every index to the store; build a new base segment if the tail has grown."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # in this order: readers never wait for the lock
+        # in this order: readers never wait for the lock
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             self._end_indexing()
             self._rebuilding_if_damaged(self.index.catch_up)
 
-    def missing_embeddings(self, digests: Iterable[bytes], model: ModelId | None = None) -> set[bytes]:
-        """Return the digests without a stored vector of a model; of the present one where none is given."""
+    def missing_embeddings(
+        self, digests: Iterable[bytes], model: ModelId | None = None
+    ) -> set[bytes]:
+        """Return the digests without a stored vector of a model; of the present one where none is
+        given.
+        """
         wanted = set(digests)
         return wanted - self.store.find_embedded(list(wanted), model)
 
     def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
-        """Store vectors of another model than the present one; readers see none of it until `create` switches."""
+        """Store vectors of another model than the present one; readers see none of it until
+        `create` switches.
+        """
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             self.store.keep_vectors(model, vectors)
 
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
-        """Store vectors of texts durably, and return how many of these records still have that text."""
+    def add_vectors(
+        self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]
+    ) -> int:
+        """Store vectors of texts durably, and return how many of these records still have that
+        text.
+        """
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             return self.store.add_vectors(digests, vectors)
 
     @contextmanager
     def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
         """Hold the right to add vectors, which keeps no reader or writer waiting."""
-        held, database = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError), self.store.database
+        held, database = (
+            self._embedding.held(wait_s, error_type=EmbeddingElsewhereError),
+            self.store.database,
+        )
         with held, database.sole_embedder(wait_s=wait_s) if database else nullcontext():
             former, self._embeds_alone = self._embeds_alone, True
             try:
@@ -230,23 +288,32 @@ class EmbeddedShelf:
 
     @contextmanager
     def embedding_parts(self, *, wait_s: float) -> Iterator[Iterable[KeyRange]]:
-        """Hold the right to embed the texts of some keys, one part after the other; others may have the rest."""
+        """Hold the right to embed the texts of some keys, one part after the other; others may have
+        the rest.
+        """
         held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
         with held:
-            # Whoever embeds alone keeps others away by a lock of the database, which parts would wait for.
+            # Whoever embeds alone keeps others away by a lock of the database, which parts would
+            # wait for.
             alone = nullcontext((EVERY_KEY,)) if self._embeds_alone else None
             with alone or self.store.embedding_parts(wait_s=wait_s) as parts:
                 yield parts
 
     def find_progress(self) -> Mapping[str, Any]:
-        """Return how far the machines are that share work on this catalogue; nothing where there is only this one."""
+        """Return how far the machines are that share work on this catalogue; nothing where there is
+        only this one.
+        """
         return self.store.database.find_progress() if self.store.database else {}
 
     def join_build(self) -> None:
-        """Take part in the build of an index that several machines share; one in a folder is not shared."""
+        """Take part in the build of an index that several machines share; one in a folder is not
+        shared.
+        """
 
     def publish_vectors(self) -> None:
-        """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
+        """Add the vectors that were stored since to the index; the lock is held for the swap
+        alone.
+        """
         if self.index.bases.name() is None or self.store.model() is None:
             self.publish()
             return
@@ -259,8 +326,14 @@ class EmbeddedShelf:
             self.index.share()
 
     def _publish_late(self) -> bool:
-        """Write the base again with the vectors of now; False where another process has replaced it meanwhile."""
-        bases, vector_no, model = self.index.bases, self.store.counter(STORED_VECTORS), self.store.model()
+        """Write the base again with the vectors of now; False where another process has replaced it
+        meanwhile.
+        """
+        bases, vector_no, model = (
+            self.index.bases,
+            self.store.counter(STORED_VECTORS),
+            self.store.model(),
+        )
         name = bases.name()
         if name is None or model is None:
             return False
@@ -270,7 +343,9 @@ class EmbeddedShelf:
             return False
         if base.vector_no < vector_no:
             rows = self.store.iter_vectors()
-            base = with_late_vectors(base, rows, model=model, vector_no=vector_no, folder=bases.folder)
+            base = with_late_vectors(
+                base, rows, model=model, vector_no=vector_no, folder=bases.folder
+            )
             fresh = bases.write_late(base, like=name)
             if fresh is None:
                 return False
@@ -282,15 +357,23 @@ class EmbeddedShelf:
         return True
 
     def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
-        """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
+        """Run a step that reads the index; where that is damaged, retry under the lock, then
+        rebuild the index.
+        """
         try:
             if self.index.has_failed():
                 self.index.require_sound()
             return step()
         except DamagedIndexError:
             self.index.forget()
-            if self._view is not None and not self.index.bases.name() and any(self.index.folder.parent.glob("*/text")):
-                raise BusyError(f"catalogue '{self.folder.name}' was just built by another spec; ask again") from None
+            if (
+                self._view is not None
+                and not self.index.bases.name()
+                and any(self.index.folder.parent.glob("*/text"))
+            ):
+                raise BusyError(
+                    f"catalogue '{self.folder.name}' was just built by another spec; ask again"
+                ) from None
         with self._lock.held(READER_WAIT_S):
             try:
                 return step()  # another process may have been swapping it
@@ -306,10 +389,13 @@ class EmbeddedShelf:
         self.index.fetches = False
         if self.index.folder.exists():
             quarantine(self.folder, self.index.folder)
-        self.store.add_vectors({}, {})  # gives them another number, so that every process opens the new index
+        # gives them another number, so that every process opens the new index
+        self.store.add_vectors({}, {})
 
     def _refreshed_or_stale(self) -> IndexedView | None:
-        """Refresh the snapshot; where the index is being replaced and its writer does not let us, keep the last one."""
+        """Refresh the snapshot; where the index is being replaced and its writer does not let us,
+        keep the last one.
+        """
         if self._is_of_former_spec(self._view) and self._view is not None:
             return self._view.as_stale(BEHIND)
         if self.store.is_read_only:
@@ -322,23 +408,31 @@ class EmbeddedShelf:
             return self._view.as_stale(BEHIND)
 
     def _unwritable_view(self) -> IndexedView:
-        """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere where it must be."""
+        """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere
+        where it must be.
+        """
         try:
             if (view := self.index.find_view()) is not None:
                 return view
         except DamagedIndexError as error:
-            logger.warning("the index of catalogue '%s' is not used: %s", self.folder.name, error.message)
+            logger.warning(
+                "the index of catalogue '%s' is not used: %s", self.folder.name, error.message
+            )
         self.index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
         return self._caught_up()
 
     def _refreshed(self) -> IndexedView | None:
-        """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
+        """Return a current snapshot; while another process writes, a stale one, or None where none
+        is kept.
+        """
         if self._is_withheld():
             return None if self._view is None else self._view.as_stale(BEHIND)
         if self.store.has_unpublished_vectors():
             with suppress(BusyError):
                 self.publish_vectors()
-        elif self._view is None and self.store.counter(STORED_VECTORS) != self.store.counter(INDEXED_VECTORS):
+        elif self._view is None and self.store.counter(STORED_VECTORS) != self.store.counter(
+            INDEXED_VECTORS
+        ):
             with suppress(BusyError), self.sole_embedder(wait_s=0):  # of a process that was killed
                 self.publish_vectors()
         if (view := self.index.find_view()) is not None:
@@ -351,18 +445,25 @@ class EmbeddedShelf:
         except BusyError:
             return self._reached_view(BEHIND)
         except UnwritableIndexError as error:
-            self._unwritable, self._unwritable_until = error.message, time.monotonic() + UNWRITABLE_PAUSE_S
+            self._unwritable, self._unwritable_until = (
+                error.message,
+                time.monotonic() + UNWRITABLE_PAUSE_S,
+            )
             return self._reached_view(error.message)
 
     def _reached_view(self, reason: str) -> IndexedView | None:
-        """Return a snapshot of what the indexes have reached, marked as stale; None where they have nothing."""
+        """Return a snapshot of what the indexes have reached, marked as stale; None where they have
+        nothing.
+        """
         known = self._view
         is_reached = known is not None and known.change_no == self.index.open_text().change_no()
         view = (None if is_reached else self.index.find_view(may_be_behind=True)) or known
         return None if view is None else view.as_stale(reason)
 
     def _is_withheld(self) -> bool:
-        """Tell whether another writer keeps its update from readers; a mark that was left behind is removed."""
+        """Tell whether another writer keeps its update from readers; a mark that was left behind is
+        removed.
+        """
         mark = self.folder / WITHHELD_FILE
         if self._is_withholding or not mark.exists():
             return False
@@ -374,7 +475,9 @@ class EmbeddedShelf:
         return False
 
     def _is_of_former_spec(self, view: IndexedView | None) -> bool:
-        """Tell whether a release with another spec came since: the former view is right until that spec is opened."""
+        """Tell whether a release with another spec came since: the former view is right until that
+        spec is opened.
+        """
         mark = self.store.spec_mark()
         if view is None:
             self._spec_mark = mark
@@ -389,16 +492,24 @@ class EmbeddedShelf:
         return view
 
     def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
-        """Index the text of many new records while more are written. The lock is held until they are published."""
+        """Index the text of many new records while more are written. The lock is held until they
+        are published.
+        """
         if not self._exclusive or self.index.bases.name() is not None:
             return
-        if self._indexing is None and is_worthwhile(last) and not self.index.open_text().change_no():
+        if (
+            self._indexing is None
+            and is_worthwhile(last)
+            and not self.index.open_text().change_no()
+        ):
             self._indexing = start_indexing(self.folder, self.spec)
         if self._indexing is not None:
             self._indexing.note_written(changes, last, has_vectors=self.store.has_vectors())
 
     def _end_indexing(self) -> None:
-        """Let the process that indexes the records finish, unless stored ones were changed since."""
+        """Let the process that indexes the records finish, unless stored ones were changed
+        since.
+        """
         indexing, self._indexing = self._indexing, None
         if indexing is None:
             return
@@ -407,10 +518,17 @@ class EmbeddedShelf:
             if self.store.change_no() != records:
                 return
             if not indexing.finish(records):
-                logger.warning("the index of catalogue '%s' is built again: its process failed", self.folder.name)
+                logger.warning(
+                    "the index of catalogue '%s' is built again: its process failed",
+                    self.folder.name,
+                )
 
-    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
-        """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""
+    def check(
+        self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+    ) -> Iterator[Problem]:
+        """Yield the faults of the file and its rows; then those of the indexes: their checksums,
+        and what they have.
+        """
         problems = list(check_store(self.store, checkpoint, thorough=thorough))
         yield from problems
         try:
@@ -433,7 +551,9 @@ class EmbeddedShelf:
                 self.index.require_sound()  # another process may have been replacing it
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
-        """Replace what is damaged and can be derived, add the checksums that are missing, and return what was done."""
+        """Replace what is damaged and can be derived, add the checksums that are missing, and
+        return what was done.
+        """
         if self.store.is_read_only:
             return []
         done = []
@@ -456,10 +576,15 @@ class EmbeddedShelf:
         if self.rebuilt:
             done.append(f"the index was rebuilt from the records: {self.rebuilt}")
             self.rebuilt = ""
-        return [*done, *mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)]
+        return [
+            *done,
+            *mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint),
+        ]
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
+        """Build the indexes anew beside the views that are in use, and return how many records are
+        indexed.
+        """
         with self._beside() as other:
             other._replace_index(accept)
             return other.store.count()
@@ -473,7 +598,9 @@ class EmbeddedShelf:
             self._forget()
 
     def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:
-        """Build a new index, and put the former one back where it is not accepted. The lock is held."""
+        """Build a new index, and put the former one back where it is not accepted. The lock is
+        held.
+        """
         self.index.fetches = False
         index, former = self.folder / INDEX_FOLDER, self.folder / FORMER_INDEX_FOLDER
         shutil.rmtree(former, ignore_errors=True)
@@ -525,7 +652,10 @@ class EmbeddedShelf:
     def exclusive(self) -> Iterator[None]:
         """Hold the write lock over several steps."""
         database = self.store.database
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), database.exclusive() if database else nullcontext():
+        with (
+            self._lock.held(WRITER_LOCK_TIMEOUT_S),
+            database.exclusive() if database else nullcontext(),
+        ):
             self._exclusive += 1
             try:
                 yield

@@ -1,12 +1,13 @@
-"""The indexes of a shelf in one folder: the text index and the base segment, updated to the store, checked, replaced.
+"""The indexes of a shelf in one folder: the text index and the base segment, updated to the store,
+checked, replaced.
 
     FOLDER/text/                   tantivy
     FOLDER/text.checksums.json     the checksums of its files
     FOLDER/base-N/                 a segment, with its checksums
     FOLDER/CURRENT                 names the base
 
-Whoever updates or replaces them holds the lock of the catalogue. Where servers share a database, one of them builds an
-index, and the others fetch it.
+Whoever updates or replaces them holds the lock of the catalogue. Where servers share a database,
+one of them builds an index, and the others fetch it.
 """
 
 import logging
@@ -42,9 +43,12 @@ TEXT_FOLDER = "text"
 FETCHED_FOLDER = "fetched"
 BUILD_WAIT_S = 600.0  # how long a server without an index waits for another one that builds it
 TAIL_ROWS = 1_000
-SMALL_SEGMENTS, WRITTEN_AGAIN = 4, 64  # every fourth change writes the words of up to 64 records again
-TAIL_SHARE = 0.05  # so many records may have changed, or this share of the base, before a new base is built
-SMALL_TAIL, TAIL_RATIO = 32, 8  # a tail of more records is kept, until an eighth as many were changed since
+# every fourth change writes the words of up to 64 records again
+SMALL_SEGMENTS, WRITTEN_AGAIN = 4, 64
+# so many records may have changed, or this share of the base, before a new base is built
+TAIL_SHARE = 0.05
+# a tail of more records is kept, until an eighth as many were changed since
+SMALL_TAIL, TAIL_RATIO = 32, 8
 BEHIND = "another process is writing"
 
 logger = logging.getLogger(__name__)
@@ -63,9 +67,12 @@ class ShelfIndex:
         self._history = ""
         self.seen = SeenTexts(spec)
         self._kept_tails: list[Segment] = []
-        self._tail_stamp: tuple[str, ModelId | None, int] | None = None  # base, model and vectors that they are for
+        # base, model and vectors that they are for
+        self._tail_stamp: tuple[str, ModelId | None, int] | None = None
         self.fetches = True
-        """Whether an index of another server may be taken: not one that is damaged, or where this is built anew."""
+        """Whether an index of another server may be taken: not one that is damaged, or where this
+        is built anew.
+        """
 
     def forget(self) -> None:
         """Forget what is open; it is opened again when it is asked for."""
@@ -85,22 +92,30 @@ class ShelfIndex:
         return self._text is not None and self._text.has_failed
 
     def find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
-        """Return a snapshot of the state that the indexes have reached, or None where they lag behind the store.
+        """Return a snapshot of the state that the indexes have reached, or None where they lag
+        behind the store.
 
-        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit; but
-        for those that were acknowledged with the note that the index could not be written.
+        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every
+        acknowledged edit; but for those that were acknowledged with the note that the index could
+        not be written.
         """
         text = self.open_text()
         text.reload()
         with self.store.snapshot():
             change_no, last = text.change_no(), self.store.change_no()
             base = self._find_base()
-            if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
+            if (
+                base is None
+                or not base.change_no <= change_no <= last
+                or (change_no < last and not may_be_behind)
+            ):
                 return None
             model, vector_no = self.store.model(), self.store.counter(INDEXED_VECTORS)
             tails = self._tails(base, change_no, is_past=change_no < last)
             segments = base, *(tail for tail in tails if tail.columns.size)
-            changed = [self.store.changed_since(segment.change_no, until=change_no) for segment in segments]
+            changed = [
+                self.store.changed_since(segment.change_no, until=change_no) for segment in segments
+            ]
         return EmbeddedView(
             spec=self.spec,
             store=self.store,
@@ -117,9 +132,11 @@ class ShelfIndex:
         )
 
     def _tails(self, base: Segment, change_no: int, *, is_past: bool) -> list[Segment]:
-        """Return the segments of what was changed since the base, each of few records beside the one before it.
+        """Return the segments of what was changed since the base, each of few records beside the
+        one before it.
 
-        All but the last are kept: with 20,000 changes, an edit builds a segment of its own record, not of all of them.
+        All but the last are kept: with 20,000 changes, an edit builds a segment of its own record,
+        not of all of them.
         """
         stamp = base.name, self.store.model(), self.store.counter(STORED_VECTORS)
         if self._tail_stamp != stamp:
@@ -129,15 +146,25 @@ class ShelfIndex:
             if tails and len(changed) * TAIL_RATIO > tails[-1].columns.size:
                 tails.pop()
                 continue
-            rows = self.store.iter_rows_as_of(changed, change_no) if is_past else self.store.iter_rows(changed)
-            mean = next((segment.mean for segment in (base, *tails) if segment.mean is not None), None)
-            tails.append(build_segment(rows, self.spec, change_no=change_no, model=stamp[1], mean=mean))
+            rows = (
+                self.store.iter_rows_as_of(changed, change_no)
+                if is_past
+                else self.store.iter_rows(changed)
+            )
+            mean = next(
+                (segment.mean for segment in (base, *tails) if segment.mean is not None), None
+            )
+            tails.append(
+                build_segment(rows, self.spec, change_no=change_no, model=stamp[1], mean=mean)
+            )
             if len(changed) > SMALL_TAIL and tails[-1].awaiting is None and not is_past:
                 self._kept_tails = list(tails)  # an awaited vector may come with another record
         return tails
 
     def catch_up(self) -> None:
-        """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
+        """Update every index to the store; raise UnwritableIndexError where that fails. The lock is
+        held.
+        """
         try:
             if not self._is_new():
                 self._catch_up_text()
@@ -145,10 +172,16 @@ class ShelfIndex:
                 self._renew()
         except OSError as error:
             logger.warning("the index in %s cannot be written: %s", self.folder, error)
-            raise UnwritableIndexError(f"the index cannot be written: {why_unwritable(error)}") from error
+            raise UnwritableIndexError(
+                f"the index cannot be written: {why_unwritable(error)}"
+            ) from error
 
     def _is_new(self) -> bool:
-        return self.bases.name() is None and not self.open_text().change_no() and self.store.change_no() > 0
+        return (
+            self.bases.name() is None
+            and not self.open_text().change_no()
+            and self.store.change_no() > 0
+        )
 
     def _has_short_tail(self) -> bool:
         base = self._find_base()
@@ -156,33 +189,49 @@ class ShelfIndex:
         return base is not None and len(self.store.changed_since(base.change_no)) <= most
 
     def _renew(self) -> None:
-        """Fetch an index, or build it where none exists, or its base where the tail has outgrown it. The lock is held.
+        """Fetch an index, or build it where none exists, or its base where the tail has outgrown
+        it. The lock is held.
 
         While another server builds one, this one keeps its base, if it has any.
         """
         shared, wait_s = self.store.shared_index, BUILD_WAIT_S if self._find_base() is None else 0
-        with suppress(BusyError), shared.database.sole_builder(wait_s=wait_s) if shared else nullcontext():
+        with (
+            suppress(BusyError),
+            shared.database.sole_builder(wait_s=wait_s) if shared else nullcontext(),
+        ):
             if shared and self.fetches and self._fetch(shared) and self._has_short_tail():
                 return
             if self._is_new():
                 self.build_first(self.store.iter_rows(), change_no=self.store.change_no())
             else:
                 model, change_no = self.store.model(), self.store.change_no()
-                vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
+                # before the rows: they may have more, and never less
+                vector_no = self.store.counter(STORED_VECTORS)
                 rows, folder = self.store.iter_rows(), self.folder
                 self.bases.swap(
-                    build_segment(rows, self.spec, change_no=change_no, model=model, vector_no=vector_no, folder=folder)
+                    build_segment(
+                        rows,
+                        self.spec,
+                        change_no=change_no,
+                        model=model,
+                        vector_no=vector_no,
+                        folder=folder,
+                    )
                 )
                 self.store.note_indexed(vector_no)
             self.share()
 
     def build_first(self, rows: Iterable[SegmentRow], *, change_no: int | None = None) -> None:
-        """Build both indexes in one pass over all records, which may be later than a change. The lock is held.
+        """Build both indexes in one pass over all records, which may be later than a change. The
+        lock is held.
 
-        Without one, all are new: the change of each has the number of its key. A copy may follow a database meanwhile.
+        Without one, all are new: the change of each has the number of its key. A copy may follow a
+        database meanwhile.
         """
         text, vector_no = self.open_text(), self.store.counter(STORED_VECTORS)
-        builder = SegmentBuilder(self.spec, self.store.model(), values=text.values, folder=self.folder)
+        builder = SegmentBuilder(
+            self.spec, self.store.model(), values=text.values, folder=self.folder
+        )
         built = []
 
         def added() -> Iterator[SegmentRow]:
@@ -190,14 +239,17 @@ class ShelfIndex:
                 builder.add(row)
                 yield row
             reached = row.key if change_no is None else change_no
-            built.append(builder.build(reached, vector_no))  # while tantivy is indexing the last rows
+            # while tantivy is indexing the last rows
+            built.append(builder.build(reached, vector_no))
 
         text.build(added(), change_no=lambda: built[0].change_no)
         self.bases.swap(*built)
         self.store.note_indexed(built[0].vector_no)
 
     def _fetch(self, shared: Any) -> bool:
-        """Replace the index by that of another server, if its base is later and it is whole; tell whether it was."""
+        """Replace the index by that of another server, if its base is later and it is whole; tell
+        whether it was.
+        """
         base, fresh = self._find_base(), self.folder.with_name(FETCHED_FOLDER)
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
@@ -246,15 +298,23 @@ class ShelfIndex:
         reached, wanted = text.change_no(), self.store.change_no()
         if reached < wanted:
             since = reached
-            if wanted - reached < SMALL_SEGMENTS and wanted // SMALL_SEGMENTS > reached // SMALL_SEGMENTS:
-                # Tantivy merges eight small segments, and one of 16,000 records is small to it. The records of the last
-                # edits, written again, empty their segments; else every seventh edit would write the whole catalogue.
+            if (
+                wanted - reached < SMALL_SEGMENTS
+                and wanted // SMALL_SEGMENTS > reached // SMALL_SEGMENTS
+            ):
+                # Tantivy merges eight small segments, and one of 16,000 records is small to it. The
+                # records of the last edits, written again, empty their segments; else every seventh
+                # edit would write the whole catalogue.
                 since = min(reached, (wanted - 1) // WRITTEN_AGAIN * WRITTEN_AGAIN)
             touched = self.store.changed_since(since)
-            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
+            text.update(
+                touched, self.store.iter_rows(touched if reached else None), change_no=wanted
+            )
 
     def _find_base(self) -> Segment | None:
-        """Return the current base, mapped once for each generation, or None where none was built yet."""
+        """Return the current base, mapped once for each generation, or None where none was built
+        yet.
+        """
         name = self.bases.name()
         if name is None:
             return None
@@ -274,12 +334,17 @@ class ShelfIndex:
         if sums is None:
             raise DamagedIndexError(f"{name} has no checksums")
         damaged = [f"{name}/{one}" for one in find_changed(self.folder / name, sums, pace=pace)]
-        damaged += [f"{TEXT_FOLDER}/{one}" for one in TextFiles(self.folder / TEXT_FOLDER).list_damaged(pace=pace)]
+        damaged += [
+            f"{TEXT_FOLDER}/{one}"
+            for one in TextFiles(self.folder / TEXT_FOLDER).list_damaged(pace=pace)
+        ]
         if damaged:
             raise DamagedIndexError(f"{', '.join(damaged)}: not what was written")
 
     def add_missing_sums(self) -> None:
-        """Write the checksums of a text index that a killed writer left without. The lock is held."""
+        """Write the checksums of a text index that a killed writer left without. The lock is
+        held.
+        """
         files = TextFiles(self.folder / TEXT_FOLDER)
         if not files.manifest.exists() and files.folder.is_dir():
             files.save_sums()

@@ -1,8 +1,9 @@
 """The store: a catalogue's records in one SQLite file, the truth that every index is derived from.
 
-Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. The row has the
-record before the change, so that earlier versions can be read. Embeddings are keyed by model and digest of their text,
-so that no text is embedded twice. Commit point: the end of `apply`'s transaction.
+Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue.
+The row has the record before the change, so that earlier versions can be read. Embeddings are keyed
+by model and digest of their text, so that no text is embedded twice. Commit point: the end of
+`apply`'s transaction.
 """
 
 import logging
@@ -23,8 +24,26 @@ from stackroom.errors import ConflictError, StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.segment import SegmentRow
-from stackroom.shelf.embedded.store_file import PUT_BACK, STATEMENTS, StoreFile, create_tables, row_sum, set_meta
-from stackroom.shelf.port import EVERY_KEY, LOCAL, Author, Change, Delete, Embedding, KeyRange, Op, PastChange, Put
+from stackroom.shelf.embedded.store_file import (
+    PUT_BACK,
+    STATEMENTS,
+    StoreFile,
+    create_tables,
+    row_sum,
+    set_meta,
+)
+from stackroom.shelf.port import (
+    EVERY_KEY,
+    LOCAL,
+    Author,
+    Change,
+    Delete,
+    Embedding,
+    KeyRange,
+    Op,
+    PastChange,
+    Put,
+)
 
 BULK_RECORDS = 100
 MOVED_SHOWN = 3
@@ -33,12 +52,15 @@ COLUMNS = "id, body, digest, sum"  # the columns that `_sound_body` takes
 SPEC_MARK = "spec"  # the row of `meta` with the digest of the spec that came with the last release
 MAX_CHANGE_NO = 2**63 - 1
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
-"""Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
+"""Counters in `meta`: how often vectors were added apart from changes, and the last of these that
+the index has.
+"""
 HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest = records.digest
                     AND model = (SELECT value FROM meta WHERE name = 'model'))"""
 WITH_VECTORS = """FROM records LEFT JOIN embeddings
     ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
-VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"  # the columns that `sound_vector` takes
+# the columns that `sound_vector` takes
+VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"
 _STATE = f"""SELECT (SELECT max(change_no) FROM changes),
                     (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
 
@@ -53,15 +75,21 @@ _NARROWED = {
 
 
 def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row of the log, the columns `LOGGED` and its checksum; refuse one that is damaged."""
+    """Return a row of the log, the columns `LOGGED` and its checksum; refuse one that is
+    damaged.
+    """
     change_no, *values, told = row
     if told != row_sum(*values):
-        raise StorageError(f"change {change_no} of the history is damaged; put the records back from a back-up")
+        raise StorageError(
+            f"change {change_no} of the history is damaged; put the records back from a back-up"
+        )
     return row
 
 
 def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId, int]) -> None:
-    """Raise ConflictError where a last change is not the expected one; 0 stands for an id that never existed."""
+    """Raise ConflictError where a last change is not the expected one; 0 stands for an id that
+    never existed.
+    """
     moved = sorted(one for one, change_no in expected.items() if versions.get(one, 0) != change_no)
     if not moved:
         return
@@ -72,15 +100,20 @@ def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId
 
 def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
     """Return the ids that can be stored: UTF-8 has no lone surrogates."""
-    return [record_id for record_id in ids if record_id.encode(errors="ignore").decode() == record_id]
+    return [
+        record_id for record_id in ids if record_id.encode(errors="ignore").decode() == record_id
+    ]
 
 
 class StoreState(NamedTuple):
-    """The number of the last change, and that of the last vectors in the index that came apart from changes."""
+    """The number of the last change, and that of the last vectors in the index that came apart from
+    changes.
+    """
 
     change_no: int
     vector_no: int
-    history: str = ""  # a token of the history that the numbers are of; empty for the one that the store began with
+    # a token of the history that the numbers are of; empty for the one that the store began with
+    history: str = ""
 
 
 class Switch(NamedTuple):
@@ -100,7 +133,9 @@ class Store(StoreFile):
     """
 
     database: Any = None
-    """The `StoreDatabase` with the truth, by which machines keep out of each other's way; None where this is it."""
+    """The `StoreDatabase` with the truth, by which machines keep out of each other's way; None
+    where this is it.
+    """
 
     def __init__(self, path: Path, spec: CatalogueSpec) -> None:
         super().__init__(path)
@@ -112,7 +147,9 @@ class Store(StoreFile):
         self._watch_guard = threading.Lock()
 
     def create(self, model: ModelId | None) -> bool:
-        """Create missing tables, store the embedding model, and tell whether it replaced another one."""
+        """Create missing tables, store the embedding model, and tell whether it replaced another
+        one.
+        """
         if self.database is None:
             self.make()
         with self._writing() as db:
@@ -126,7 +163,9 @@ class Store(StoreFile):
     def require_tables(self) -> None:
         """Refuse a file without the tables of a store."""
         if self._db().pragma("user_version") == 0:
-            raise StorageError(f"{self.label}: the file is empty; build the catalogue again (stackroom add)")
+            raise StorageError(
+                f"{self.label}: the file is empty; build the catalogue again (stackroom add)"
+            )
 
     def close(self) -> None:
         """Close every connection."""
@@ -156,7 +195,9 @@ class Store(StoreFile):
             self._watch_guard.release()
 
     def history(self) -> str:
-        """Return a token that differs after the records were replaced by those of another history."""
+        """Return a token that differs after the records were replaced by those of another
+        history.
+        """
         return ""
 
     def why_stale(self) -> str | None:
@@ -183,12 +224,18 @@ class Store(StoreFile):
     def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
         """Return the records of these keys as of the change with that number."""
         written: dict[Key, tuple[RecordId, bytes | None]] = {}
-        for key, *row in self._select(f"SELECT key, {COLUMNS} FROM records WHERE key IN ({{}})", keys):
+        for key, *row in self._select(
+            f"SELECT key, {COLUMNS} FROM records WHERE key IN ({{}})", keys
+        ):
             written[key] = row[0], self._sound_body(*row)
         # Read after the records, so that a change made in between is among those that are undone.
         for _, key, record_id, _, before, *_ in self._later(f"key {_LAST_FIRST}", keys, as_of):
             written[key] = record_id, before
-        return {key: decode_record(one, body, self.spec) for key, (one, body) in written.items() if body is not None}
+        return {
+            key: decode_record(one, body, self.spec)
+            for key, (one, body) in written.items()
+            if body is not None
+        }
 
     def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
         """Return the keys of these ids as of the change with that number."""
@@ -209,7 +256,9 @@ class Store(StoreFile):
         expected: Mapping[RecordId, int] | None = None,
         switch: "Switch | None" = None,
     ) -> int:
-        """Commit the changes in one transaction, unless a record moved; a put that changes nothing is not logged."""
+        """Commit the changes in one transaction, unless a record moved; a put that changes nothing
+        is not logged.
+        """
         with self._writing() as db:
             require_unmoved(expected or {}, self.versions(list(expected or ())))
             model, mark = switch or (None, "")
@@ -225,11 +274,15 @@ class Store(StoreFile):
             return self.change_no()
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts whose record is stored as it is, and whose vector is, where it is given."""
+        """Return the ids of the puts whose record is stored as it is, and whose vector is, where it
+        is given.
+        """
         ids = keepable([put.record.id for put in puts])
         rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
         stored = {row[0]: (self._sound_body(*row), row[2]) for row in rows}
-        embedded = self.find_embedded([digest for _, digest in stored.values() if digest is not None])
+        embedded = self.find_embedded(
+            [digest for _, digest in stored.values() if digest is not None]
+        )
         known = [put for put in puts if put.record.id in stored]
         return {put.record.id for put in known if _is_same(put, *stored[put.record.id], embedded)}
 
@@ -237,21 +290,37 @@ class Store(StoreFile):
         rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
         return {row[0]: self._sound_body(*row) for row in rows}
 
-    def _sound_body(self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None) -> bytes | None:
-        """Return the body of a record that has its checksum; None where it is damaged, which is noted."""
+    def _sound_body(
+        self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None
+    ) -> bytes | None:
+        """Return the body of a record that has its checksum; None where it is damaged, which is
+        noted.
+        """
         if told == row_sum(record_id, body, digest):
             return body
         if record_id not in self.damaged:
             self.damaged.add(record_id)
-            logger.warning("record '%s' of catalogue '%s' is damaged and left out", record_id, self.path.parent.name)
+            logger.warning(
+                "record '%s' of catalogue '%s' is damaged and left out",
+                record_id,
+                self.path.parent.name,
+            )
         return None
 
-    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
-        """Return records of these keys that lack a vector of the present model, also those without a text."""
+    def list_unembedded(
+        self, *, within: KeyRange = EVERY_KEY, limit: int
+    ) -> list[tuple[Key, Record]]:
+        """Return records of these keys that lack a vector of the present model, also those without
+        a text.
+        """
         wanted = f"key > ? AND key <= ? AND {HAS_NO_VECTOR} ORDER BY key LIMIT ?"
         rows = self.rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (*within, limit))
         sound = ((key, row[0], self._sound_body(*row)) for key, *row in rows)
-        return [(Key(key), decode_record(one, body, self.spec)) for key, one, body in sound if body is not None]
+        return [
+            (Key(key), decode_record(one, body, self.spec))
+            for key, one, body in sound
+            if body is not None
+        ]
 
     def list_changes(
         self,
@@ -277,7 +346,8 @@ class Store(StoreFile):
             bodies = self._bodies_of(touched)
         wanted = {row[0] for row in page}
         found: list[PastChange] = []
-        for row in later:  # the newest of each record first, so that the record after a change is known
+        # the newest of each record first, so that the record after a change is known
+        for row in later:
             if row[0] in wanted:
                 found.append(self._past_change(row, after=bodies.get(row[2])))
             bodies[row[2]] = row[4]
@@ -295,9 +365,13 @@ class Store(StoreFile):
             after=None if after is None else decode_record(record_id, after, self.spec),
         )
 
-    def _later(self, which: str, values: Sequence[Key] | Sequence[RecordId], change_no: int) -> Iterator[Any]:
+    def _later(
+        self, which: str, values: Sequence[Key] | Sequence[RecordId], change_no: int
+    ) -> Iterator[Any]:
         """Yield the rows of the log after a change, with `LOGGED` columns."""
-        rows = self._select(f"SELECT {LOGGED}, sum FROM changes WHERE change_no > ? AND {which}", values, change_no)
+        rows = self._select(
+            f"SELECT {LOGGED}, sum FROM changes WHERE change_no > ? AND {which}", values, change_no
+        )
         return map(require_sound, rows)
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> dict[RecordId, int]:
@@ -306,32 +380,48 @@ class Store(StoreFile):
             return {}
         self._index_by_id()
         wanted = keepable(ids)
-        query = "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
+        query = (
+            "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
+        )
         return dict(self._select(query, wanted, MAX_CHANGE_NO if as_of is None else as_of))
 
     def _index_by_id(self) -> None:
         """Create the index of the log by ids, where there is none and the file can be written."""
-        if self._find_row("SELECT 1 FROM sqlite_schema WHERE name = 'changes_by_id'") or self.is_read_only:
+        if (
+            self._find_row("SELECT 1 FROM sqlite_schema WHERE name = 'changes_by_id'")
+            or self.is_read_only
+        ):
             return
         self.seal.break_up()
-        with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):  # queries are only slower without it
+        # queries are only slower without it
+        with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):
             self._db().execute(STATEMENTS["changes_by_id"])
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""
         wanted = keepable(ids)
         bodies = self._bodies_of(wanted)
-        found = {one: decode_record(one, body, self.spec) for one, body in bodies.items() if body is not None}
+        found = {
+            one: decode_record(one, body, self.spec)
+            for one, body in bodies.items()
+            if body is not None
+        }
         removed = self.versions([record_id for record_id in wanted if record_id not in bodies])
         return {**found, **dict.fromkeys(removed)}
 
     def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
         """Return the keys changed after `change_no` and no later than `until`, in key order."""
-        query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
+        query = (
+            "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
+        )
         return [Key(key) for (key,) in self.rows(query, (change_no, until))]
 
-    def iter_rows(self, keys: Sequence[Key] | None = None, *, after: Key = FIRST_KEY) -> Iterator[SegmentRow]:
-        """Yield the records of these keys (all that follow `after` if None) with their vectors, in key order."""
+    def iter_rows(
+        self, keys: Sequence[Key] | None = None, *, after: Key = FIRST_KEY
+    ) -> Iterator[SegmentRow]:
+        """Yield the records of these keys (all that follow `after` if None) with their vectors, in
+        key order.
+        """
         query = f"SELECT key, id, body, records.sum, {VECTOR_COLUMNS} {WITH_VECTORS}"
         if keys is None:
             rows = self.rows(f"{query} WHERE key > ? ORDER BY key", (after,))
@@ -343,8 +433,13 @@ class Store(StoreFile):
             if body is None:
                 continue
             vector = sound_vector(model, digest, *vector_row)
-            record, awaits = decode_record(RecordId(record_id), body, self.spec), digest is not None and vector is None
-            yield SegmentRow(key=Key(key), record=record, vector=vector, digest=digest, awaits_vector=awaits)
+            record, awaits = (
+                decode_record(RecordId(record_id), body, self.spec),
+                digest is not None and vector is None,
+            )
+            yield SegmentRow(
+                key=Key(key), record=record, vector=vector, digest=digest, awaits_vector=awaits
+            )
 
     def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
         """Yield the records of these keys as of a change, in key order.
@@ -379,18 +474,28 @@ class Store(StoreFile):
         return {record_id for record_id, principal in rows if not principal.startswith(prefix)}
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
-        """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""
+        """Insert records that are all new at once, with their vectors; False where some are not:
+        nothing is done.
+        """
         puts = [change for change in changes if isinstance(change, Put)]
         ids, known = {put.record.id for put in puts}, "SELECT id FROM records WHERE id IN ({})"
         if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(known, keepable(ids))):
             return False
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").get or 0
-        rows = [(put.record.id, encode_record(put.record), put.embedding and put.embedding.digest) for put in puts]
-        embeddings, model = [put.embedding for put in puts if put.embedding is not None], self.model()
+        rows = [
+            (put.record.id, encode_record(put.record), put.embedding and put.embedding.digest)
+            for put in puts
+        ]
+        embeddings, model = (
+            [put.embedding for put in puts if put.embedding is not None],
+            self.model(),
+        )
         for embedding in embeddings:
             embedding.require_fits(model)
         vectors = [(one.digest, _as_bytes(one.vector)) for one in embeddings if one.has_vector]
-        db.executemany(STATEMENTS["add_vector"], [(model.name, *one) for one in vectors] if model else [])
+        db.executemany(
+            STATEMENTS["add_vector"], [(model.name, *one) for one in vectors] if model else []
+        )
         keyed = [(key, *row, row_sum(*row)) for key, row in enumerate(rows, start=last + 1)]
         db.executemany(STATEMENTS["insert_keyed"], keyed)
         said = None, author.principal, author.call_id, db.execute("SELECT datetime('now')").get
@@ -402,43 +507,62 @@ class Store(StoreFile):
         body = encode_record(put.record)
         embedding = put.embedding
         digest = embedding and embedding.digest
-        is_new = embedding is not None and embedding.has_vector and self._insert_vector(db, embedding)
-        old = db.execute("SELECT key, id, body, digest, sum FROM records WHERE id = ?", (put.record.id,)).fetchone()
+        is_new = (
+            embedding is not None and embedding.has_vector and self._insert_vector(db, embedding)
+        )
+        old = db.execute(
+            "SELECT key, id, body, digest, sum FROM records WHERE id = ?", (put.record.id,)
+        ).fetchone()
         if old is None:
             key = db.execute(STATEMENTS["insert_record"], (put.record.id, body, digest)).get
             self._log(db, author, key=key, id=put.record.id, op="insert", before=None)
             return
         before = self._sound_body(*old[1:])
         if is_new or before != body or not _is_same_digest(old[3], put):
-            query = "UPDATE records SET body = ?1, digest = ?2, sum = row_sum(id, ?1, ?2) WHERE key = ?3"
+            query = (
+                "UPDATE records SET body = ?1, digest = ?2, sum = row_sum(id, ?1, ?2) WHERE key"
+                " = ?3"
+            )
             db.execute(query, (body, digest, old[0]))
             self.damaged.discard(put.record.id)
-            op = "insert" if before is None else "update"  # what is damaged must not be put back by an undo
+            # what is damaged must not be put back by an undo
+            op = "insert" if before is None else "update"
             self._log(db, author, key=old[0], id=put.record.id, op=op, before=before)
 
     def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
         query = "DELETE FROM records WHERE id = ? RETURNING key, id, body, digest, sum"
         old = db.execute(query, (change.id,)).fetchone()
         if old is not None:
-            self._log(db, author, key=old[0], id=change.id, op="delete", before=self._sound_body(*old[1:]))
+            self._log(
+                db, author, key=old[0], id=change.id, op="delete", before=self._sound_body(*old[1:])
+            )
             self.damaged.discard(change.id)
 
     def _log(self, db: apsw.Connection, author: Author, **change: Any) -> None:
-        db.execute(STATEMENTS["log"], {**change, "principal": author.principal, "call_id": author.call_id})
+        db.execute(
+            STATEMENTS["log"], {**change, "principal": author.principal, "call_id": author.call_id}
+        )
 
-    # Vectors, which may come later than their records: they are no changes, and have counters of their own.
+    # Vectors, which may come later than their records: they are no changes, and have counters of
+    # their own.
 
     def model(self) -> ModelId | None:
         """Return the embedding model of the vectors, or None."""
-        rows = self.rows("SELECT name, value FROM meta WHERE name IN ('model', 'dimension', 'centred')")
+        rows = self.rows(
+            "SELECT name, value FROM meta WHERE name IN ('model', 'dimension', 'centred')"
+        )
         meta = {str(name): str(value) for name, value in rows}
         if "model" not in meta:
             return None
         is_centred = meta.get("centred") == "1"
         try:
-            return ModelId(name=meta["model"], dimension=int(meta["dimension"]), is_centred=is_centred)
+            return ModelId(
+                name=meta["model"], dimension=int(meta["dimension"]), is_centred=is_centred
+            )
         except (KeyError, ValueError) as error:
-            raise StorageError(f"{self.label}: the size of its vectors is damaged; {PUT_BACK}") from error
+            raise StorageError(
+                f"{self.label}: the size of its vectors is damaged; {PUT_BACK}"
+            ) from error
 
     def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
         """Store vectors of another model than the present one, which `create` switches to."""
@@ -446,7 +570,9 @@ class Store(StoreFile):
             rows = [(model.name, digest, vector.tobytes()) for digest, vector in vectors.items()]
             db.executemany(STATEMENTS["add_vector"], rows)
 
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+    def add_vectors(
+        self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]
+    ) -> int:
         """Store vectors of texts, and return how many of these records still have that text."""
         with self._writing() as db:
             for digest, vector in vectors.items():
@@ -464,11 +590,17 @@ class Store(StoreFile):
 
     def count_unembedded(self) -> int:
         """Return how many different texts lack a vector of the present model."""
-        return int(self._find_row(f"SELECT count(DISTINCT digest) FROM records WHERE {HAS_NO_VECTOR}")[0])
+        return int(
+            self._find_row(f"SELECT count(DISTINCT digest) FROM records WHERE {HAS_NO_VECTOR}")[0]
+        )
 
     def unembedded_range(self) -> KeyRange | None:
-        """Return the keys that records without a vector of the present model have; None where all have one."""
-        first, last = self._find_row(f"SELECT min(key), max(key) FROM records WHERE {HAS_NO_VECTOR}")
+        """Return the keys that records without a vector of the present model have; None where all
+        have one.
+        """
+        first, last = self._find_row(
+            f"SELECT min(key), max(key) FROM records WHERE {HAS_NO_VECTOR}"
+        )
         return None if first is None else KeyRange(Key(first - 1), Key(last))
 
     def counter(self, name: str) -> int:
@@ -490,7 +622,9 @@ class Store(StoreFile):
             yield Key(key), sound_vector(*row)
 
     def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
-        """Return the vectors of records by a model, with the digests of their texts; those that have their checksum."""
+        """Return the vectors of records by a model, with the digests of their texts; those that
+        have their checksum.
+        """
         found: dict[Key, Embedding] = {}
         for key, digest, *row in self._select(STATEMENTS["vectors_of_keys"], keys, model.name):
             vector = sound_vector(model.name, digest, *row)
@@ -509,7 +643,9 @@ class Store(StoreFile):
         """Return the digests whose vector is stored, by this store's model where none is given."""
         model = model or self.model()
         query = "SELECT digest FROM embeddings WHERE model = ? AND digest IN ({})"
-        return {digest for (digest,) in self._select(query, digests, model.name)} if model else set()
+        return (
+            {digest for (digest,) in self._select(query, digests, model.name)} if model else set()
+        )
 
     def _switch_model(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
         """Use the vectors of another model, in the caller's transaction."""
@@ -518,7 +654,10 @@ class Store(StoreFile):
         set_meta(db, {"model": model.name, "dimension": str(model.dimension), "centred": centred})
         # Vectors are keyed by the model's name alone; older ones may have another length.
         size_bytes = model.dimension * np.dtype(np.float32).itemsize
-        db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
+        db.execute(
+            "DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?",
+            (model.name, size_bytes),
+        )
         if before is not None:
             self._touch_embedded(db, model, author)
 
@@ -531,7 +670,9 @@ class Store(StoreFile):
             db.executemany("DELETE FROM embeddings WHERE rowid = ?", ((row,) for row in rows))
 
     def _insert_vector(self, db: apsw.Connection, embedding: Embedding) -> bool:
-        """Store the vector of a text, and tell whether it is new; without a model nothing is stored."""
+        """Store the vector of a text, and tell whether it is new; without a model nothing is
+        stored.
+        """
         embedding.require_fits(self.model())
         db.execute(STATEMENTS["insert_vector"], (embedding.digest, _as_bytes(embedding.vector)))
         return db.changes() > 0
@@ -552,7 +693,9 @@ def _is_same(put: Put, body: bytes | None, digest: bytes | None, embedded: set[b
 
 
 def _is_same_digest(stored: bytes | None, put: Put) -> bool:
-    """Tell whether a stored record refers to the text of a put; one without a digest gets it with its vector."""
+    """Tell whether a stored record refers to the text of a put; one without a digest gets it with
+    its vector.
+    """
     if put.embedding is None:
         return stored is None
     return stored == put.embedding.digest or (stored is None and not put.embedding.has_vector)
@@ -562,7 +705,9 @@ def _as_bytes(vector: Vector | None) -> bytes:
     return np.ascontiguousarray(vector, dtype=np.float32).tobytes()
 
 
-def sound_vector(model: str, digest: bytes, vector: bytes | None, told: int | None) -> Vector | None:
+def sound_vector(
+    model: str, digest: bytes, vector: bytes | None, told: int | None
+) -> Vector | None:
     """Return a stored vector; None where there is none, or it does not have its checksum."""
     if vector is None or told != row_sum(model, digest, vector):
         return None

@@ -1,7 +1,9 @@
-"""The SQLite file of a store: its tables, connections, transactions, its seal, and the checksum of each row.
+"""The SQLite file of a store: its tables, connections, transactions, its seal, and the checksum of
+each row.
 
-SQLite's own check finds damaged pages and entries that differ between a table and its index, nothing inside a value:
-a column of each table has a checksum, written with the row, and compared when it is read or checked.
+SQLite's own check finds damaged pages and entries that differ between a table and its index,
+nothing inside a value: a column of each table has a checksum, written with the row, and compared
+when it is read or checked.
 """
 
 import hashlib
@@ -24,7 +26,9 @@ from stackroom.toml_text import load_packaged
 
 SUM = "row_sum"
 COPY_MARK = "token"
-"""The row of `meta` that says which transaction of a database this file is a copy of; none where it is not a copy."""
+"""The row of `meta` that says which transaction of a database this file is a copy of; none where it
+is not a copy.
+"""
 META_SUM = "checksum"  # the row of `meta` with the checksum of the others
 STATEMENTS = load_packaged(__package__, "statements.toml")
 SUMMED: Mapping[str, str] = STATEMENTS["summed"]
@@ -44,8 +48,12 @@ def _advice(error: Exception) -> str:
 
 def row_sum(*values: Any) -> int:
     """Return the checksum of a row: 64 bits of the SHA-256 of its values."""
-    contents = [value if isinstance(value, bytes | None) else str(value).encode() for value in values]
-    parts = [b"-" if content is None else b"%d:%b" % (len(content), content) for content in contents]
+    contents = [
+        value if isinstance(value, bytes | None) else str(value).encode() for value in values
+    ]
+    parts = [
+        b"-" if content is None else b"%d:%b" % (len(content), content) for content in contents
+    ]
     return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
 
 
@@ -67,7 +75,11 @@ def _meta_sum(db: apsw.Connection) -> str:
 
 
 def _known_meta_sum(db: apsw.Connection) -> str | None:
-    return str(found) if (found := db.execute("SELECT value FROM meta WHERE name = ?", (META_SUM,)).get) else None
+    return (
+        str(found)
+        if (found := db.execute("SELECT value FROM meta WHERE name = ?", (META_SUM,)).get)
+        else None
+    )
 
 
 def is_meta_sound(db: apsw.Connection) -> bool:
@@ -78,29 +90,40 @@ def is_meta_sound(db: apsw.Connection) -> bool:
 
 
 def are_counters_sound(db: apsw.Connection) -> bool:
-    """Tell whether the last change and the last key agree with the counters that give the next ones."""
+    """Tell whether the last change and the last key agree with the counters that give the next
+    ones.
+    """
     numbers = (int(number or 0) for number in db.execute(STATEMENTS["last_numbers"]).fetchall()[0])
     last_change, given_changes, last_key, given_keys = numbers
     return last_change == given_changes and given_keys >= last_key
 
 
-def list_damaged(db: apsw.Connection, table: str, names: str, checkpoint: Checkpoint) -> list[tuple[Any, ...]]:
-    """Return the names (an SQL list of columns) of the rows of a table that do not have their checksum."""
+def list_damaged(
+    db: apsw.Connection, table: str, names: str, checkpoint: Checkpoint
+) -> list[tuple[Any, ...]]:
+    """Return the names (an SQL list of columns) of the rows of a table that do not have their
+    checksum.
+    """
     query = f"SELECT {names} FROM {table} WHERE sum IS NOT {SUM}({SUMMED[table]})"
     with checkpoints(db, checkpoint):
         return list(db.execute(query))
 
 
 class StoreFile:
-    """A SQLite file that several threads and processes read and write, one connection per thread."""
+    """A SQLite file that several threads and processes read and write, one connection per
+    thread.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.seal = Seal(path)
         self.label = f"{path.parent.name}/{path.name}"
-        """The file's name in messages, which callers of a server read: without the folders of the server."""
+        """The file's name in messages, which callers of a server read: without the folders of the
+        server.
+        """
         self._local = threading.local()
-        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # one per thread, dropped with it
+        # one per thread, dropped with it
+        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._frozen: FrozenFile | None = None
         """How the file is read where its folder cannot be written to."""
@@ -109,7 +132,9 @@ class StoreFile:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the file or its folder cannot be written to, by their modes or because of the file system."""
+        """Whether the file or its folder cannot be written to, by their modes or because of the
+        file system.
+        """
         return is_read_only(self.path)
 
     def make(self) -> None:
@@ -130,11 +155,17 @@ class StoreFile:
         self._local = threading.local()
 
     def is_outdated(self) -> bool:
-        """Tell whether a file that this process cannot write was written by another since it was opened."""
+        """Tell whether a file that this process cannot write was written by another since it was
+        opened.
+        """
         return self._frozen is not None and self._frozen.stamp != stamp_of(self.path)
 
-    def _select(self, query: str, values: Sequence[int | str | bytes], *first: int | str) -> Iterator[Any]:
-        """Yield the rows of a query with a list of keys, ids or digests, whose values are bound, in batches."""
+    def _select(
+        self, query: str, values: Sequence[int | str | bytes], *first: int | str
+    ) -> Iterator[Any]:
+        """Yield the rows of a query with a list of keys, ids or digests, whose values are bound, in
+        batches.
+        """
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
             yield from self.rows(query.format(",".join("?" * len(batch))), (*first, *batch))
@@ -165,12 +196,15 @@ class StoreFile:
             raise BusyError(f"{self.label}: the catalogue was moved to a database; ask again")
         with self._writing_file() as db:
             if db.pragma("user_version"):
-                db.execute("DELETE FROM meta WHERE name = ?", (COPY_MARK,))  # it is a copy of nothing from here on
+                # it is a copy of nothing from here on
+                db.execute("DELETE FROM meta WHERE name = ?", (COPY_MARK,))
             yield db
 
     @contextmanager
     def _writing_file(self) -> Iterator[apsw.Connection]:
-        """Write to the file alone: the seal is broken before it, and every row of it has its checksum."""
+        """Write to the file alone: the seal is broken before it, and every row of it has its
+        checksum.
+        """
         if self.is_read_only:
             raise StorageError(f"{self.label}: {READ_ONLY}; nothing was changed")
         self._frozen = None  # of a disk that was full when the file was opened
@@ -196,8 +230,11 @@ class StoreFile:
         except (apsw.FullError, apsw.ReadOnlyError) as error:
             raise StorageError(f"{self.label}: the disk is full; nothing was changed") from error
         except apsw.BusyError as error:
-            raise BusyError(f"{self.label}: another process is writing; nothing was changed") from error
-        except (apsw.Error, UnicodeDecodeError) as error:  # the latter: a text that is damaged is not UTF-8
+            raise BusyError(
+                f"{self.label}: another process is writing; nothing was changed"
+            ) from error
+        # the latter: a text that is damaged is not UTF-8
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise StorageError(f"{self.label}: cannot be read: {error}{_advice(error)}") from error
 
     def _db(self) -> apsw.Connection:
@@ -213,7 +250,11 @@ class StoreFile:
         """Open a connection apart from those of the threads; the caller closes it."""
         try:
             try:
-                db = self._current_frozen().connect() if self.is_read_only else self._connect_writable(busy_timeout_ms)
+                db = (
+                    self._current_frozen().connect()
+                    if self.is_read_only
+                    else self._connect_writable(busy_timeout_ms)
+                )
             except (apsw.IOError, apsw.FullError, apsw.CantOpenError):
                 if not is_full(self.path):
                     raise
@@ -223,24 +264,33 @@ class StoreFile:
         except (apsw.Error, OSError) as error:
             if not self.path.exists():
                 raise StorageError(f"{self.label} is missing; {PUT_BACK}") from error
-            raise StorageError(f"{self.label}: cannot be opened: {error}{_advice(error)}") from error
+            raise StorageError(
+                f"{self.label}: cannot be opened: {error}{_advice(error)}"
+            ) from error
         if version > SCHEMA_VERSION:
-            raise StorageError(f"{self.label}: written by a newer Stackroom (layout {version}); update this one")
+            raise StorageError(
+                f"{self.label}: written by a newer Stackroom (layout {version}); update this one"
+            )
         if 0 < version < SCHEMA_VERSION:  # 0: it has no tables yet
-            raise StorageError(f"{self.label}: of layout {version}, not {SCHEMA_VERSION}; add its source again")
+            raise StorageError(
+                f"{self.label}: of layout {version}, not {SCHEMA_VERSION}; add its source again"
+            )
         with self._guard:
             self._open.add(db)
         return db
 
     def _connect_writable(self, busy_timeout_ms: int) -> apsw.Connection:
-        db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)  # one that is missing is put back
+        # one that is missing is put back
+        db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         db.set_busy_timeout(busy_timeout_ms)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", "full")
         return db
 
     def _current_frozen(self) -> FrozenFile:
-        """Return how the file is read as it is now: another process may write where this one cannot."""
+        """Return how the file is read as it is now: another process may write where this one
+        cannot.
+        """
         with self._guard:
             if self._frozen is None or self._frozen.stamp != stamp_of(self.path):
                 self._frozen = FrozenFile(self.path)

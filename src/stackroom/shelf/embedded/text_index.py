@@ -1,12 +1,14 @@
 """The text index: tokens of every record in tantivy, ranked by BM25, filtered before ranking.
 
-One catch-all field holds all searched text; boosted fields add a small score of their own. Filterable fields are
-indexed as raw terms and numbers, so that conditions are part of the query. A marker document, replaced in each commit,
-has the number of the store's change that the index has reached.
+One catch-all field holds all searched text; boosted fields add a small score of their own.
+Filterable fields are indexed as raw terms and numbers, so that conditions are part of the query. A
+marker document, replaced in each commit, has the number of the store's change that the index has
+reached.
 
-A word is rare or frequent, and a text long or short, by comparison with the others: in an index of all records, the
-scores of those that a caller sees tell of those that they do not. So callers who may not see every record have indexes
-of their own, one for each set of audiences, in a temporary folder, made when first asked for and after changes.
+A word is rare or frequent, and a text long or short, by comparison with the others: in an index of
+all records, the scores of those that a caller sees tell of those that they do not. So callers who
+may not see every record have indexes of their own, one for each set of audiences, in a temporary
+folder, made when first asked for and after changes.
 """
 
 import logging
@@ -28,12 +30,32 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import StorageError
 from stackroom.model.hits import Ranking, build_ranking
 from stackroom.model.record import Key
-from stackroom.model.scope import KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.model.scope import (
+    KEY_FIELD,
+    WORDS_FIELD,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+    Scope,
+)
 from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
-from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
+from stackroom.shelf.embedded.segment import (
+    DamagedIndexError,
+    SegmentRow,
+    UnwritableIndexError,
+    why_unwritable,
+)
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.sqlite_files import scratch_folder
-from stackroom.shelf.terms import ColumnValues, asked_term, require_filterable, term_fields, text_tokens
+from stackroom.shelf.terms import (
+    ColumnValues,
+    asked_term,
+    require_filterable,
+    term_fields,
+    text_tokens,
+)
 from stackroom.text.analyser import TextQuery
 
 ALL = "all"
@@ -44,12 +66,16 @@ EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
 SPARE_HITS = 16
-MAX_TIES = 10_000  # how many hits beyond the limit are read for ties with the last one: at first, and at most
+# how many hits beyond the limit are read for ties with the last one: at first, and at most
+MAX_TIES = 10_000
 MOST_KEPT = 8
 REBUILT_BELOW = 5_000
-"""Up to how many records such an index is made anew after a change, so that it has no trace of former ones."""
+"""Up to how many records such an index is made anew after a change, so that it has no trace of
+former ones.
+"""
 TERMS_EACH = 300  # above this many values, a term set query is used
-PANIC = "PanicException"  # the error of code that met what cannot be, such as a damaged file; it is not an `Exception`
+# the error of code that met what cannot be, such as a damaged file; it is not an `Exception`
+PANIC = "PanicException"
 
 Clause = tuple[tantivy.Occur, tantivy.Query]
 Hits = Sequence[tuple[float, tantivy.DocAddress]]
@@ -63,19 +89,31 @@ class TextIndex:
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.spec = spec
         apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
-        self._texts = {ALL: spec.searched_fields, **{_boost_name(field.name): (field,) for field in apart}}
+        self._texts = {
+            ALL: spec.searched_fields,
+            **{_boost_name(field.name): (field,) for field in apart},
+        }
         """The index's fields of tokens, and the fields that these are of."""
         self.schema = _schema(spec, self._texts)
-        self._marked = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
+        self._marked = tantivy.Query.range_query(
+            self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1
+        )
         self.folder = folder
         self.has_failed = False
         """Whether a search has failed by something that only damage explains."""
-        self.weights = [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in spec.boosted_fields)]
+        self.weights = [
+            (ALL, 1.0),
+            *((_boost_name(field.name), field.boost) for field in spec.boosted_fields),
+        ]
         """The fields that a search by words looks in, each with its weight."""
-        self.name_weights = [(_boost_name(field.name), 1.0) for field in spec.fields_searched_as_names]
+        self.name_weights = [
+            (_boost_name(field.name), 1.0) for field in spec.fields_searched_as_names
+        ]
         self.values = ColumnValues(spec)
         self._term_filters = list(map(_filter_name, term_fields(spec)))
-        self._number_filters = [_filter_name(field.name) for field in spec.column_fields if field.is_numeric]
+        self._number_filters = [
+            _filter_name(field.name) for field in spec.column_fields if field.is_numeric
+        ]
         self.files = TextFiles(folder)
         with self.failing_as(DamagedIndexError, "opened"):
             self._index = tantivy.Index(self.schema, path=str(self.files.usable_folder()))
@@ -94,7 +132,9 @@ class TextIndex:
             self.searcher = self._index.searcher()
 
     def change_no(self) -> int:
-        """Return the number of the store's change that this index has reached; 0 for a new index."""
+        """Return the number of the store's change that this index has reached; 0 for a new
+        index.
+        """
         with self.failing_as(DamagedIndexError, "read"):
             found = self.searcher.search(self._marked, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
@@ -104,18 +144,28 @@ class TextIndex:
         self._write(touched, rows, lambda: change_no, is_bulk=len(touched) > BULK_DOCUMENTS)
 
     def build(self, rows: Iterable[SegmentRow], *, change_no: Callable[[], int]) -> None:
-        """Add many rows to a new index, and set the change number that there is after the last, in one commit."""
+        """Add many rows to a new index, and set the change number that there is after the last, in
+        one commit.
+        """
         self._write((), rows, change_no, is_bulk=True)
 
     def _write(
-        self, touched: Sequence[Key], rows: Iterable[SegmentRow], change_no: Callable[[], int], *, is_bulk: bool
+        self,
+        touched: Sequence[Key],
+        rows: Iterable[SegmentRow],
+        change_no: Callable[[], int],
+        *,
+        is_bulk: bool,
     ) -> None:
         self._remove_leftovers()
         self.files.forget_sums()
         with self.failing_as(UnwritableIndexError, "written"):
-            writer = self._index.writer(BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1)
+            writer = self._index.writer(
+                BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1
+            )
             if touched and self.searcher.num_docs:
-                # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
+                # By query: `delete_documents_by_term` takes the key for a signed number, and finds
+                # nothing.
                 writer.delete_documents_by_query(self.any_value(KEY, [int(key) for key in touched]))
             for row in rows:
                 writer.add_document(self._document(row))
@@ -129,9 +179,11 @@ class TextIndex:
         self.reload()
 
     def _remove_leftovers(self) -> None:
-        """Remove the temporary files and the lists of deleted documents of a writer that was killed before its commit.
+        """Remove the temporary files and the lists of deleted documents of a writer that was killed
+        before its commit.
 
-        The next commit uses the same numbers in the names of lists, and tantivy does not overwrite a file.
+        The next commit uses the same numbers in the names of lists, and tantivy does not overwrite
+        a file.
         """
         for path in self.folder.glob(".tmp*"):
             path.unlink(missing_ok=True)
@@ -146,7 +198,9 @@ class TextIndex:
 
     @contextmanager
     def failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
-        """Raise tantivy's errors, which are built-in types, as the given type; also those that it did not foresee."""
+        """Raise tantivy's errors, which are built-in types, as the given type; also those that it
+        did not foresee.
+        """
         try:
             yield
         except (ValueError, OSError) as error:
@@ -159,21 +213,42 @@ class TextIndex:
             raise DamagedIndexError(f"the text index cannot be {what}: it is damaged") from error
 
     def any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
-        """Match any of the values; a few are faster as single terms than as a set, one value fifteen times."""
+        """Match any of the values; a few are faster as single terms than as a set, one value
+        fifteen times.
+        """
         if len(values) > TERMS_EACH:
             return tantivy.Query.term_set_query(self.schema, field, values)
-        each = [tantivy.Query.term_query(self.schema, field, value, index_option="basic") for value in values]
-        return each[0] if len(each) == 1 else tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
+        each = [
+            tantivy.Query.term_query(self.schema, field, value, index_option="basic")
+            for value in values
+        ]
+        return (
+            each[0]
+            if len(each) == 1
+            else tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
+        )
 
-    def any_term(self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]) -> tantivy.Query:
+    def any_term(
+        self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]
+    ) -> tantivy.Query:
         """Match any of the terms in any of the fields."""
-        weighed = [(field, token, boost * weight) for token, weight in query.terms for field, boost in weighted_fields]
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, self.term(*one)) for one in weighed])
+        weighed = [
+            (field, token, boost * weight)
+            for token, weight in query.terms
+            for field, boost in weighted_fields
+        ]
+        return tantivy.Query.boolean_query(
+            [(tantivy.Occur.Should, self.term(*one)) for one in weighed]
+        )
 
     def meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
         """Match what meets every condition, scored as asked."""
         clauses = [self._clause(condition) for condition in conditions]
-        return tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses]) if clauses else asked
+        return (
+            tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
+            if clauses
+            else asked
+        )
 
     def term(self, field: str, token: str, weight: float = 1.0) -> tantivy.Query:
         """Match a term, scored by BM25."""
@@ -183,11 +258,16 @@ class TextIndex:
     def _clause(self, condition: Condition) -> Clause:
         match condition:
             case AnyOf():
-                return tantivy.Occur.Must, _unscored(self._one_of(condition.field, condition.values))
+                return tantivy.Occur.Must, _unscored(
+                    self._one_of(condition.field, condition.values)
+                )
             case NoneOf():
                 return tantivy.Occur.MustNot, self._one_of(condition.field, condition.values)
             case AllOf():
-                each = [(tantivy.Occur.Must, self._one_of(condition.field, (value,))) for value in condition.values]
+                each = [
+                    (tantivy.Occur.Must, self._one_of(condition.field, (value,)))
+                    for value in condition.values
+                ]
                 every = tantivy.Query.boolean_query(each) if each else tantivy.Query.all_query()
                 return tantivy.Occur.Must, _unscored(every)
             case Range():
@@ -195,9 +275,12 @@ class TextIndex:
                     self.schema,
                     _filter_name(condition.field),
                     tantivy.FieldType.Float,
-                    lower_bound=-math.inf if condition.at_least is None else float(condition.at_least),
+                    lower_bound=-math.inf
+                    if condition.at_least is None
+                    else float(condition.at_least),
                     upper_bound=math.inf if condition.at_most is None else float(condition.at_most),
-                    # Integers (years, counts) repeat: reading their postings takes half the time of a scan.
+                    # Integers (years, counts) repeat: reading their postings takes half the time of
+                    # a scan.
                     use_inverted_index=self.spec.fields[condition.field].type is FieldType.INT,
                 )
                 return tantivy.Occur.Must, _unscored(number)
@@ -217,14 +300,17 @@ class TextIndex:
         for filter_name, some in zip(self._term_filters, entries, strict=True):
             for term in dict.fromkeys([entry[0] for entry in some]):
                 document.add_text(filter_name, term)
-        for filter_name, number in zip(self._number_filters, numbers, strict=False):  # which have one more: how known
+        # which have one more: how known
+        for filter_name, number in zip(self._number_filters, numbers, strict=False):
             if not math.isnan(number):
                 document.add_float(filter_name, number)
         return document
 
 
 class SeenTexts:
-    """The text indexes of a catalogue by the audiences that they are for; the last used are kept."""
+    """The text indexes of a catalogue by the audiences that they are for; the last used are
+    kept.
+    """
 
     def __init__(self, spec: CatalogueSpec) -> None:
         self._spec = spec
@@ -233,13 +319,19 @@ class SeenTexts:
         self._made = 0
         self._guard = threading.Lock()
 
-    def open_text(self, scope: Scope, keys: Sequence[Key], store: Store, change_no: int) -> TextIndex:
+    def open_text(
+        self, scope: Scope, keys: Sequence[Key], store: Store, change_no: int
+    ) -> TextIndex:
         """Return the index of these records, which are all that a scope has, as of a change."""
         audiences = scope.visibility.audiences or frozenset()
         with self._guard:
             text = self._kept.get(audiences)
             reached = text.change_no() if text else 0
-            if text is None or reached > change_no or (reached < change_no and len(keys) <= REBUILT_BELOW):
+            if (
+                text is None
+                or reached > change_no
+                or (reached < change_no and len(keys) <= REBUILT_BELOW)
+            ):
                 self._folder = self._folder or scratch_folder(self)
                 self._made += 1
                 text = TextIndex(self._folder / str(self._made), self._spec)
@@ -257,17 +349,28 @@ class SeenTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class TextReads:
-    """The reads of a snapshot that its text index answers, as of the commit that the searcher is of."""
+    """The reads of a snapshot that its text index answers, as of the commit that the searcher is
+    of.
+    """
 
     spec: CatalogueSpec
     text: TextIndex
     searcher: tantivy.Searcher
 
     def lexical(
-        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+        self,
+        query: TextQuery,
+        *,
+        scope: Scope,
+        limit: int,
+        counted: bool = True,
+        in_names: bool = False,
     ) -> Ranking:
         """Rank the records in scope that have any of the terms."""
-        conditions, fields = scope.all_conditions(), self.text.name_weights if in_names else self.text.weights
+        conditions, fields = (
+            scope.all_conditions(),
+            self.text.name_weights if in_names else self.text.weights,
+        )
         require_filterable(conditions, self.spec)
         if not query.terms or not fields:
             return build_ranking((), (), limit=0)
@@ -280,14 +383,21 @@ class TextReads:
         """Rank the records in scope by the sum of the weights of the words that they have."""
         if not words.terms:
             return build_ranking((), (), limit=0)
-        each = [tantivy.Query.const_score_query(self.text.term(ALL, word), weight) for word, weight in words.terms]
+        each = [
+            tantivy.Query.const_score_query(self.text.term(ALL, word), weight)
+            for word, weight in words.terms
+        ]
         any_word = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
         asked = self.text.meeting(scope.all_conditions(), any_word)
         return build_ranking(*self._search(asked, limit=limit), limit=limit)
 
-    def _search(self, asked: tantivy.Query, *, limit: int) -> tuple[NDArray[np.int64], Sequence[float]]:
+    def _search(
+        self, asked: tantivy.Query, *, limit: int
+    ) -> tuple[NDArray[np.int64], Sequence[float]]:
         with self.text.failing_as(DamagedIndexError, "searched"):
-            return _keys_and_scores(self.searcher, self.searcher.search(asked, limit=limit, count=False).hits)
+            return _keys_and_scores(
+                self.searcher, self.searcher.search(asked, limit=limit, count=False).hits
+            )
 
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens."""
@@ -301,7 +411,8 @@ class TextReads:
         these = tantivy.Occur.Must, self.text.any_value(KEY, [int(key) for key in keys])
         rest = _unscored(tantivy.Query.boolean_query([these, *without]))
         with self.text.failing_as(DamagedIndexError, "searched"):
-            found: Any = self.searcher.search(rest, limit=1, count=True)  # the stub of tantivy lacks its `count`
+            # the stub of tantivy lacks its `count`
+            found: Any = self.searcher.search(rest, limit=1, count=True)
             return len(keys) - int(found.count)
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
@@ -320,7 +431,10 @@ class TextReads:
 
     def keys_meeting(self, conditions: Iterable[Condition]) -> NDArray[np.int64]:
         """Return the keys of all records that meet the conditions, unordered."""
-        asked, most = self.text.meeting(conditions, tantivy.Query.all_query()), max(self.searcher.num_docs, 1)
+        asked, most = (
+            self.text.meeting(conditions, tantivy.Query.all_query()),
+            max(self.searcher.num_docs, 1),
+        )
         with self.text.failing_as(DamagedIndexError, "searched"):
             hits = self.searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits
         return np.array([key for key, _ in hits if key], dtype=np.int64)
@@ -351,18 +465,23 @@ def _filter_name(field: str) -> str:
 def _search_past_ties(
     searcher: tantivy.Searcher, query: tantivy.Query, limit: int, *, counted: bool
 ) -> tuple[Hits, int | None]:
-    """Search deep enough to find every hit that ties with the last one, so that ties can be broken by key."""
+    """Search deep enough to find every hit that ties with the last one, so that ties can be broken
+    by key.
+    """
     limit = max(limit, 1)
     depth = limit + SPARE_HITS
     while True:
-        found: Any = searcher.search(query, limit=depth, count=counted)  # the stub of tantivy lacks its `count`
+        # the stub of tantivy lacks its `count`
+        found: Any = searcher.search(query, limit=depth, count=counted)
         hits: Hits = found.hits
         if len(hits) < depth or hits[limit - 1][0] > hits[-1][0] or depth >= limit + MAX_TIES:
             return hits, int(found.count) if counted else None
         depth = min(4 * depth, limit + MAX_TIES)
 
 
-def _keys_and_scores(searcher: tantivy.Searcher, hits: Hits) -> tuple[NDArray[np.int64], Sequence[float]]:
+def _keys_and_scores(
+    searcher: tantivy.Searcher, hits: Hits
+) -> tuple[NDArray[np.int64], Sequence[float]]:
     scores, addresses = zip(*hits, strict=True) if hits else ((), ())
     return np.array(searcher.fast_field_values(KEY, list(addresses)), dtype=np.int64), scores
 

@@ -1,7 +1,7 @@
 """Vectors of a segment: a quick scan over 8-bit codes, then exact cosines of the best rows.
 
-Small tables are scanned whole; in large ones binary sketches preselect the rows whose codes are compared. Filters apply
-before the scan, so that a narrow filter makes it faster and loses nothing.
+Small tables are scanned whole; in large ones binary sketches preselect the rows whose codes are
+compared. Filters apply before the scan, so that a narrow filter makes it faster and loses nothing.
 """
 
 from dataclasses import dataclass
@@ -26,32 +26,47 @@ Differences = NDArray[np.uint16]
 THREADS = 2
 CPU_FEATURES = Path("/proc/cpuinfo")
 DOT_PRODUCTS = "asimddp"
-"""The feature of an ARM processor that multiplies and adds four 8-bit numbers at once, as Linux names it."""
-SPARE = 100  # how many more rows than asked for are scored exactly, to make up for the error of 8-bit codes
+"""The feature of an ARM processor that multiplies and adds four 8-bit numbers at once, as Linux
+names it.
+"""
+# how many more rows than asked for are scored exactly, to make up for the error of 8-bit codes
+SPARE = 100
 FEW = 2
-"""All rows are scored exactly in a scope of at most this many times the rows that would be: choosing takes longer."""
+"""All rows are scored exactly in a scope of at most this many times the rows that would be:
+choosing takes longer.
+"""
 MANY = 4  # the number of rows for each of the maxima from which these are looked at first
 GATHER_BELOW = 0.25
-"""Below this share of rows in scope, their codes are gathered; above, all codes are scanned and masked."""
-SKETCHES_ABOVE = 40_000  # up to this many rows in scope, all their codes are scanned, which loses nothing
+"""Below this share of rows in scope, their codes are gathered; above, all codes are scanned and
+masked.
+"""
+# up to this many rows in scope, all their codes are scanned, which loses nothing
+SKETCHES_ABOVE = 40_000
 PRESELECTED_SHARE = 0.007
 PRESELECTED_AT_LEAST = 5_000
-"""How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make bench-scale`)."""
+"""How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make
+bench-scale`).
+"""
 FIRST_BITS = 128
-REST_AT_LEAST = 384  # short vectors are projected several times over: fewer signs would not tell angles apart
+# short vectors are projected several times over: fewer signs would not tell angles apart
+REST_AT_LEAST = 384
 SAMPLE_ROWS = 50_000
 BLOCK_ROWS = 65_536
 FIRST_ABOVE = 250_000
 FIRST_SHARE = 0.1
-"""Above this many rows, the first bits alone select a share, which has the ten nearest in 99 of 100 queries."""
+"""Above this many rows, the first bits alone select a share, which has the ten nearest in 99 of 100
+queries.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketches:
-    """One row of `bits` per vector: whether its projections on `directions` (columns) exceed `thresholds`.
+    """One row of `bits` per vector: whether its projections on `directions` (columns) exceed
+    `thresholds`.
 
-    The Hamming distance of two approximates the angle between their vectors, so that a sketch only preselects.
-    `first` repeats the first bits as whole words, one row per word, which are compared several times as fast.
+    The Hamming distance of two approximates the angle between their vectors, so that a sketch only
+    preselects. `first` repeats the first bits as whole words, one row per word, which are compared
+    several times as fast.
     """
 
     directions: Vector
@@ -60,11 +75,15 @@ class Sketches:
     first: Words
 
     def preselect(self, query: Vector, *, among: Rows | None, count: int) -> Rows:
-        """Return about `count` rows (more on ties), those at the smallest Hamming distance, in row order."""
+        """Return about `count` rows (more on ties), those at the smallest Hamming distance, in row
+        order.
+        """
         sketch = _sketch(query[None, :], self.directions, self.thresholds)[0]
         if among is None and len(self.bits) > FIRST_ABOVE:
             first = _first_differences(sketch[: FIRST_BITS // 8].view(np.uint64), self.first)
-            among = np.flatnonzero(first <= _distance_limit(first, max(count, round(FIRST_SHARE * len(first)))))
+            among = np.flatnonzero(
+                first <= _distance_limit(first, max(count, round(FIRST_SHARE * len(first))))
+            )
         bits = self.bits if among is None else self.bits.take(among, axis=0)
         if len(bits) <= count:
             return np.arange(len(bits)) if among is None else among
@@ -77,7 +96,9 @@ class Sketches:
 def build_sketches(vectors: Vector) -> Sketches:
     """Sketch every row."""
     step = max(1, len(vectors) // SAMPLE_ROWS)
-    sample = np.concatenate([vectors[block][-block.start % step :: step].copy() for block in iter_blocks(vectors)])
+    sample = np.concatenate(
+        [vectors[block][-block.start % step :: step].copy() for block in iter_blocks(vectors)]
+    )
     centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     directions = _directions(sample - centre, np.random.default_rng(0))
     thresholds = centre @ directions
@@ -91,7 +112,8 @@ def build_sketches(vectors: Vector) -> Sketches:
 def _directions(centred: Vector, generator: np.random.Generator) -> Vector:
     """Return directions within the principal components first, then within the whole space.
 
-    Both groups are rotated at random: the sign of a mixture of components says more than that of a single one.
+    Both groups are rotated at random: the sign of a mixture of components says more than that of a
+    single one.
     """
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
     first = _rotated(axes[:, :FIRST_BITS], FIRST_BITS, generator)
@@ -100,7 +122,9 @@ def _directions(centred: Vector, generator: np.random.Generator) -> Vector:
 
 
 def _rotated(axes: Vector, count: int, generator: np.random.Generator) -> Vector:
-    """Return `count` random directions in the span of the axes, orthogonal within each block of its dimension."""
+    """Return `count` random directions in the span of the axes, orthogonal within each block of its
+    dimension.
+    """
     dimension = axes.shape[1]
     noise = generator.standard_normal((-(-count // dimension), dimension, dimension))
     rotations = np.concatenate(np.linalg.qr(noise)[0], axis=1)
@@ -131,15 +155,21 @@ def _distance_limit(differences: Bits | Differences, count: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorTable:
-    """One unit vector per row in three forms: `exact`, `codes` with `scales`, `sketches`. A missing vector is zeros."""
+    """One unit vector per row in three forms: `exact`, `codes` with `scales`, `sketches`. A missing
+    vector is zeros.
+    """
 
     exact: Vector
     codes: Codes
     scales: Scores
     sketches: Sketches | None = None
 
-    def nearest_each(self, queries: Vector, *, mask: Mask | None, limit: int) -> list[tuple[Rows, Scores]]:
-        """Return for each query the rows of the mask nearest to it, best first, with their cosines; ties by row."""
+    def nearest_each(
+        self, queries: Vector, *, mask: Mask | None, limit: int
+    ) -> list[tuple[Rows, Scores]]:
+        """Return for each query the rows of the mask nearest to it, best first, with their cosines;
+        ties by row.
+        """
         if self._has_vector is not None:
             mask = self._has_vector if mask is None else mask & self._has_vector
         in_scope = len(self.codes) if mask is None else int(np.count_nonzero(mask))
@@ -148,7 +178,10 @@ class VectorTable:
             return [self._nearest_of(every, query, limit) for query in queries]
         if self.sketches is None or in_scope <= SKETCHES_ABOVE:
             best = self._best_by_codes(queries, mask, in_scope, limit + SPARE)
-            return [self._nearest_of(rows, query, limit) for query, rows in zip(queries, best, strict=True)]
+            return [
+                self._nearest_of(rows, query, limit)
+                for query, rows in zip(queries, best, strict=True)
+            ]
         count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
         among = None if mask is None else np.flatnonzero(mask)
         found = []
@@ -164,7 +197,9 @@ class VectorTable:
         has_vector: Mask = self.scales > 0
         return None if has_vector.all() else has_vector
 
-    def _best_by_codes(self, queries: Vector, mask: Mask | None, in_scope: int, count: int) -> list[Rows]:
+    def _best_by_codes(
+        self, queries: Vector, mask: Mask | None, in_scope: int, count: int
+    ) -> list[Rows]:
         """Return for each query the rows of the mask with the best approximate cosines."""
         if mask is not None and in_scope < GATHER_BELOW * len(self.codes):
             rows = np.flatnonzero(mask)
@@ -175,8 +210,13 @@ class VectorTable:
         return [_top(cosines, count) for cosines in approximate]
 
     def _approximate(self, queries: Vector, rows: Rows) -> Scores:
-        """Return for each query the approximate cosines of these rows by codes, up to a constant factor."""
-        return code_dots(_quantised_block(queries)[0], self.codes.take(rows, axis=0)) * self.scales[rows]
+        """Return for each query the approximate cosines of these rows by codes, up to a constant
+        factor.
+        """
+        return (
+            code_dots(_quantised_block(queries)[0], self.codes.take(rows, axis=0))
+            * self.scales[rows]
+        )
 
     def _nearest_of(self, rows: Rows, query: Vector, limit: int) -> tuple[Rows, Scores]:
         cosines = row_dots(self.exact[rows], query)
@@ -194,7 +234,9 @@ def build_vector_table(exact: Vector) -> VectorTable:
 
 
 def row_dots(rows: Vector, query: Vector) -> Scores:
-    """Return the dot product of each row; unlike a matrix product, equal rows give equal results."""
+    """Return the dot product of each row; unlike a matrix product, equal rows give equal
+    results.
+    """
     dots: Scores = np.einsum("ij,j->i", rows, query)
     return dots
 
@@ -205,7 +247,8 @@ def _top(scores: Scores, limit: int) -> Rows:
     if size <= MANY * columns:
         return _best_of(scores, limit)
     maxima = scores[: size - size % columns].reshape(-1, columns).max(axis=0)
-    near = np.flatnonzero(scores >= np.partition(maxima, limit)[limit])  # half of the maxima are: as many as wanted
+    # half of the maxima are: as many as wanted
+    near = np.flatnonzero(scores >= np.partition(maxima, limit)[limit])
     return near[_best_of(scores[near], limit)]
 
 
@@ -229,7 +272,9 @@ def code_dots(some: Codes, codes: Codes) -> Scores:
 
 @cache
 def _use_dot_products() -> None:
-    """Let simsimd use the processor's dot products, five times as fast; on Linux it does not look for them itself."""
+    """Let simsimd use the processor's dot products, five times as fast; on Linux it does not look
+    for them itself.
+    """
     try:
         features = CPU_FEATURES.read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError):
@@ -239,7 +284,9 @@ def _use_dot_products() -> None:
 
 
 def _quantised_block(vectors: Vector) -> tuple[Codes, Scores]:
-    """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
+    """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the
+    vectors.
+    """
     scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1)
     return np.rint(vectors / divisors[:, None]).astype(np.int8), scales

@@ -1,4 +1,6 @@
-"""A snapshot of the embedded shelf: the base segment, the tail of later changes, and the text index of that moment."""
+"""A snapshot of the embedded shelf: the base segment, the tail of later changes, and the text index
+of that moment.
+"""
 
 import threading
 from abc import ABC, abstractmethod
@@ -15,7 +17,15 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
+from stackroom.model.scope import (
+    AUDIENCE_FIELD,
+    KEY_FIELD,
+    WHOLE,
+    WORDS_FIELD,
+    Condition,
+    Scope,
+    Visibility,
+)
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.columns import Mask
 from stackroom.shelf.embedded.segment import Segment
@@ -36,7 +46,8 @@ from stackroom.shelf.terms import (
 
 CACHED_MASKS = 8
 CACHED_RECORDS = 1_000  # searches often find the same records; one takes some kilobytes
-MARKER_DOCUMENTS = 1  # documents of the text index that are not records: the one that holds the change number
+# documents of the text index that are not records: the one that holds the change number
+MARKER_DOCUMENTS = 1
 
 Integers = NDArray[np.int64]
 ValueT = TypeVar("ValueT")
@@ -74,7 +85,9 @@ class StoreView(ABC):
             if len(found) <= CACHED_RECORDS:
                 with self._record_guard:
                     self._last_records.update(found)
-                    for key in list(islice(self._last_records, max(0, len(self._last_records) - CACHED_RECORDS))):
+                    for key in list(
+                        islice(self._last_records, max(0, len(self._last_records) - CACHED_RECORDS))
+                    ):
                         del self._last_records[key]
         sees = scope.visibility.sees
         return {key: known[key] for key in sorted(known) if sees(known[key].audiences)}
@@ -92,7 +105,9 @@ class StoreView(ABC):
         return [RecordId(text.decode()) for text in self._texts(ID_TEXT, keys)]
 
     def works(self, keys: Sequence[Key]) -> list[Work]:
-        """Return the evidence of the series of keys that come from this snapshot: kept, or made of the records."""
+        """Return the evidence of the series of keys that come from this snapshot: kept, or made of
+        the records.
+        """
         if WORK_TEXT in text_columns(self.spec):
             return list(map(decode_work, self._texts(WORK_TEXT, keys)))
         records = self.fetch(keys, scope=WHOLE)
@@ -131,7 +146,10 @@ def join_occurrences(parts: Sequence[EntryOccurrences]) -> Occurrences:
     places = {term: place for place, term in enumerate(sorted(spellings))}
     joined = [_of_terms(part, places) for part in parts]
     return Occurrences(
-        values=[min(some, key=lambda value: (-some[value], value)) for some in map(spellings.__getitem__, places)],
+        values=[
+            min(some, key=lambda value: (-some[value], value))
+            for some in map(spellings.__getitem__, places)
+        ],
         indexes=np.concatenate([indexes for indexes, _ in joined] or [np.empty(0, np.int64)]),
         keys=np.concatenate([keys for _, keys in joined] or [np.empty(0, np.int64)]),
     )
@@ -153,8 +171,8 @@ def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Intege
 class EmbeddedView(StoreView, TextReads):
     """Implements `ShelfReader`; the rows of a segment override those of the segments before it.
 
-    The masks leave out rows that were changed since. Of a snapshot for a caller who may not see every record, they
-    leave out the others too, and the text index is one without them.
+    The masks leave out rows that were changed since. Of a snapshot for a caller who may not see
+    every record, they leave out the others too, and the text index is one without them.
     """
 
     segments: tuple[Segment, ...]  # the base, then those of later changes
@@ -162,7 +180,9 @@ class EmbeddedView(StoreView, TextReads):
     seen: SeenTexts
     promises: None = None
     _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
-    _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
+    _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(
+        default_factory=dict, repr=False
+    )
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
@@ -177,15 +197,23 @@ class EmbeddedView(StoreView, TextReads):
             return 0
         awaiting = [segment.awaiting for segment in self.segments]
         pairs = zip(awaiting, self._alive(awaiting), strict=True)
-        return sum(int(np.count_nonzero(mask)) for one, mask in pairs if one is not None and mask is not None)
+        return sum(
+            int(np.count_nonzero(mask))
+            for one, mask in pairs
+            if one is not None and mask is not None
+        )
 
     def seen_by(self, visibility: Visibility) -> "EmbeddedView":
-        """Return the snapshot as if there were nothing but what the caller may see; itself where that is everything."""
+        """Return the snapshot as if there were nothing but what the caller may see; itself where
+        that is everything.
+        """
         if visibility.audiences is None:
             return self
         audiences = visibility.audiences & self._audiences
         if (known := self._seen_by.get(audiences)) is None:
-            known = self._seen_by[audiences] = self._limited_to(Scope(visibility=Visibility(audiences)))
+            known = self._seen_by[audiences] = self._limited_to(
+                Scope(visibility=Visibility(audiences))
+            )
         return known if known.stale == self.stale else replace(known, stale=self.stale)
 
     @cached_property
@@ -198,7 +226,9 @@ class EmbeddedView(StoreView, TextReads):
         if self.count(scope) == self.count(WHOLE):
             return self
         masks = self._masks(scope)
-        text = self.seen.open_text(scope, self.scan(scope=scope, limit=self.count(WHOLE)), self.store, self.change_no)
+        text = self.seen.open_text(
+            scope, self.scan(scope=scope, limit=self.count(WHOLE)), self.store, self.change_no
+        )
         return replace(
             self,
             alive=tuple(masks),
@@ -227,11 +257,15 @@ class EmbeddedView(StoreView, TextReads):
         for segment, here, rows in self._placed(keys):
             if segment.vectors is not None and len(self.segments) == 1 and len(here) == len(keys):
                 return segment.vectors.exact.take(rows, axis=0)
-            vectors[here] = 0 if segment.vectors is None else segment.vectors.exact.take(rows, axis=0)
+            vectors[here] = (
+                0 if segment.vectors is None else segment.vectors.exact.take(rows, axis=0)
+            )
         return vectors
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them, without those of records that were changed since."""
+        """Return the vectors of records as the model made them, without those of records that were
+        changed since.
+        """
         if self.model is None:
             return {}
         moved = set(self.store.changed_since(self.change_no))
@@ -254,14 +288,24 @@ class EmbeddedView(StoreView, TextReads):
         return self._each(keys, lambda segment, rows: segment.titles.first_names(rows), missing="")
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
-        return self._each(keys, lambda segment, rows: segment.columns.texts[name].texts_at(rows), missing=b"")
+        return self._each(
+            keys, lambda segment, rows: segment.columns.texts[name].texts_at(rows), missing=b""
+        )
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return the terms of a column for each of these keys."""
-        return self._each(keys, lambda segment, rows: segment.columns.terms[field].terms_at(rows), missing=frozenset())
+        return self._each(
+            keys,
+            lambda segment, rows: segment.columns.terms[field].terms_at(rows),
+            missing=frozenset(),
+        )
 
     def _each(
-        self, keys: Sequence[Key], read: Callable[[Segment, Integers], list[ValueT]], *, missing: ValueT
+        self,
+        keys: Sequence[Key],
+        read: Callable[[Segment, Integers], list[ValueT]],
+        *,
+        missing: ValueT,
     ) -> list[ValueT]:
         """Return what the segments have of each of these keys."""
         values = [missing] * len(keys)
@@ -270,7 +314,9 @@ class EmbeddedView(StoreView, TextReads):
                 values[place] = value
         return values
 
-    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+    def count_terms(
+        self, field: str, terms: Iterable[str], keys: Sequence[Key]
+    ) -> NDArray[np.int64]:
         """Return how many of the terms each of these keys has in a column."""
         wanted, counts = list(terms), np.zeros(len(keys), dtype=np.int64)
         for segment, here, rows in self._placed(keys):
@@ -302,7 +348,9 @@ class EmbeddedView(StoreView, TextReads):
 
     def has_name(self, text: str, *, scope: Scope) -> bool:
         """Tell whether a record in scope has this name."""
-        return any(segment.titles.has_name(text, allowed=mask) for segment, mask in self._masked(scope))
+        return any(
+            segment.titles.has_name(text, allowed=mask) for segment, mask in self._masked(scope)
+        )
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
@@ -310,9 +358,15 @@ class EmbeddedView(StoreView, TextReads):
         totals: dict[tuple[str, str], int] = {}
         for segment, mask in self._masked(scope):
             column = segment.columns.terms[field]
-            for (_, category, value), count in zip(column.entries, column.counts(mask).tolist(), strict=True):
+            for (_, category, value), count in zip(
+                column.entries, column.counts(mask).tolist(), strict=True
+            ):
                 totals[category, value] = totals.get((category, value), 0) + count
-        counts = [FacetCount(category, value, count) for (category, value), count in totals.items() if count]
+        counts = [
+            FacetCount(category, value, count)
+            for (category, value), count in totals.items()
+            if count
+        ]
         return sorted(counts, key=lambda facet: (-facet.count, facet.category, facet.value))
 
     def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
@@ -322,17 +376,24 @@ class EmbeddedView(StoreView, TextReads):
         for segment, mask in self._masked(scope):
             column = segment.columns.terms[field]
             entries, rows = column.occurrences(mask)
-            parts.append(EntryOccurrences(names=column.entries, entries=entries, keys=segment.keys[rows]))
+            parts.append(
+                EntryOccurrences(names=column.entries, entries=entries, keys=segment.keys[rows])
+            )
         return join_occurrences(parts)
 
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""
         pairs = self._masked(scope)
-        return sum(one.columns.size if mask is None else int(np.count_nonzero(mask)) for one, mask in pairs)
+        return sum(
+            one.columns.size if mask is None else int(np.count_nonzero(mask)) for one, mask in pairs
+        )
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
         """Return the keys in scope that follow `after`, in key order."""
-        keys = [segment.keys if mask is None else segment.keys[mask] for segment, mask in self._masked(scope)]
+        keys = [
+            segment.keys if mask is None else segment.keys[mask]
+            for segment, mask in self._masked(scope)
+        ]
         ordered = np.sort(np.concatenate(keys))
         start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
         return cast("list[Key]", ordered[start : start + limit].tolist())
@@ -343,7 +404,8 @@ class EmbeddedView(StoreView, TextReads):
     def _masks(self, scope: Scope) -> list[Mask | None]:
         """Return the rows of each segment that are alive and in scope; None means all.
 
-        The last few masks are cached: the reads of one search, and often of the next, have the same scope.
+        The last few masks are cached: the reads of one search, and often of the next, have the same
+        scope.
         """
         conditions = scope.all_conditions()
         if (known := self._last_masks.get(conditions)) is not None:
@@ -358,14 +420,18 @@ class EmbeddedView(StoreView, TextReads):
 
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
         """Return the rows of each segment that meet the conditions, replaced rows included."""
-        of_index = [condition for condition in conditions if condition.field in (KEY_FIELD, WORDS_FIELD)]
+        of_index = [
+            condition for condition in conditions if condition.field in (KEY_FIELD, WORDS_FIELD)
+        ]
         of_columns = tuple(condition for condition in conditions if condition not in of_index)
         masks = [segment.columns.mask(of_columns) for segment in self.segments]
         if not of_index:
             return masks
         keys = self.keys_meeting(of_index)
         having = [np.isin(segment.keys, keys) for segment in self.segments]
-        return [one if mask is None else one & mask for one, mask in zip(having, masks, strict=True)]
+        return [
+            one if mask is None else one & mask for one, mask in zip(having, masks, strict=True)
+        ]
 
     def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
         pairs = zip(masks, self.alive, strict=True)
@@ -386,7 +452,9 @@ def alive_rows(segment: Segment, changed: Sequence[Key]) -> Mask | None:
 def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:
     """Merge the rankings of the segments; that of one is in order already."""
     if len(parts) == 1:
-        return Ranking(keys=parts[0][0], scores=parts[0][1].astype(np.float64), total=len(parts[0][0]))
+        return Ranking(
+            keys=parts[0][0], scores=parts[0][1].astype(np.float64), total=len(parts[0][0])
+        )
     keys = np.concatenate([keys for keys, _ in parts]) if parts else np.empty(0, np.int64)
     scores = np.concatenate([scores for _, scores in parts]) if parts else np.empty(0)
     return build_ranking(keys, scores, limit=limit)

@@ -1,13 +1,16 @@
-"""A store whose truth is in PostgreSQL, with a copy in SQLite in each server's folder that follows it.
+"""A store whose truth is in PostgreSQL, with a copy in SQLite in each server's folder that follows
+it.
 
-Everything is read from the copy, so that answers are those of a store without PostgreSQL, need no network but for one
-look-up of the state, and go on while the database is away. A write is a transaction of the copy and of the database:
-the copy is brought up to the database under its write lock, changed, and the rows that were touched are sent. Commit
-point: the end of the database's transaction. A copy that misses it, or any other server's, gets the rows when the
-state is next looked up.
+Everything is read from the copy, so that answers are those of a store without PostgreSQL, need no
+network but for one look-up of the state, and go on while the database is away. A write is a
+transaction of the copy and of the database: the copy is brought up to the database under its write
+lock, changed, and the rows that were touched are sent. Commit point: the end of the database's
+transaction. A copy that misses it, or any other server's, gets the rows when the state is next
+looked up.
 
-Its index may be in the database too, in pieces of files: one server builds it, the others fetch it, then follow. These
-tables are not logged, so that replicas do not get them: empty after a crash, they are filled by the next build.
+Its index may be in the database too, in pieces of files: one server builds it, the others fetch it,
+then follow. These tables are not logged, so that replicas do not get them: empty after a crash,
+they are filled by the next build.
 """
 
 import logging
@@ -26,15 +29,28 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.library import INSTALLED_FILE
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded.store import INDEXED_VECTORS, SPEC_MARK, STORED_VECTORS, Store, StoreState
+from stackroom.shelf.embedded.store import (
+    INDEXED_VECTORS,
+    SPEC_MARK,
+    STORED_VECTORS,
+    Store,
+    StoreState,
+)
 from stackroom.shelf.embedded.store_file import COPY_MARK, create_tables, set_meta
 from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres.sending import copying
-from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
+from stackroom.shelf.postgres.store_database import (
+    DatabaseLostError,
+    DatabaseState,
+    StoreDatabase,
+    WriteTransaction,
+)
 from stackroom.toml_text import load_packaged
 
 REVISION, TOKEN, HISTORY = "revision", COPY_MARK, "history"
-"""The rows of `meta` that say how far the copy has followed, and that it was made anew from another history."""
+"""The rows of `meta` that say how far the copy has followed, and that it was made anew from another
+history.
+"""
 SHARED = ("model", "dimension", "centred", SPEC_MARK, STORED_VECTORS)
 """The rows of `meta` that are the same in the database and in every copy."""
 COLUMNS: Mapping[str, str] = load_packaged(__package__, "statements.toml")["columns"]
@@ -60,9 +76,13 @@ def names_of(table: str) -> str:
 
 
 class SharedIndex:
-    """The index that servers share, if it is not too large; `copied` is the revision and token of this one's copy."""
+    """The index that servers share, if it is not too large; `copied` is the revision and token of
+    this one's copy.
+    """
 
-    def __init__(self, database: StoreDatabase, copied: tuple[int, str], *, most_bytes: int) -> None:
+    def __init__(
+        self, database: StoreDatabase, copied: tuple[int, str], *, most_bytes: int
+    ) -> None:
         self.database = database
         self._copied = copied
         self._most_bytes = most_bytes
@@ -70,14 +90,16 @@ class SharedIndex:
     def fetch(self, folder: Path, version: str, *, above: int, until: int) -> str | None:
         """Write the files of the index to a folder, and return the name of its base.
 
-        None where there is none of this version with a later base than `above`, and no later change than `until`.
+        None where there is none of this version with a later base than `above`, and no later change
+        than `until`.
         """
         try:
             with self.database.transaction() as db:
                 found = db.execute(FIND, (version, above, until)).fetchone()
                 if found is None:
                     return None
-                with db.cursor(name="shared", binary=True) as cursor:  # of the server: they are larger than memory
+                # of the server: they are larger than memory
+                with db.cursor(name="shared", binary=True) as cursor:
                     cursor.itersize = PIECES_AT_ONCE
                     for path, data in cursor.execute(PIECES):
                         _append(folder, path, data)
@@ -110,7 +132,9 @@ class FollowedStore(Store):
 
     database: StoreDatabase
 
-    def __init__(self, path: Path, spec: CatalogueSpec, database: StoreDatabase, *, shared_index_mb: int) -> None:
+    def __init__(
+        self, path: Path, spec: CatalogueSpec, database: StoreDatabase, *, shared_index_mb: int
+    ) -> None:
         super().__init__(path, spec)
         self.database = database
         self._shared_index_bytes = shared_index_mb * 1_000_000
@@ -120,7 +144,9 @@ class FollowedStore(Store):
         """Why the copy is not brought up to the database."""
 
     def create(self, model: ModelId | None) -> bool:
-        """Create missing tables, store the embedding model, and tell whether it replaced another one."""
+        """Create missing tables, store the embedding model, and tell whether it replaced another
+        one.
+        """
         self.database.create(is_known=(self.path.parent / INSTALLED_FILE).is_file())
         self.require_tables()
         return super().create(model)
@@ -133,7 +159,9 @@ class FollowedStore(Store):
                 create_tables(db)
         if self.find_mark(TOKEN) is None:
             self.require_current()
-        for (last_change_at,) in self.rows("SELECT unixepoch(at) FROM changes ORDER BY change_no DESC LIMIT 1"):
+        for (last_change_at,) in self.rows(
+            "SELECT unixepoch(at) FROM changes ORDER BY change_no DESC LIMIT 1"
+        ):
             self._seen_at = last_change_at  # until it is followed: the copy may be as old as that
 
     def close(self) -> None:
@@ -155,11 +183,15 @@ class FollowedStore(Store):
         return None if state is None else state._replace(history=self.history())
 
     def history(self) -> str:
-        """Return a token that differs after the copy was made anew: the database was put back to an earlier state."""
+        """Return a token that differs after the copy was made anew: the database was put back to an
+        earlier state.
+        """
         return self.find_mark(HISTORY) or ""
 
     def follow(self) -> None:
-        """Bring the copy up to the database, where that answers and no writer withholds its update."""
+        """Bring the copy up to the database, where that answers and no writer withholds its
+        update.
+        """
         seen = self.database.find_state()
         if seen is None:
             return
@@ -177,10 +209,15 @@ class FollowedStore(Store):
         self._seen, self._seen_at = seen, time.time()
 
     def why_stale(self) -> str | None:
-        """Return why the copy may be older than the records, and how old it is; None where it is not."""
+        """Return why the copy may be older than the records, and how old it is; None where it is
+        not.
+        """
         if self.database.is_lost:
             age_s = max(0, round(time.time() - self._seen_at))
-            return f"the database of the catalogue does not answer; this is its state of {age_s} seconds ago"
+            return (
+                f"the database of the catalogue does not answer; this is its state of {age_s}"
+                " seconds ago"
+            )
         if self._seen is not None and self._seen.moved_to:
             return f"the catalogue was moved out of its database ({self._seen.moved_to})"
         return self._behind or None
@@ -190,7 +227,9 @@ class FollowedStore(Store):
         return self._seen is not None and self._seen.vector_no > self.counter(INDEXED_VECTORS)
 
     def note_indexed(self, vector_no: int) -> None:
-        """Store that the index has the vectors of this number, so that readers open it, here and on other servers."""
+        """Store that the index has the vectors of this number, so that readers open it, here and on
+        other servers.
+        """
         super().note_indexed(vector_no)
         if self._seen is None or self._seen.vector_no < vector_no:
             with suppress(DatabaseLostError):
@@ -208,10 +247,16 @@ class FollowedStore(Store):
 
     @property
     def shared_index(self) -> SharedIndex | None:
-        """The index in the database; None where there are so few records that each server builds its own."""
+        """The index in the database; None where there are so few records that each server builds
+        its own.
+        """
         copied = int(self.find_mark(REVISION) or 0), self.find_mark(TOKEN) or ""
         is_shared = self._shared_index_bytes and self.count() >= LEAST_SHARED
-        return SharedIndex(self.database, copied, most_bytes=self._shared_index_bytes) if is_shared else None
+        return (
+            SharedIndex(self.database, copied, most_bytes=self._shared_index_bytes)
+            if is_shared
+            else None
+        )
 
     def mark_as_copy(self, revision: int, token: str) -> None:
         """Note that the file has everything of a transaction of the database."""
@@ -222,8 +267,13 @@ class FollowedStore(Store):
         """Replace stored vectors that are damaged by those of the database."""
         with self.database.reading() as remote, self._writing_file() as db:
             for row in rows:
-                which = db.execute("DELETE FROM embeddings WHERE rowid = ? RETURNING model, digest", (row,)).fetchone()
-                query = f"SELECT {names_of('embeddings')} FROM embeddings WHERE model = %s AND digest = %s"
+                which = db.execute(
+                    "DELETE FROM embeddings WHERE rowid = ? RETURNING model, digest", (row,)
+                ).fetchone()
+                query = (
+                    f"SELECT {names_of('embeddings')} FROM embeddings WHERE model = %s AND digest"
+                    " = %s"
+                )
                 insert_rows(db, "embeddings", remote.execute(query, which))
 
     @contextmanager
@@ -242,11 +292,14 @@ class FollowedStore(Store):
             except StorageError:
                 if not writer.is_committed:
                     raise
-                logger.warning("the copy of catalogue '%s' missed a write; it follows", self.spec.name)
+                logger.warning(
+                    "the copy of catalogue '%s' missed a write; it follows", self.spec.name
+                )
 
     def require_current(self) -> None:
         """Bring the copy up to the database; raise where that does not answer."""
-        # In the order of a writer. What the database has is seen as of the first look-up, when the file is locked.
+        # In the order of a writer. What the database has is seen as of the first look-up, when the
+        # file is locked.
         with self.database.reading() as remote, self._writing_file() as db:
             is_withheld = remote.execute("SELECT withheld FROM state").fetchone() == (True,)
             if is_withheld and self.database.is_written_by_another():
@@ -283,13 +336,20 @@ class FollowedStore(Store):
         insert_rows(db, "changes", _iter_rows(remote, query, last))
         deleted = "SELECT key FROM changes WHERE change_no > ? AND op = 'delete'"
         db.execute(f"DELETE FROM records WHERE key IN ({deleted})", (last,))
-        reserve_keys(db, db.execute("SELECT max(key) FROM changes WHERE change_no > ?", (last,)).get or 0)
+        reserve_keys(
+            db, db.execute("SELECT max(key) FROM changes WHERE change_no > ?", (last,)).get or 0
+        )
 
     def _empty(self, db: apsw.Connection) -> None:
-        """Remove what is in the copy, and the index made from it: the database has another history."""
+        """Remove what is in the copy, and the index made from it: the database has another
+        history.
+        """
         history = secrets.token_hex(8) if db.execute("SELECT 1 FROM changes LIMIT 1").get else ""
         if history:
-            logger.warning("the copy of catalogue '%s' is made anew: the database has another history", self.spec.name)
+            logger.warning(
+                "the copy of catalogue '%s' is made anew: the database has another history",
+                self.spec.name,
+            )
             shutil.rmtree(self.path.parent / "index", ignore_errors=True)
         for table in COLUMNS:
             db.execute(f"DELETE FROM {table}")
@@ -298,8 +358,11 @@ class FollowedStore(Store):
         set_meta(db, {HISTORY: history})
 
 
-def _iter_rows(remote: psycopg.Connection[Any], query: str, since: int) -> Iterator[tuple[Any, ...]]:
-    with remote.cursor(name="followed", binary=True) as cursor:  # of the server: there may be more than memory holds
+def _iter_rows(
+    remote: psycopg.Connection[Any], query: str, since: int
+) -> Iterator[tuple[Any, ...]]:
+    # of the server: there may be more than memory holds
+    with remote.cursor(name="followed", binary=True) as cursor:
         cursor.itersize = ROWS_AT_ONCE
         yield from cursor.execute(query, (since,))
 
@@ -347,9 +410,14 @@ def _noted_rows(db: apsw.Connection) -> Iterator[dict[str, set[int]]]:
 
 
 def _send(
-    writer: WriteTransaction, db: apsw.Connection, touched: Mapping[str, set[int]], before: Mapping[str, str]
+    writer: WriteTransaction,
+    db: apsw.Connection,
+    touched: Mapping[str, set[int]],
+    before: Mapping[str, str],
 ) -> None:
-    """Send the rows that a transaction of the copy has touched, and note in the copy that it has them."""
+    """Send the rows that a transaction of the copy has touched, and note in the copy that it has
+    them.
+    """
     writer.begin(int(db.execute("SELECT max(change_no) FROM changes").get or 0))
     meta = shared_of(db.execute(EVERY_MARK))
     if model_of(meta) != model_of(before):
@@ -358,27 +426,50 @@ def _send(
     if touched["records"]:
         writer.db.execute("DELETE FROM records WHERE key = ANY(%s)", (list(touched["records"]),))
     for table in COLUMNS:
-        send_rows(writer, table, rows_numbered(db, table, sorted(touched[table])), revision=writer.revision)
-    upsert = "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-    writer.db.cursor().executemany(upsert, [pair for pair in meta.items() if before.get(pair[0]) != pair[1]])
+        send_rows(
+            writer,
+            table,
+            rows_numbered(db, table, sorted(touched[table])),
+            revision=writer.revision,
+        )
+    upsert = (
+        "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+    writer.db.cursor().executemany(
+        upsert, [pair for pair in meta.items() if before.get(pair[0]) != pair[1]]
+    )
     set_meta(db, {REVISION: str(writer.revision), TOKEN: writer.token})
 
 
-def send_rows(writer: WriteTransaction, table: str, rows: Iterable[Sequence[Any]], *, revision: int) -> None:
-    """Add rows to a table of the database; all but those of the log have the revision that they were written by."""
-    columns, last = (COLUMNS[table], ()) if table == "changes" else (f"{COLUMNS[table]}, revision int8", (revision,))
+def send_rows(
+    writer: WriteTransaction, table: str, rows: Iterable[Sequence[Any]], *, revision: int
+) -> None:
+    """Add rows to a table of the database; all but those of the log have the revision that they
+    were written by.
+    """
+    columns, last = (
+        (COLUMNS[table], ())
+        if table == "changes"
+        else (f"{COLUMNS[table]}, revision int8", (revision,))
+    )
     names, types = zip(*(column.split() for column in columns.split(", ")), strict=True)
-    with copying(writer.db, f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)") as copy:
+    with copying(
+        writer.db, f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
+    ) as copy:
         copy.set_types(types)
         for row in rows:
             copy.write_row((*row, *last))
 
 
-def rows_numbered(db: apsw.Connection, table: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+def rows_numbered(
+    db: apsw.Connection, table: str, numbers: Sequence[int]
+) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table with these numbers, those that are there."""
     for start in range(0, len(numbers), ROWS_AT_ONCE):
         wanted = ",".join(str(number) for number in numbers[start : start + ROWS_AT_ONCE])
-        yield from db.execute(f"SELECT {names_of(table)} FROM {table} WHERE {ROW_NUMBERS[table]} IN ({wanted})")
+        yield from db.execute(
+            f"SELECT {names_of(table)} FROM {table} WHERE {ROW_NUMBERS[table]} IN ({wanted})"
+        )
 
 
 def _send_files(db: Any, folder: Path, paths: Iterable[Path]) -> None:
@@ -386,8 +477,11 @@ def _send_files(db: Any, folder: Path, paths: Iterable[Path]) -> None:
         copy.set_types(("text", "int4", "bytea"))
         for path in paths:
             with path.open("rb") as file:
-                for piece in range(path.stat().st_size // PIECE_BYTES + 1):  # at least one, of an empty file
-                    copy.write_row((path.relative_to(folder).as_posix(), piece, file.read(PIECE_BYTES)))
+                # at least one, of an empty file
+                for piece in range(path.stat().st_size // PIECE_BYTES + 1):
+                    copy.write_row(
+                        (path.relative_to(folder).as_posix(), piece, file.read(PIECE_BYTES))
+                    )
 
 
 def _append(folder: Path, path: str, data: bytes) -> None:

@@ -13,7 +13,9 @@ CHUNK_BYTES = 128 << 10
 
 
 class _SendingWriter(LibpqWriter):
-    """Waits until everything is sent: libpq keeps the rest, and moves all of it in memory with each part it sends."""
+    """Waits until everything is sent: libpq keeps the rest, and moves all of it in memory with each
+    part it sends.
+    """
 
     def write(self, data: Any) -> None:
         """Send data."""

@@ -1,10 +1,12 @@
-"""The store of a catalogue in PostgreSQL 15 or later: its tables, locks, transactions, and the look-up of its state.
+"""The store of a catalogue in PostgreSQL 15 or later: its tables, locks, transactions, and the
+look-up of its state.
 
-Each catalogue has a schema. Every transaction that writes holds the row of `state`, so that change numbers have no
-gaps, and gets the next `revision`, which is in each row that it wrote: whoever follows asks for the rows after the
-revision that they have. `writes` has a random token of each revision. By it, a writer whose connection was lost
-while it committed finds out whether it did, and a follower notices that the database was put back to an earlier state.
-Rows and their checksums are those of the SQLite store.
+Each catalogue has a schema. Every transaction that writes holds the row of `state`, so that change
+numbers have no gaps, and gets the next `revision`, which is in each row that it wrote: whoever
+follows asks for the rows after the revision that they have. `writes` has a random token of each
+revision. By it, a writer whose connection was lost while it committed finds out whether it did, and
+a follower notices that the database was put back to an earlier state. Rows and their checksums are
+those of the SQLite store.
 """
 
 import hashlib
@@ -34,7 +36,8 @@ from stackroom.toml_text import load_packaged
 LAYOUT = 1
 STATEMENTS = load_packaged(__package__, "statements.toml")
 WORK = STATEMENTS["work"]
-NAME_CHARS = 30  # how much of the name of a catalogue's schema is in those of its index: PostgreSQL cuts names at 63
+# how much of the name of a catalogue's schema is in those of its index: PostgreSQL cuts names at 63
+NAME_CHARS = 30
 LOOK_UP = b"SELECT change_no, vector_no, revision, token, withheld, moved_to FROM state"
 WRITES_KEPT = "30 days"
 LOCK_WAIT_S = 10
@@ -43,19 +46,30 @@ RECONNECT_S = 1.0  # how long to wait between two attempts to connect again
 CONNECT_S = 3
 ALIVE: dict[str, Any] = {"tcp_user_timeout": 10_000, "keepalives_idle": 10}  # for hosts that vanish
 UNSURE_S = 10.0  # how long a writer tries to find out whether its transaction was committed
-LOST = "the database of catalogue '{}' does not answer; nothing was changed, try again in a few seconds"
-UNSURE = "the database of catalogue '{}' was lost while it stored the change; look at the history before trying again"
+LOST = (
+    "the database of catalogue '{}' does not answer; nothing was changed, try again in a few"
+    " seconds"
+)
+UNSURE = (
+    "the database of catalogue '{}' was lost while it stored the change; look at the history before"
+    " trying again"
+)
 EMBEDDING = "embedding"  # the kind of work that is embedding texts
 KEYS_AT_ONCE = 2_000  # the keys of a range: some minutes of embedding on one core
 PAUSE_S = 0.05
 LEFT = "SELECT count(*) FROM work WHERE kind = %s AND done_at IS NULL"
-FAILED = "UPDATE work SET worker = %s, failures = failures + 1, error = %s WHERE kind = %s AND after_key = %s"
+FAILED = (
+    "UPDATE work SET worker = %s, failures = failures + 1, error = %s WHERE kind = %s AND after_key"
+    " = %s"
+)
 
 logger = logging.getLogger(__name__)
 
 
 def index_prefix(schema: str) -> str:
-    """Return how the names of the schemas begin that have the index of a catalogue's schema, one for each build."""
+    """Return how the names of the schemas begin that have the index of a catalogue's schema, one
+    for each build.
+    """
     digest = hashlib.blake2b(schema.encode(), digest_size=4).hexdigest()
     return f"{schema[:NAME_CHARS]}_{digest}_search_"
 
@@ -86,12 +100,14 @@ def wait_for(step: Callable[[], bool], *, within_s: float) -> bool:
 
 
 class SharedWork:
-    """The ranges of keys of one kind of work that one worker takes, of any number on any machine, until all are done.
+    """The ranges of keys of one kind of work that one worker takes, of any number on any machine,
+    until all are done.
 
-    It holds a range by the lock on its row, by a connection of its own, so that one that is killed or cut off gives it
-    back. What is written by the same connection is committed with the range, whole or not at all; texts are embedded
-    apart, and whoever takes their range next embeds only what is missing. What a range cost, and how often it failed,
-    stays in its row until the next plan. As a context manager, it leaves its range to others where the block fails.
+    It holds a range by the lock on its row, by a connection of its own, so that one that is killed
+    or cut off gives it back. What is written by the same connection is committed with the range,
+    whole or not at all; texts are embedded apart, and whoever takes their range next embeds only
+    what is missing. What a range cost, and how often it failed, stays in its row until the next
+    plan. As a context manager, it leaves its range to others where the block fails.
     """
 
     def __init__(self, db: psycopg.Connection[Any], kind: str, *, wait_s: float = math.inf) -> None:
@@ -134,7 +150,9 @@ class SharedWork:
 
     def _take(self) -> KeyRange | None:
         """Hold a range that no other worker holds; None where all are done."""
-        if not wait_for(lambda: self._has_taken() or not count_left(self._db, self._kind), within_s=self._wait_s):
+        if not wait_for(
+            lambda: self._has_taken() or not count_left(self._db, self._kind), within_s=self._wait_s
+        ):
             raise EmbeddingElsewhereError("other workers have what is left")
         return self._held
 
@@ -144,15 +162,23 @@ class SharedWork:
         if row is None:
             self._db.execute("ROLLBACK")
             return False
-        self._held, self._began, self.items = KeyRange(Key(row[0]), Key(row[1])), time.monotonic(), 0
+        self._held, self._began, self.items = (
+            KeyRange(Key(row[0]), Key(row[1])),
+            time.monotonic(),
+            0,
+        )
         if self._kind == EMBEDDING:
-            self.items = (self._db.execute(STATEMENTS["count_texts"], self._held).fetchone() or (0,))[0]
+            self.items = (
+                self._db.execute(STATEMENTS["count_texts"], self._held).fetchone() or (0,)
+            )[0]
         return True
 
     def _finish(self) -> None:
         assert self._held is not None
         seconds = time.monotonic() - self._began
-        self._db.execute(STATEMENTS["done"], (self._worker, self.items, seconds, self._kind, self._held.after))
+        self._db.execute(
+            STATEMENTS["done"], (self._worker, self.items, seconds, self._kind, self._held.after)
+        )
         self._db.execute("COMMIT")  # commit point of a range
         self._held = None
 
@@ -169,7 +195,10 @@ def count_left(db: psycopg.Connection[Any], kind: str) -> int:
 
 def find_progress(db: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
     """Return how far the present plan of each kind is, what it cost, and a failure."""
-    return {row.pop("kind"): row for row in db.cursor(row_factory=dict_row).execute(STATEMENTS["progress"])}
+    return {
+        row.pop("kind"): row
+        for row in db.cursor(row_factory=dict_row).execute(STATEMENTS["progress"])
+    }
 
 
 class StoreDatabase:
@@ -179,7 +208,12 @@ class StoreDatabase:
     """
 
     def __init__(
-        self, url: str, schema: str, *, catalogue: str, monotonic: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        schema: str,
+        *,
+        catalogue: str,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.schema = schema
         self._url = url.replace("postgresql+psycopg://", "postgresql://", 1)
@@ -191,7 +225,9 @@ class StoreDatabase:
         self._watch_guard = threading.Lock()
         self._retry_at = 0.0
         self._held = 0
-        """How many blocks of `exclusive` there are; the lock goes with the connection that took it."""
+        """How many blocks of `exclusive` there are; the lock goes with the connection that took
+        it.
+        """
         self.is_lost = False
         self._opened: list[psycopg.Connection[Any]] = []
         # A shelf that is let go of is used until its last view is gone.
@@ -203,34 +239,50 @@ class StoreDatabase:
         self._work = self._watch = None
 
     def create(self, *, mark: str = "", is_known: bool = False) -> None:
-        """Create the tables where they are missing; with a mark, for a catalogue that is being moved there.
+        """Create the tables where they are missing; with a mark, for a catalogue that is being
+        moved there.
 
-        Those of a known catalogue are there, unless the address means another database, or one that was put back. The
-        schema is its own: it is dropped with everything in it.
+        Those of a known catalogue are there, unless the address means another database, or one that
+        was put back. The schema is its own: it is dropped with everything in it.
         """
         with self._working() as db, db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
             if db.execute("SELECT to_regclass('state')").fetchone() != (None,):
                 return
             if is_known:
-                raise StorageError(f"the database has no tables of catalogue '{self._name}'; put them back")
-            if db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (self.schema,)).fetchone():
-                raise ConflictError(f"the schema '{self.schema}' is there already; choose another by --schema")
+                raise StorageError(
+                    f"the database has no tables of catalogue '{self._name}'; put them back"
+                )
+            if db.execute(
+                "SELECT 1 FROM pg_namespace WHERE nspname = %s", (self.schema,)
+            ).fetchone():
+                raise ConflictError(
+                    f"the schema '{self.schema}' is there already; choose another by --schema"
+                )
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
             db.execute(STATEMENTS["tables"] + WORK)
             token = secrets.token_hex(16)
-            db.execute("INSERT INTO state (layout, token, moved_to) VALUES (%s, %s, %s)", (LAYOUT, token, mark))
-            db.execute("INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,))
+            db.execute(
+                "INSERT INTO state (layout, token, moved_to) VALUES (%s, %s, %s)",
+                (LAYOUT, token, mark),
+            )
+            db.execute(
+                "INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,)
+            )
 
     def drop(self) -> None:
         """Remove the tables with everything in them, and those of an index in the database."""
         with self._working() as db:
-            query = "SELECT nspname FROM pg_namespace WHERE nspname = %s OR starts_with(nspname, %s)"
+            query = (
+                "SELECT nspname FROM pg_namespace WHERE nspname = %s OR starts_with(nspname, %s)"
+            )
             for (name,) in db.execute(query, (self.schema, index_prefix(self.schema))).fetchall():
                 db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
     def find_state(self, *, wait: bool = True) -> DatabaseState | None:
-        """Return the state; None where the database does not answer, or it is not to be waited for and is busy."""
+        """Return the state; None where the database does not answer, or it is not to be waited for
+        and is busy.
+        """
         if not self._watch_guard.acquire(blocking=wait and not self.is_lost):
             return None
         try:
@@ -238,7 +290,11 @@ class StoreDatabase:
         except (psycopg.Error, OSError, TimeoutError) as error:
             if wait:
                 if not self.is_lost:
-                    logger.warning("the database of catalogue '%s' does not answer: %s", self._name, why_lost(error))
+                    logger.warning(
+                        "the database of catalogue '%s' does not answer: %s",
+                        self._name,
+                        why_lost(error),
+                    )
                 self.is_lost = True
                 if self._monotonic() >= self._retry_at:
                     self._retry_at = self._monotonic() + RECONNECT_S
@@ -247,7 +303,9 @@ class StoreDatabase:
             self._watch_guard.release()
 
     def _look_up(self, *, connect: bool, within_s: float) -> DatabaseState:
-        """Ask for the state without waiting for longer than so: libpq itself would wait for minutes."""
+        """Ask for the state without waiting for longer than so: libpq itself would wait for
+        minutes.
+        """
         if self._watch is None or self._watch.closed:
             if not connect or self._monotonic() < self._retry_at:
                 raise TimeoutError("not connected")
@@ -259,7 +317,9 @@ class StoreDatabase:
             raise
         self.is_lost = False
         change_no, vector_no, revision, token, withheld, moved_to = row
-        return DatabaseState(int(change_no), int(vector_no), int(revision), token, withheld == "t", moved_to)
+        return DatabaseState(
+            int(change_no), int(vector_no), int(revision), token, withheld == "t", moved_to
+        )
 
     @contextmanager
     def reading(self) -> Iterator[psycopg.Connection[Any]]:
@@ -270,25 +330,33 @@ class StoreDatabase:
 
     @contextmanager
     def writing(self, *, mark: str = "") -> Iterator["WriteTransaction"]:
-        """Write in one transaction, as the only writer of all servers; it is rolled back unless it is committed.
+        """Write in one transaction, as the only writer of all servers; it is rolled back unless it
+        is committed.
 
         A catalogue that is being moved here is written to by whoever knows its mark.
         """
-        wait_for(lambda: not self.is_written_by_another(), within_s=LOCK_WAIT_S)  # readers use the connection meanwhile
+        # readers use the connection meanwhile
+        wait_for(lambda: not self.is_written_by_another(), within_s=LOCK_WAIT_S)
         with self._working() as db:
             try:
                 db.execute("BEGIN")
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
-                moved_to, revision = db.execute("SELECT moved_to, revision FROM state FOR UPDATE").fetchone() or ("", 0)
+                moved_to, revision = db.execute(
+                    "SELECT moved_to, revision FROM state FOR UPDATE"
+                ).fetchone() or ("", 0)
                 if moved_to != mark:
-                    raise StorageError("the catalogue was moved out of this database; nothing was changed")
+                    raise StorageError(
+                        "the catalogue was moved out of this database; nothing was changed"
+                    )
                 yield WriteTransaction(db, revision)
             finally:
                 if not db.closed and db.info.transaction_status != pq.TransactionStatus.IDLE:
                     db.execute("ROLLBACK")
 
     def commit(self, writer: "WriteTransaction") -> None:
-        """Commit a transaction; where the connection is lost meanwhile, find out whether it was committed."""
+        """Commit a transaction; where the connection is lost meanwhile, find out whether it was
+        committed.
+        """
         try:
             writer.db.execute("COMMIT")  # commit point of a write
         except psycopg.OperationalError:
@@ -297,12 +365,17 @@ class StoreDatabase:
         writer.is_committed = True
 
     def _is_written(self, token: str) -> bool:
-        """Tell whether the transaction of a token was committed; its locks end with it, so they are waited for."""
+        """Tell whether the transaction of a token was committed; its locks end with it, so they are
+        waited for.
+        """
         ends_at = self._monotonic() + UNSURE_S
         while self._monotonic() < ends_at:
             with suppress(psycopg.OperationalError), self._connect() as db:
                 db.execute("SELECT pg_advisory_lock(%s)", (self._lock_id("writer"),))
-                return db.execute("SELECT 1 FROM writes WHERE token = %s", (token,)).fetchone() is not None
+                return (
+                    db.execute("SELECT 1 FROM writes WHERE token = %s", (token,)).fetchone()
+                    is not None
+                )
             threading.Event().wait(0.1)
         raise DatabaseLostError(UNSURE.format(self._name))
 
@@ -318,7 +391,9 @@ class StoreDatabase:
 
     @contextmanager
     def withheld(self) -> Iterator[None]:
-        """Keep the copies of other servers at the state before until the block ends. The write lock is held."""
+        """Keep the copies of other servers at the state before until the block ends. The write lock
+        is held.
+        """
         self.note("withheld", True)
         try:
             yield
@@ -326,12 +401,16 @@ class StoreDatabase:
             self.note("withheld", False)
 
     def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the right to add vectors over all servers. A lost connection loses it: some texts are embedded twice."""
+        """Hold the right to add vectors over all servers. A lost connection loses it: some texts
+        are embedded twice.
+        """
         return self._locked("embedder", wait_s=wait_s, error_type=EmbeddingElsewhereError)
 
     @contextmanager
     def sole_builder(self, *, wait_s: float) -> Iterator[None]:
-        """Keep other servers from building an index; after a wait, and without the database, both may build one."""
+        """Keep other servers from building an index; after a wait, and without the database, both
+        may build one.
+        """
         with ExitStack() as stack:
             with suppress(BusyError if wait_s else DatabaseLostError):
                 stack.enter_context(self._locked("index", wait_s=wait_s, error_type=BusyError))
@@ -345,11 +424,17 @@ class StoreDatabase:
 
     @contextmanager
     def shared_work(self, unembedded: KeyRange | None, *, wait_s: float) -> Iterator[SharedWork]:
-        """Share the texts to embed with workers on other servers; one that embeds alone keeps all of them away."""
+        """Share the texts to embed with workers on other servers; one that embeds alone keeps all
+        of them away.
+        """
         with closing(self._reconnected()) as db, self._failing(db):
             query, lock_id = "SELECT pg_try_advisory_lock_shared(%s)", self._lock_id("embedder")
-            if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
-                raise EmbeddingElsewhereError(f"catalogue '{self._name}' is embedded by another server alone")
+            if not wait_for(
+                lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s
+            ):
+                raise EmbeddingElsewhereError(
+                    f"catalogue '{self._name}' is embedded by another server alone"
+                )
             with SharedWork(db, EMBEDDING, wait_s=wait_s) as work:
                 work.plan_anew(unembedded)
                 yield work
@@ -377,7 +462,8 @@ class StoreDatabase:
 
     def is_written_by_another(self) -> bool:
         """Tell whether another connection holds the write lock."""
-        with self._working() as db, db.transaction(force_rollback=True):  # the lock is given back in any transaction
+        # the lock is given back in any transaction
+        with self._working() as db, db.transaction(force_rollback=True):
             query = "SELECT pg_try_advisory_xact_lock(%s)"
             return db.execute(query, (self._lock_id("writer"),)).fetchone() != (True,)
 
@@ -389,7 +475,9 @@ class StoreDatabase:
     def note_published(self, vector_no: int) -> None:
         """Store that vectors of this number are to be seen, so that every server publishes them."""
         with self._working() as db:
-            db.execute("UPDATE state SET vector_no = %s WHERE vector_no < %s", (vector_no, vector_no))
+            db.execute(
+                "UPDATE state SET vector_no = %s WHERE vector_no < %s", (vector_no, vector_no)
+            )
 
     @contextmanager
     def _working(self) -> Iterator[psycopg.Connection[Any]]:
@@ -403,16 +491,23 @@ class StoreDatabase:
         try:
             yield db
         except psycopg.errors.LockNotAvailable as error:
-            raise BusyError(f"catalogue '{self._name}' is being written by another server") from error
+            raise BusyError(
+                f"catalogue '{self._name}' is being written by another server"
+            ) from error
         except psycopg.Error as error:
-            if is_lost(error) or isinstance(error, psycopg.errors.ReadOnlySqlTransaction):  # a replica now
+            # a replica now
+            if is_lost(error) or isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                 db.close()
                 self.is_lost = True  # until the state is looked up again
                 raise DatabaseLostError(LOST.format(self._name)) from error
-            raise StorageError(f"the database of catalogue '{self._name}' refused: {error}") from error
+            raise StorageError(
+                f"the database of catalogue '{self._name}' refused: {error}"
+            ) from error
 
     def _connected(self) -> psycopg.Connection[Any]:
-        """Return the connection for rows, connected again where it was lost, but for one that had a lock."""
+        """Return the connection for rows, connected again where it was lost, but for one that had a
+        lock.
+        """
         if self._work is not None:
             try:
                 _ask(self._work.pgconn, b"SELECT 1", within_s=LOOK_UP_S)
@@ -431,7 +526,9 @@ class StoreDatabase:
             raise DatabaseLostError(LOST.format(self._name), detail=why_lost(error)) from error
 
     def _connect(self) -> psycopg.Connection[Any]:
-        db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S, **ALIVE)
+        db: psycopg.Connection[Any] = psycopg.connect(
+            self._url, autocommit=True, connect_timeout=CONNECT_S, **ALIVE
+        )
         db.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(self.schema)))
         db.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
         db.execute("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0")
@@ -481,18 +578,24 @@ class WriteTransaction:
 
 def is_lost(error: psycopg.Error) -> bool:
     """Tell whether an error means that the connection is lost, or its server is ending."""
-    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(("08", "57P"))
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(
+        ("08", "57P")
+    )
 
 
 def why_lost(error: Exception) -> str:
-    """Say why there is no connection, without what the driver quotes of the address: it may be of the password."""
+    """Say why there is no connection, without what the driver quotes of the address: it may be of
+    the password.
+    """
     if isinstance(error, psycopg.ProgrammingError):
         return "its address is not valid; in a password, write %25 for %, %40 for @ and %2F for /"
     return str(error).partition("\n")[0].rpartition(": ")[2].strip() or type(error).__name__
 
 
 def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float) -> list[str]:
-    """Return the one row of a query, as texts; raise TimeoutError where it does not come in time."""
+    """Return the one row of a query, as texts; raise TimeoutError where it does not come in
+    time.
+    """
     ends_at = time.monotonic() + within_s
     connection.send_query(query)
     with selectors.DefaultSelector() as selector:

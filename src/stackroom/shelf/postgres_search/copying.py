@@ -1,4 +1,6 @@
-"""Rows in the binary form of PostgreSQL's COPY, made column by column: it takes a fraction of the time of an INSERT."""
+"""Rows in the binary form of PostgreSQL's COPY, made column by column: it takes a fraction of the
+time of an INSERT.
+"""
 
 import struct
 from collections.abc import Sequence
@@ -23,14 +25,24 @@ _NULL = _size.pack(-1)
 
 
 def copy_rows(
-    db: "psycopg.Connection[Any]", table: str, numbers: Sequence[NDArray[Any]], *others: Sequence[bytes | None]
+    db: "psycopg.Connection[Any]",
+    table: str,
+    numbers: Sequence[NDArray[Any]],
+    *others: Sequence[bytes | None],
 ) -> None:
-    """Add rows to a table by its columns: first those of numbers, each as wide as the type of its array."""
-    heads, sized = _heads(numbers, len(numbers) + len(others)), [list(map(_sized, column)) for column in others]
+    """Add rows to a table by its columns: first those of numbers, each as wide as the type of its
+    array.
+    """
+    heads, sized = (
+        _heads(numbers, len(numbers) + len(others)),
+        [list(map(_sized, column)) for column in others],
+    )
     with copying(db, f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
         copy.write(SIGNATURE)
         for start in range(0, len(heads), ROWS_AT_ONCE):
-            rows = zip(*(column[start : start + ROWS_AT_ONCE] for column in (heads, *sized)), strict=True)
+            rows = zip(
+                *(column[start : start + ROWS_AT_ONCE] for column in (heads, *sized)), strict=True
+            )
             copy.write(b"".join(chain.from_iterable(rows)))
         copy.write(END)
 
@@ -59,11 +71,16 @@ def _sized(value: bytes | None) -> bytes:
 
 def number_arrays(values: NDArray[Any], ends: Sequence[int]) -> list[bytes]:
     """Return arrays of numbers: the first has the values up to the first end, and so on."""
-    packed = np.empty(len(values), dtype=np.dtype([("size", ">i4"), ("value", values.dtype.newbyteorder(">"))]))
+    packed = np.empty(
+        len(values), dtype=np.dtype([("size", ">i4"), ("value", values.dtype.newbyteorder(">"))])
+    )
     packed["size"], packed["value"] = values.dtype.itemsize, values
     kind, bounds = TYPES[values.dtype.str[1:]], (0, *ends)
     parts = _cut(packed.tobytes(), [packed.itemsize * bound for bound in bounds])
-    return [_joined(kind, end - start, part) for part, (start, end) in zip(parts, pairwise(bounds), strict=True)]
+    return [
+        _joined(kind, end - start, part)
+        for part, (start, end) in zip(parts, pairwise(bounds), strict=True)
+    ]
 
 
 def bytes_array(values: Sequence[bytes]) -> bytes:

@@ -1,7 +1,9 @@
-"""Connections to PostgreSQL, the tables of an index, and snapshots: a transaction that sees the index of one moment.
+"""Connections to PostgreSQL, the tables of an index, and snapshots: a transaction that sees the
+index of one moment.
 
-Each build of an index is a schema of its own, its *generation*; `search_index` in the schema of the catalogue names the
-present one. A snapshot of a former one keeps its schema from being dropped, until it is closed or idle for too long.
+Each build of an index is a schema of its own, its *generation*; `search_index` in the schema of the
+catalogue names the present one. A snapshot of a former one keeps its schema from being dropped,
+until it is closed or idle for too long.
 """
 
 import threading
@@ -30,7 +32,8 @@ from stackroom.shelf.postgres.store_database import (
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 from stackroom.toml_text import load_packaged
 
-OLDEST_PGVECTOR = (0, 8)  # the first version whose index goes on where a filter has left out what it found
+# the first version whose index goes on where a filter has left out what it found
+OLDEST_PGVECTOR = (0, 8)
 EXTENSION_SCHEMA = "public"  # where the extension is put, if it is not there yet
 PATH = f"""
 SELECT set_config('search_path', concat_ws(', ', quote_ident(%s), coalesce((SELECT quote_ident(nspname)
@@ -40,16 +43,22 @@ DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
 CHANGED = "the catalogue has changed since it was read; ask again"
-CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
+CONTROL = (
+    "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
+)
 STATEMENTS = load_packaged(__package__, "statements.toml")
 PART_RECORDS, MOST_PARTS = 1_000_000, 32
-"""For how many records there is a part where their number is not set, and the most that there are by this rule."""
+"""For how many records there is a part where their number is not set, and the most that there are
+by this rule.
+"""
 INDEXING, INDEXING_PARTS = "indexing", "indexes of parts"
 """The kinds of work of a build: ranges of keys, then the indexes of each part."""
 
 
 class Reached(NamedTuple):
-    """The state of the store that an index has, with the mean that was subtracted from its vectors."""
+    """The state of the store that an index has, with the mean that was subtracted from its
+    vectors.
+    """
 
     change_no: int
     vector_no: int
@@ -60,7 +69,9 @@ class Reached(NamedTuple):
 
 
 class Connections:
-    """Connections to the database of an index; those that are let go of are used again. Thread-safe."""
+    """Connections to the database of an index; those that are let go of are used again.
+    Thread-safe.
+    """
 
     def __init__(self, url: str, schema: str) -> None:
         self._url = url.replace("+psycopg", "", 1)
@@ -72,7 +83,8 @@ class Connections:
     def take(self) -> "psycopg.Connection[Any]":
         """Return a connection, which is given back after use."""
         while self._idle:
-            with suppress(IndexError, psycopg.Error):  # taken by another thread, or ended by the server meanwhile
+            # taken by another thread, or ended by the server meanwhile
+            with suppress(IndexError, psycopg.Error):
                 connection = self._idle.pop()
                 connection.autocommit = True  # spares two round trips
                 connection.execute("SELECT 1")
@@ -100,7 +112,9 @@ class Connections:
 
     @contextmanager
     def writing(self, schema: str | None = None) -> "Iterator[psycopg.Connection[Any]]":
-        """Open a transaction that ends with the block, in a generation's schema where one is given."""
+        """Open a transaction that ends with the block, in a generation's schema where one is
+        given.
+        """
         connection = self.take()
         try:
             with failing_as_storage(), connection.transaction():
@@ -113,7 +127,9 @@ class Connections:
 
     @contextmanager
     def working(self, schema: str) -> "Iterator[psycopg.Connection[Any]]":
-        """Use a connection of one's own in a generation's schema, whose transactions the block begins and ends."""
+        """Use a connection of one's own in a generation's schema, whose transactions the block
+        begins and ends.
+        """
         with failing_as_storage(), closing(self.take()) as connection:
             connection.autocommit = True
             connection.execute("SET idle_in_transaction_session_timeout = 0")
@@ -128,7 +144,9 @@ class Connections:
         with failing_as_storage():
             for name, value in STATEMENTS["session"].items():
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
-            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+            connection.execute(
+                sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema))
+            )
             connection.commit()
         return connection
 
@@ -142,8 +160,12 @@ def failing_as_storage() -> Iterator[None]:
         raise BusyError("another server is writing the index; try again") from error
     except psycopg.Error as error:
         if is_lost(error):
-            raise BusyError(f"PostgreSQL does not answer: {_first_line(error)}; try again") from error
-        raise StorageError(f"the index in PostgreSQL cannot be used: {_first_line(error)}") from error
+            raise BusyError(
+                f"PostgreSQL does not answer: {_first_line(error)}; try again"
+            ) from error
+        raise StorageError(
+            f"the index in PostgreSQL cannot be used: {_first_line(error)}"
+        ) from error
 
 
 def _first_line(error: psycopg.Error) -> str:
@@ -151,7 +173,9 @@ def _first_line(error: psycopg.Error) -> str:
 
 
 def enter(connection: "psycopg.Connection[Any]", schema: str, *, until: str = "LOCAL") -> None:
-    """Let the names of tables mean those of a generation, until the transaction or the SESSION ends."""
+    """Let the names of tables mean those of a generation, until the transaction or the SESSION
+    ends.
+    """
     connection.execute(PATH, (schema, until == "LOCAL"))
 
 
@@ -164,10 +188,12 @@ def require_pgvector(connection: "psycopg.Connection[Any]") -> None:
         pass  # another process has created it meanwhile
     except psycopg.Error as error:
         raise InputError(
-            f"search in PostgreSQL needs the extension pgvector 0.8 or later: {_first_line(error)}; "
-            "install it, and run as a superuser: CREATE EXTENSION vector"
+            f"search in PostgreSQL needs the extension pgvector 0.8 or later: {_first_line(error)};"
+            " install it, and run as a superuser: CREATE EXTENSION vector"
         ) from error
-    ((version,),) = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchall()
+    ((version,),) = connection.execute(
+        "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+    ).fetchall()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
         raise InputError(f"search in PostgreSQL needs pgvector 0.8 or later; this is {version}")
 
@@ -190,7 +216,9 @@ class Generations:
         return db.execute("SELECT generation, digest FROM search_index").fetchone()
 
     def create(self, reached: Reached, *, dimension: int | None, parts: int) -> int:
-        """Create the empty tables of the next generation, which is not the present one yet, and plan its build."""
+        """Create the empty tables of the next generation, which is not the present one yet, and
+        plan its build.
+        """
         with self.connections.writing() as db:
             require_pgvector(db)
             db.execute(CONTROL)
@@ -201,7 +229,10 @@ class Generations:
         with self.connections.writing() as db:
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
             enter(db, schema)
-            db.execute(STATEMENTS["tables"].format(dimension=f"({dimension:d})" if dimension else "") + WORK)
+            db.execute(
+                STATEMENTS["tables"].format(dimension=f"({dimension:d})" if dimension else "")
+                + WORK
+            )
             for part in range(parts):
                 db.execute(STATEMENTS["part"].format(part=part, parts=parts))
             db.execute("INSERT INTO reached VALUES (%s, %s, %s, %s, %s, %s)", reached)
@@ -211,7 +242,9 @@ class Generations:
         return number
 
     def find_unpublished(self) -> tuple[int, Reached] | None:
-        """Return the generation that is being built, or whose build was broken off, and the state it will have."""
+        """Return the generation that is being built, or whose build was broken off, and the state
+        it will have.
+        """
         last = max(self._list(), default=0)
         if not last or last in self._present():
             return None
@@ -222,7 +255,11 @@ class Generations:
     def find_progress(self) -> dict[str, dict[str, Any]]:
         """Return how far the last build is, what it cost, and a failure."""
         with self.connections.writing(self.schema(max(self._list(), default=0))) as db:
-            return find_progress(db) if db.execute("SELECT to_regclass('work')").fetchone() != (None,) else {}
+            return (
+                find_progress(db)
+                if db.execute("SELECT to_regclass('work')").fetchone() != (None,)
+                else {}
+            )
 
     def publish(self, generation: int, digest: str) -> None:
         """Make a generation the present one. Commit point of a build."""
@@ -235,7 +272,9 @@ class Generations:
         for number in set(self._list()).difference(self._present()):
             with suppress(StorageError), self.connections.writing() as db:
                 db.execute(f"SET LOCAL lock_timeout = {DROP_WAIT_MS}")
-                db.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema(number))))
+                db.execute(
+                    sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema(number)))
+                )
 
     def _present(self) -> list[int]:
         with self.connections.writing() as db:
@@ -263,7 +302,9 @@ class Snapshot:
         self._begin()
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; a transaction that was idle for too long begins anew if nothing has changed."""
+        """Return the rows of a query; a transaction that was idle for too long begins anew if
+        nothing has changed.
+        """
         with self._guard, failing_as_storage():
             if self.is_over:
                 raise BusyError(CHANGED)
@@ -299,7 +340,8 @@ class Snapshot:
         before = self.generation, self.reached
         self.close()
         self._begin()
-        if (self.generation, self.reached) != before:  # another build numbers terms anew, and this one keeps some
+        # another build numbers terms anew, and this one keeps some
+        if (self.generation, self.reached) != before:
             self.is_over = True
             raise BusyError(CHANGED) from error
 

@@ -1,8 +1,10 @@
-"""Building an index, and bringing it up to its store: the records changed since, and the vectors that came later.
+"""Building an index, and bringing it up to its store: the records changed since, and the vectors
+that came later.
 
-A build is cut into ranges of keys, then into the parts of its tables; any number of servers take them from the
-database, each in one transaction, and one of them publishes it. An update is one transaction, in which the former terms
-of its records are counted out and the new ones in. Only one server does it at a time, under a lock of the database.
+A build is cut into ranges of keys, then into the parts of its tables; any number of servers take
+them from the database, each in one transaction, and one of them publishes it. An update is one
+transaction, in which the former terms of its records are counted out and the new ones in. Only one
+server does it at a time, under a lock of the database.
 """
 
 from collections import Counter
@@ -22,7 +24,14 @@ from stackroom.model.vectors import FEW, Vector, centre
 from stackroom.shelf.embedded.segment import SegmentRow
 from stackroom.shelf.embedded.store import STORED_VECTORS
 from stackroom.shelf.postgres.store_database import SharedWork, count_left
-from stackroom.shelf.postgres_search.copying import FALSE, TRUE, bytes_array, copy_rows, half_vectors, number_arrays
+from stackroom.shelf.postgres_search.copying import (
+    FALSE,
+    TRUE,
+    bytes_array,
+    copy_rows,
+    half_vectors,
+    number_arrays,
+)
 from stackroom.shelf.postgres_search.database import (
     INDEXING,
     INDEXING_PARTS,
@@ -53,17 +62,31 @@ from stackroom.shelf.postgres_search.terms import (
     name_number,
     text_groups,
 )
-from stackroom.shelf.terms import ColumnValues, number_fields, term_fields, text_columns, text_tokens
+from stackroom.shelf.terms import (
+    ColumnValues,
+    number_fields,
+    term_fields,
+    text_columns,
+    text_tokens,
+)
 from stackroom.text.titles import MAX_NAME_CHARS, name_spellings
 
 INDEX_FORMAT = 4
 PARTS_AT_ONCE, PUBLISH_WAIT_S = 4, 600
-"""How many connections of one server make indexes at once, and how long it waits for the one that publishes them."""
+"""How many connections of one server make indexes at once, and how long it waits for the one that
+publishes them.
+"""
 GROWN = 2  # the mean is measured again when there are this many times as many vectors
 MOST_DIMENSIONS = 4_000  # the most that pgvector's graph takes of half-precision vectors
-ALONE, TRY_ALONE = "SELECT pg_advisory_xact_lock(hashtext(%s))", "SELECT pg_try_advisory_xact_lock(hashtext(%s))"
+ALONE, TRY_ALONE = (
+    "SELECT pg_advisory_xact_lock(hashtext(%s))",
+    "SELECT pg_try_advisory_xact_lock(hashtext(%s))",
+)
 REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
-FORMER = "DELETE FROM documents WHERE key = ANY(%s::bigint[]) RETURNING key, class, lengths, columns, posted"
+FORMER = (
+    "DELETE FROM documents WHERE key = ANY(%s::bigint[]) RETURNING key, class, lengths, columns,"
+    " posted"
+)
 BLOCKS = "SELECT entry, data FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
 DROP_BLOCKS = "DELETE FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
 CLASS_BITS = 31  # the bits of a class's number, where a term and a class are one number
@@ -72,14 +95,18 @@ CLASS_BITS = 31  # the bits of a class's number, where a term and a class are on
 class SearchIndex:
     """Builds the index of a catalogue, and brings it up to the store."""
 
-    def __init__(self, generations: Generations, spec: CatalogueSpec, store: RemoteStore, *, parts: int = 0) -> None:
+    def __init__(
+        self, generations: Generations, spec: CatalogueSpec, store: RemoteStore, *, parts: int = 0
+    ) -> None:
         self._connections = generations.connections
         self._generations = generations
         self._spec = spec
         self._store = store
         self._parts = parts
         self._dictionaries: dict[tuple[int, str], Dictionary] = {}
-        """The one of the generation and the history of the store that the numbers it keeps are of."""
+        """The one of the generation and the history of the store that the numbers it keeps are
+        of.
+        """
 
     def digest(self) -> str:
         """Return what an index is made by; one that is made by another is of no use."""
@@ -87,16 +114,20 @@ class SearchIndex:
 
     @contextmanager
     def alone(self, *, wait_s: float) -> Iterator[None]:
-        """Keep other servers from writing the index; raise BusyError where one does so for longer than the wait."""
+        """Keep other servers from writing the index; raise BusyError where one does so for longer
+        than the wait.
+        """
         with self._connections.writing() as db:
             db.execute(f"SET LOCAL lock_timeout = {max(1, round(1_000 * wait_s)):d}")
             db.execute(ALONE, (self._generations.schema(0),))
             yield
 
     def catch_up(self, *, wait_s: float) -> None:
-        """Index every change and every vector that the store has; build the index where there is none of this spec.
+        """Index every change and every vector that the store has; build the index where there is
+        none of this spec.
 
-        It is built anew too where the store was put back to an earlier state: that has not the write it has reached.
+        It is built anew too where the store was put back to an earlier state: that has not the
+        write it has reached.
         """
         with self.alone(wait_s=wait_s):
             with self._connections.writing() as db:
@@ -107,11 +138,21 @@ class SearchIndex:
                 self._generations.drop_former()
 
     def _follow(self, generation: int) -> bool:
-        """Index what has changed since; False where the index is of another history of the store."""
-        with self._connections.writing(self._generations.schema(generation)) as db, self._store.snapshot():
+        """Index what has changed since; False where the index is of another history of the
+        store.
+        """
+        with (
+            self._connections.writing(self._generations.schema(generation)) as db,
+            self._store.snapshot(),
+        ):
             self._store.require_settled()
-            ((reached, vectors, token),) = db.execute("SELECT change_no, vector_no, token FROM reached").fetchall()
-            stored, (wanted, last, is_known) = self._store.counter(STORED_VECTORS), self._store.last_write(token)
+            ((reached, vectors, token),) = db.execute(
+                "SELECT change_no, vector_no, token FROM reached"
+            ).fetchall()
+            stored, (wanted, last, is_known) = (
+                self._store.counter(STORED_VECTORS),
+                self._store.last_write(token),
+            )
             if not is_known:
                 return False
             if reached < wanted or vectors < stored:
@@ -122,12 +163,14 @@ class SearchIndex:
                 if vectors < stored or self._mean_is_old(db):
                     self._index_vectors(db)
                 db.execute(REACHED, (wanted, max(vectors, stored), last))
-                self._dictionaries = {known: dictionary}  # not where this failed: its numbers may be lost
+                # not where this failed: its numbers may be lost
+                self._dictionaries = {known: dictionary}
         self._store.note_indexed(stored)
         return True
 
     def build(self) -> int:
-        """Build a generation from all records, which readers do not see before it is published; alone.
+        """Build a generation from all records, which readers do not see before it is published;
+        alone.
 
         Other servers may take part by `join_build`. A build that was broken off is continued.
         """
@@ -138,7 +181,9 @@ class SearchIndex:
         return generation
 
     def join_build(self) -> None:
-        """Take part in the build that another server has begun, if there is one, until it is published."""
+        """Take part in the build that another server has begun, if there is one, until it is
+        published.
+        """
         with self._connections.writing() as db:
             is_free = db.execute(TRY_ALONE, (self._generations.schema(0),)).fetchone() == (True,)
         if not is_free and (generation := self._find_unfinished()) is not None:
@@ -157,7 +202,9 @@ class SearchIndex:
         model = self._store.model()
         stored, (wanted, last, _) = self._store.counter(STORED_VECTORS), self._store.last_write("")
         reached = Reached(wanted, stored, last, *self._measure_mean(), self.digest())
-        return self._generations.create(reached, dimension=model.dimension if model else None, parts=self._parts)
+        return self._generations.create(
+            reached, dimension=model.dimension if model else None, parts=self._parts
+        )
 
     def _find_unfinished(self) -> int | None:
         """Return the generation that is being built from what this store has."""
@@ -200,9 +247,16 @@ class SearchIndex:
         return Dictionary(self._connections, self._generations.schema(generation))
 
     def _write(
-        self, db: "psycopg.Connection[Any]", dictionary: Dictionary, keys: Sequence[Key], *, is_new: bool
+        self,
+        db: "psycopg.Connection[Any]",
+        dictionary: Dictionary,
+        keys: Sequence[Key],
+        *,
+        is_new: bool,
     ) -> int:
-        """Replace what the index has of these keys, of one block, by what the store has; return how many that is."""
+        """Replace what the index has of these keys, of one block, by what the store has; return how
+        many that is.
+        """
         former = None if is_new else remove_documents(db, keys)
         batch, groups = Batch(self._spec), len(text_groups(self._spec))
         for row in list(self._store.iter_rows(keys)):
@@ -217,20 +271,33 @@ class SearchIndex:
         return len(batch.keys)
 
     def _index_vectors(self, db: "psycopg.Connection[Any]") -> None:
-        """Store the vectors that came later than their records; all of them again where their mean has moved."""
+        """Store the vectors that came later than their records; all of them again where their mean
+        has moved.
+        """
         has_moved = self._mean_is_old(db)
         if has_moved:
             db.execute("UPDATE reached SET mean = %s, mean_of = %s", self._measure_mean())
         model, mean, after = self._store.model(), mean_of(db), Key(0)
         which = "" if has_moved else "AND vector IS NULL"
         query = f"SELECT key FROM documents WHERE key > %s {which} ORDER BY key LIMIT {BLOCK_KEYS}"
-        update = "UPDATE documents SET digest = %s, awaits = false, vector = %s::halfvec WHERE key = %s"
+        update = (
+            "UPDATE documents SET digest = %s, awaits = false, vector = %s::halfvec WHERE key = %s"
+        )
         while keys := [Key(key) for (key,) in db.execute(query, (after,))]:
             found = self._store.embeddings_of(keys, model) if model else {}
-            each = [(key, one.digest, one.vector) for key, one in found.items() if one.vector is not None]
-            less_mean = [(digest, one if mean is None else centre(one, mean), key) for key, digest, one in each]
+            each = [
+                (key, one.digest, one.vector)
+                for key, one in found.items()
+                if one.vector is not None
+            ]
+            less_mean = [
+                (digest, one if mean is None else centre(one, mean), key)
+                for key, digest, one in each
+            ]
             with db.cursor() as cursor:
-                cursor.executemany(update, [(digest, vector_text(one), key) for digest, one, key in less_mean])
+                cursor.executemany(
+                    update, [(digest, vector_text(one), key) for digest, one, key in less_mean]
+                )
             after = keys[-1]
 
     def _mean_is_old(self, db: "psycopg.Connection[Any]") -> bool:
@@ -238,7 +305,9 @@ class SearchIndex:
         model = self._store.model()
         if model is None or not model.is_centred:
             return False
-        query = "SELECT mean_of, (SELECT count(*) FROM documents WHERE digest IS NOT NULL) FROM reached"
+        query = (
+            "SELECT mean_of, (SELECT count(*) FROM documents WHERE digest IS NOT NULL) FROM reached"
+        )
         ((measured, present),) = db.execute(query).fetchall()
         return bool(present > GROWN * measured)
 
@@ -257,7 +326,9 @@ class SearchIndex:
 
 
 class FieldTerms(dict[Any, int]):
-    """The terms of one field, by their text or entry: the place of each among the terms of a batch."""
+    """The terms of one field, by their text or entry: the place of each among the terms of a
+    batch.
+    """
 
     def __init__(self, field: int, terms: list[TermParts]) -> None:
         super().__init__()
@@ -285,7 +356,9 @@ class Lists:
     def numbered(self, numbers: Numbers) -> Numbers:
         """Return the numbers of terms by their places; those below 0 are numbers already."""
         values = np.array(self._values, dtype=np.int32)
-        return np.where(values < 0, values, numbers[np.maximum(values, 0)]) if len(numbers) else values
+        return (
+            np.where(values < 0, values, numbers[np.maximum(values, 0)]) if len(numbers) else values
+        )
 
     def spread(self, of_records: Sequence[int] | Integers) -> Integers:
         """Return a number of each record for each value in its list."""
@@ -294,7 +367,9 @@ class Lists:
 
 
 class PostedRows:
-    """The records of one block as counts and postings have them, with the numbers of their terms."""
+    """The records of one block as counts and postings have them, with the numbers of their
+    terms.
+    """
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
@@ -307,7 +382,12 @@ class PostedRows:
         self._sizes: list[int] = []
 
     def add_row(
-        self, key: Key, kind: int, lengths: Sequence[int], columns: Iterable[int], posted: Iterable[int]
+        self,
+        key: Key,
+        kind: int,
+        lengths: Sequence[int],
+        columns: Iterable[int],
+        posted: Iterable[int],
     ) -> None:
         """Add a record of a class."""
         self.keys.append(key)
@@ -318,7 +398,9 @@ class PostedRows:
 
     @property
     def postings(self) -> Postings:
-        """The postings of its terms; how often a record has them, and in which size, where that is known."""
+        """The postings of its terms; how often a record has them, and in which size, where that is
+        known.
+        """
         postings = np.zeros(self._posted.ends[-1] if self.keys else 0, dtype=TERM_POSTING)
         postings["entry"] = self._posted.numbered(self.numbers)
         postings["posting"]["place"] = self._posted.spread(places_of(self.keys))
@@ -355,9 +437,15 @@ class Batch(PostedRows):
     def add(self, row: SegmentRow, kind: int) -> None:
         """Add a record of a class."""
         record, (values, numbers) = row.record, self._values.of(row.record)
-        spelt = [one[:MAX_NAME_CHARS] for name in self._spec.names_of(record) for one in name_spellings(name)]
+        spelt = [
+            one[:MAX_NAME_CHARS]
+            for name in self._spec.names_of(record)
+            for one in name_spellings(name)
+        ]
         names = list(dict.fromkeys(spelt))
-        bags = {group: Counter(text_tokens(record, fields)) for group, fields in self._groups.items()}
+        bags = {
+            group: Counter(text_tokens(record, fields)) for group, fields in self._groups.items()
+        }
         columns = [self._of[field][entry] for field, some in enumerate(values) for entry in some]
         words = map(self._of[ALL_WORDS].__getitem__, bags[ALL_WORDS])
         self._words.add([*words, *map(name_number, names)])
@@ -372,14 +460,18 @@ class Batch(PostedRows):
         self._sizes += map(longest.__getitem__, shortest)
         self._rows.append(row)
         self._numbers.append(numbers)
-        self._texts.append(bytes_array(["\n".join(names).encode(), *(read(record) for read in self._readers)]))
+        self._texts.append(
+            bytes_array(["\n".join(names).encode(), *(read(record) for read in self._readers)])
+        )
         self.add_row(row.key, kind, [bag.total() for bag in bags.values()], columns, posted)
 
     def save(self, db: "psycopg.Connection[Any]", mean: Vector | None) -> None:
         """Add the documents to their table; a mean is subtracted from their vectors."""
         found = [row.vector for row in self._rows if row.vector is not None]
         vectors = iter(
-            half_vectors(np.stack(found) if mean is None else centre(np.stack(found), mean)) if found else ()
+            half_vectors(np.stack(found) if mean is None else centre(np.stack(found), mean))
+            if found
+            else ()
         )
         lists = self._columns, self._words, self._posted
         tables = np.array(self.lengths, dtype=np.int32), np.array(self._numbers, dtype=np.float64)
@@ -389,7 +481,9 @@ class Batch(PostedRows):
             (np.array(self.keys, dtype=np.int64), np.array(self.kinds, dtype=np.int32)),
             *(number_arrays(one.numbered(self.numbers), one.ends) for one in lists),
             *(
-                number_arrays(rows.ravel(), [rows.shape[1] * place for place in range(1, len(rows) + 1)])
+                number_arrays(
+                    rows.ravel(), [rows.shape[1] * place for place in range(1, len(rows) + 1)]
+                )
                 for rows in tables
             ),
             self._texts,
@@ -408,7 +502,9 @@ def remove_documents(db: "psycopg.Connection[Any]", keys: Sequence[Key]) -> Post
     return former
 
 
-def save_postings(db: "psycopg.Connection[Any]", block: int, former: PostedRows | None, fresh: PostedRows) -> None:
+def save_postings(
+    db: "psycopg.Connection[Any]", block: int, former: PostedRows | None, fresh: PostedRows
+) -> None:
     """Write the postings of a block that differ from before."""
     added, gone, before = fresh.postings, (former or PostedRows()).postings, dict[int, bytes]()
     if former is not None:
@@ -418,26 +514,50 @@ def save_postings(db: "psycopg.Connection[Any]", block: int, former: PostedRows 
     after = merge_blocks(before, gone, added)
     changed = {entry: data for entry, data in after.items() if before.get(entry) != data}
     if before:
-        db.execute(DROP_BLOCKS, (block, [entry for entry in before if entry in changed or entry not in after]))
+        db.execute(
+            DROP_BLOCKS,
+            (block, [entry for entry in before if entry in changed or entry not in after]),
+        )
     entries = np.fromiter(changed, dtype=np.int32, count=len(changed))
-    copy_rows(db, "postings", (entries, np.full(len(changed), block, dtype=np.int32)), list(changed.values()))
+    copy_rows(
+        db,
+        "postings",
+        (entries, np.full(len(changed), block, dtype=np.int32)),
+        list(changed.values()),
+    )
 
 
-def save_counts(db: "psycopg.Connection[Any]", former: PostedRows | None, fresh: PostedRows) -> None:
-    """Count terms in and out, in one order: several writers wait for each other's rows until they commit."""
+def save_counts(
+    db: "psycopg.Connection[Any]", former: PostedRows | None, fresh: PostedRows
+) -> None:
+    """Count terms in and out, in one order: several writers wait for each other's rows until they
+    commit.
+    """
     signed = [(fresh, 1), *([] if former is None else [(former, -1)])]
     counted = [(one.counted, sign) for one, sign in signed]
     codes, places = np.unique(np.concatenate([some for some, _ in counted]), return_inverse=True)
     signs = np.concatenate([np.full(len(some), sign) for some, sign in counted])
     records = np.bincount(places, signs, len(codes)).astype(np.int64)
-    terms, kinds = (codes >> CLASS_BITS).astype(np.int32), (codes & ((1 << CLASS_BITS) - 1)).astype(np.int32)
+    terms, kinds = (
+        (codes >> CLASS_BITS).astype(np.int32),
+        (codes & ((1 << CLASS_BITS) - 1)).astype(np.int32),
+    )
     if former is None:  # added up when the build ends
         copy_rows(db, "counted", (terms, kinds, records))
     else:
-        db.execute(STATEMENTS["add_counts"], [some[records != 0].tolist() for some in (terms, kinds, records)])
-    rows = [(kind, sign, lengths) for one, sign in signed for kind, lengths in zip(one.kinds, one.lengths, strict=True)]
+        db.execute(
+            STATEMENTS["add_counts"],
+            [some[records != 0].tolist() for some in (terms, kinds, records)],
+        )
+    rows = [
+        (kind, sign, lengths)
+        for one, sign in signed
+        for kind, lengths in zip(one.kinds, one.lengths, strict=True)
+    ]
     for kind in sorted({kind for kind, _, _ in rows}):
-        changes = np.array([(sign, *(sign * length for length in some)) for own, sign, some in rows if own == kind])
+        changes = np.array(
+            [(sign, *(sign * length for length in some)) for own, sign, some in rows if own == kind]
+        )
         records_more, *lengths_more = changes.sum(axis=0).tolist()
         db.execute(STATEMENTS["add_lengths"], (records_more, lengths_more, kind))
 

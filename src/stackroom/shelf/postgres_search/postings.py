@@ -1,7 +1,8 @@
 """Postings: the records that have a term, in blocks of neighbouring keys, and their scores by BM25.
 
-A block is one row of PostgreSQL with four bytes for each record: its place in the block, how often it has the term,
-and the length of its text in one byte, as tantivy codes it, so that scores are those of the embedded shelf.
+A block is one row of PostgreSQL with four bytes for each record: its place in the block, how often
+it has the term, and the length of its text in one byte, as tantivy codes it, so that scores are
+those of the embedded shelf.
 """
 
 import math
@@ -72,7 +73,9 @@ def join_blocks(blocks: Iterable[tuple[int, bytes]]) -> PostingList:
     """Return the records of some blocks of one term, which come in order."""
     parts = [(number, np.frombuffer(data, dtype=POSTING)) for number, data in blocks]
     if not parts:
-        return PostingList(keys=np.empty(0, np.int64), often=np.empty(0, np.uint8), sizes=np.empty(0, np.uint8))
+        return PostingList(
+            keys=np.empty(0, np.int64), often=np.empty(0, np.uint8), sizes=np.empty(0, np.uint8)
+        )
     keys = [part["place"].astype(np.int64) + (number << BLOCK_BITS) for number, part in parts]
     return PostingList(
         keys=np.concatenate(keys),
@@ -82,22 +85,34 @@ def join_blocks(blocks: Iterable[tuple[int, bytes]]) -> PostingList:
 
 
 def merge_blocks(before: Mapping[int, bytes], gone: Postings, added: Postings) -> dict[int, bytes]:
-    """Return the data of terms in one block, without the postings at some terms and places, and with others."""
+    """Return the data of terms in one block, without the postings at some terms and places, and
+    with others.
+    """
     stored = np.frombuffer(b"".join(before.values()), dtype=POSTING)
     kept = np.empty(len(stored), dtype=TERM_POSTING)
-    kept["entry"] = np.repeat(list(before), [len(data) // POSTING.itemsize for data in before.values()])
+    kept["entry"] = np.repeat(
+        list(before), [len(data) // POSTING.itemsize for data in before.values()]
+    )
     kept["posting"] = stored
     merged = np.concatenate((kept[~np.isin(_codes(kept), _codes(gone))], added))
     merged = merged[np.argsort(_codes(merged), kind="stable")]
     starts = np.flatnonzero(np.diff(merged["entry"], prepend=-1))
-    data, bounds = merged["posting"].tobytes(), (POSTING.itemsize * np.append(starts, len(merged))).tolist()
+    data, bounds = (
+        merged["posting"].tobytes(),
+        (POSTING.itemsize * np.append(starts, len(merged))).tolist(),
+    )
     entries = merged["entry"][starts].tolist()
-    return {entry: data[start:end] for entry, (start, end) in zip(entries, pairwise(bounds), strict=True)}
+    return {
+        entry: data[start:end]
+        for entry, (start, end) in zip(entries, pairwise(bounds), strict=True)
+    }
 
 
 def _codes(postings: Postings) -> Integers:
     """Return the term and the place of each posting in one number."""
-    codes: Integers = postings["entry"].astype(np.int64) << BLOCK_BITS | postings["posting"]["place"]
+    codes: Integers = (
+        postings["entry"].astype(np.int64) << BLOCK_BITS | postings["posting"]["place"]
+    )
     return codes
 
 
@@ -127,7 +142,9 @@ class WeighedTerm:
 
 
 def add_up(parts: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
-    """Return the keys of all parts in order, with the sums of their scores, added in the order of the parts."""
+    """Return the keys of all parts in order, with the sums of their scores, added in the order of
+    the parts.
+    """
     if not parts:
         return np.empty(0, np.int64), np.empty(0)
     keys, places = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
@@ -140,8 +157,12 @@ def count_keys(lists: Iterable[PostingList]) -> int:
     return len(np.unique(np.concatenate([one.keys for one in lists])))
 
 
-def count_shared(lists: Mapping[int, PostingList], *, size: int) -> tuple[Integers, Integers, Integers]:
-    """Return the keys of grams' postings, how many grams each has, and how far the sizes of its names are off."""
+def count_shared(
+    lists: Mapping[int, PostingList], *, size: int
+) -> tuple[Integers, Integers, Integers]:
+    """Return the keys of grams' postings, how many grams each has, and how far the sizes of its
+    names are off.
+    """
     each = list(lists.values())
     keys, places = np.unique(np.concatenate([one.keys for one in each]), return_inverse=True)
     shared = np.bincount(places, minlength=len(keys))

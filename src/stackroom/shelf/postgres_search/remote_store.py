@@ -1,8 +1,8 @@
 """A store whose records are in PostgreSQL alone, for catalogues that no server can hold.
 
-Everything is read from there, by the statements of the SQLite store. A write is that store's as well, on a file in
-memory that has the rows which it may touch; those that it has touched are sent. Commit point: the end of the
-database's transaction.
+Everything is read from there, by the statements of the SQLite store. A write is that store's as
+well, on a file in memory that has the rows which it may touch; those that it has touched are sent.
+Commit point: the end of the database's transaction.
 """
 
 import re
@@ -21,10 +21,23 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, StoreState, Switch, keepable
+from stackroom.shelf.embedded.store import (
+    INDEXED_VECTORS,
+    STORED_VECTORS,
+    StoreState,
+    Switch,
+    keepable,
+)
 from stackroom.shelf.embedded.store_file import SUM, create_tables, row_sum, set_meta
 from stackroom.shelf.port import Author, Change, Put
-from stackroom.shelf.postgres.followed_store import HISTORY, TOKEN, FollowedStore, insert_rows, names_of, reserve_keys
+from stackroom.shelf.postgres.followed_store import (
+    HISTORY,
+    TOKEN,
+    FollowedStore,
+    insert_rows,
+    names_of,
+    reserve_keys,
+)
 from stackroom.shelf.postgres.store_database import RECONNECT_S, DatabaseLostError, StoreDatabase
 from stackroom.shelf.postgres_search.database import STATEMENTS, Connections, failing_as_storage
 from stackroom.shelf.store_place import StorePlace
@@ -83,7 +96,9 @@ class RemoteStore(FollowedStore):
     def state(self) -> StoreState:
         """Return what a view has to be up to: the last write that no writer withholds."""
         self.follow()
-        return StoreState(self._reached.change_no, self.counter(INDEXED_VECTORS), self._reached.history)
+        return StoreState(
+            self._reached.change_no, self.counter(INDEXED_VECTORS), self._reached.history
+        )
 
     def find_state(self) -> StoreState | None:
         """Return the same; None where reading it would wait, or there is another write."""
@@ -98,27 +113,42 @@ class RemoteStore(FollowedStore):
         return known[name] if name in known else super().find_mark(name)
 
     def require_current(self) -> None:
-        """Let readers see the last write; the history is another one where the former write is not known any more."""
+        """Let readers see the last write; the history is another one where the former write is not
+        known any more.
+        """
         former = self._reached
         change_no, token, is_known = self.last_write(former.token or "")
-        self._reached = Reached(change_no, token, former.history if is_known else secrets.token_hex(8))
+        self._reached = Reached(
+            change_no, token, former.history if is_known else secrets.token_hex(8)
+        )
 
     def last_write(self, former: str) -> tuple[int, str, bool]:
-        """Return the last change, the token of its write, and whether a former token is of its history."""
+        """Return the last change, the token of its write, and whether a former token is of its
+        history.
+        """
         change_no, token, is_known = self._find_row(LAST_WRITE, (former,))
         return change_no, token, is_known or not former
 
     def require_settled(self) -> None:
         """Raise BusyError where another server is writing an update that it withholds."""
-        if self._find_row("SELECT withheld FROM state")[0] and self.database.is_written_by_another():
+        if (
+            self._find_row("SELECT withheld FROM state")[0]
+            and self.database.is_written_by_another()
+        ):
             raise BusyError("another server is writing; ask again")
 
     def counter(self, name: str) -> int:
         """Return one of the counters of vectors."""
-        return self._seen.vector_no if name == INDEXED_VECTORS and self._seen else super().counter(name)
+        return (
+            self._seen.vector_no
+            if name == INDEXED_VECTORS and self._seen
+            else super().counter(name)
+        )
 
     def note_indexed(self, vector_no: int) -> None:
-        """Store that the index has the vectors of this number, so that readers of all servers open it."""
+        """Store that the index has the vectors of this number, so that readers of all servers open
+        it.
+        """
         if self.counter(INDEXED_VECTORS) < vector_no:
             with suppress(DatabaseLostError):
                 self.database.note_published(vector_no)
@@ -132,7 +162,9 @@ class RemoteStore(FollowedStore):
         return self._read_near(lambda: super(RemoteStore, self).find(ids, as_of=as_of))
 
     def _read_near(self, read: Callable[[], FoundT]) -> FoundT:
-        """Read from a replica that has the last write which this server has seen; where there is none, as usual."""
+        """Read from a replica that has the last write which this server has seen; where there is
+        none, as usual.
+        """
         is_free = self._thread.scratch is None and self._thread.remote is None
         if self._replicas is None or not is_free or time.monotonic() < self._replicas_after:
             return read()
@@ -152,17 +184,22 @@ class RemoteStore(FollowedStore):
             yield from super().rows(query, values)
             return
         with failing_as_storage(), self._reading() as db:
-            query = query.replace("SELECT value FROM json_each(:ids)", "SELECT json_array_elements_text(:ids)")
+            query = query.replace(
+                "SELECT value FROM json_each(:ids)", "SELECT json_array_elements_text(:ids)"
+            )
             asked = NAMED.sub(r"%(\1)s", query).replace("?", "%s")
             yield from db.cursor().stream(asked, values, binary=True)
 
-    def _select(self, query: str, values: Sequence[int | str | bytes], *first: int | str) -> Iterator[Any]:
+    def _select(
+        self, query: str, values: Sequence[int | str | bytes], *first: int | str
+    ) -> Iterator[Any]:
         if self._thread.scratch is not None:
             return super()._select(query, values, *first)
         return self.rows(query.replace("IN ({})", "= ANY(?)"), (*first, _storable(values)))
 
     def _find_row(self, query: str, values: Any = ()) -> Any:
-        return next(iter(list(self.rows(query, values))), None)  # to the end, or the connection would be in use
+        # to the end, or the connection would be in use
+        return next(iter(list(self.rows(query, values))), None)
 
     @contextmanager
     def _reading(self) -> "Iterator[psycopg.Connection[Any]]":
@@ -204,14 +241,18 @@ class RemoteStore(FollowedStore):
         """Commit the changes in one transaction, unless a record moved."""
         puts = [change for change in changes if isinstance(change, Put)]
         self._thread.wanted = {
-            "ids": [change.record.id if isinstance(change, Put) else change.id for change in changes],
+            "ids": [
+                change.record.id if isinstance(change, Put) else change.id for change in changes
+            ],
             "expected": expected or (),
             "digests": [put.embedding.digest for put in puts if put.embedding],
             "models": [switch.model.name] if switch and switch.model else (),
         }
         return super().apply(changes, author, expected=expected, switch=switch)
 
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+    def add_vectors(
+        self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]
+    ) -> int:
         """Store vectors of texts, and return how many of these records still have that text."""
         self._thread.wanted = {**NOTHING, "ids": digests, "digests": vectors}
         return super().add_vectors(digests, vectors)
@@ -223,7 +264,9 @@ class RemoteStore(FollowedStore):
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
-        """Write in one transaction, which the next reader here sees, whether or not the look-up of the state works."""
+        """Write in one transaction, which the next reader here sees, whether or not the look-up of
+        the state works.
+        """
         with super()._writing() as db:
             yield db
         with suppress(BusyError):
@@ -250,16 +293,22 @@ class RemoteStore(FollowedStore):
         values = {name: _storable(some) for name, some in wanted.items()}
         values["models"].append(meta.get("model", ""))
         for table, where in STATEMENTS["wanted"].items():
-            rows = remote.cursor(binary=True).execute(f"SELECT {names_of(table)} FROM {table} WHERE {where}", values)
+            rows = remote.cursor(binary=True).execute(
+                f"SELECT {names_of(table)} FROM {table} WHERE {where}", values
+            )
             insert_rows(db, table, rows)
         reserve_keys(db, (remote.execute(LAST_KEY).fetchone() or (0,))[0] or 0)
 
     def _touch_embedded(self, db: apsw.Connection, _model: ModelId, _author: Author) -> None:
-        """Give the vectors the next number, by which readers notice them: logging every record would take too long."""
+        """Give the vectors the next number, by which readers notice them: logging every record
+        would take too long.
+        """
         set_meta(db, {STORED_VECTORS: str(self.counter(STORED_VECTORS) + 1)})
 
     def _db(self) -> apsw.Connection:
-        assert self._thread.scratch is not None, "there is a file in memory only while something is written"
+        assert self._thread.scratch is not None, (
+            "there is a file in memory only while something is written"
+        )
         return self._thread.scratch
 
     def _index_by_id(self) -> None:
@@ -268,4 +317,8 @@ class RemoteStore(FollowedStore):
 
 def _storable(values: Iterable[Any]) -> list[Any]:
     """Return the values that PostgreSQL can have: no text with a lone surrogate or NUL."""
-    return [one for one in values if not isinstance(one, str) or ("\0" not in one and keepable([RecordId(one)]))]
+    return [
+        one
+        for one in values
+        if not isinstance(one, str) or ("\0" not in one and keepable([RecordId(one)]))
+    ]

@@ -1,4 +1,6 @@
-"""A shelf whose index is in PostgreSQL: the records are those of its store, which the index follows."""
+"""A shelf whose index is in PostgreSQL: the records are those of its store, which the index
+follows.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +13,12 @@ from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
 from stackroom.library import PLACE_FILE
 from stackroom.model.hits import Promises
 from stackroom.shelf.embedded.checks import IndexedView, check_index, damaged_records
-from stackroom.shelf.embedded.shelf import READER_LOCK_TIMEOUT_S, READER_WAIT_S, WRITER_LOCK_TIMEOUT_S, EmbeddedShelf
+from stackroom.shelf.embedded.shelf import (
+    READER_LOCK_TIMEOUT_S,
+    READER_WAIT_S,
+    WRITER_LOCK_TIMEOUT_S,
+    EmbeddedShelf,
+)
 from stackroom.shelf.embedded.shelf_index import BEHIND
 from stackroom.shelf.port import (
     RECORDS_PART,
@@ -30,7 +37,10 @@ from stackroom.shelf.postgres_search.remote_store import RemoteStore
 from stackroom.shelf.postgres_search.view import PostgresqlView
 from stackroom.shelf.store_place import find_place
 
-SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace = %s::regnamespace"
+SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace ="
+    " %s::regnamespace"
+)
 
 
 class PostgresqlShelf(EmbeddedShelf):
@@ -41,7 +51,9 @@ class PostgresqlShelf(EmbeddedShelf):
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         place = find_place(folder)
         if place is None:
-            raise InputError(f"{folder.name}/{PLACE_FILE} is missing; it names the database with the index")
+            raise InputError(
+                f"{folder.name}/{PLACE_FILE} is missing; it names the database with the index"
+            )
         super().__init__(folder, spec)
         self.promises = Promises()
         self._connections = Connections(place.url, place.schema)
@@ -59,7 +71,10 @@ class PostgresqlShelf(EmbeddedShelf):
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the index anew beside the one in use, and return how many records are indexed."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self.search.alone(wait_s=WRITER_LOCK_TIMEOUT_S):
+        with (
+            self._lock.held(WRITER_LOCK_TIMEOUT_S),
+            self.search.alone(wait_s=WRITER_LOCK_TIMEOUT_S),
+        ):
             generation = self.search.build()
             view = self._view_of(Snapshot(self._generations, built=generation))
             try:
@@ -73,8 +88,12 @@ class PostgresqlShelf(EmbeddedShelf):
             self._forget()
             return self.store.count()
 
-    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
-        """Yield the faults of the index, and records without their checksum; PostgreSQL checks its own files."""
+    def check(
+        self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+    ) -> Iterator[Problem]:
+        """Yield the faults of the index, and records without their checksum; PostgreSQL checks its
+        own files.
+        """
         checkpoint()
         try:
             yield from check_index(self.reader(), checkpoint) if thorough else ()
@@ -112,7 +131,9 @@ class PostgresqlShelf(EmbeddedShelf):
         """Do nothing: the index follows when it is published."""
 
     def _is_current(self, view: IndexedView | None) -> bool:
-        """Tell whether a snapshot has the store's last change and the vectors that were published."""
+        """Tell whether a snapshot has the store's last change and the vectors that were
+        published.
+        """
         if view is None:
             return False
         state = self.store.state()
@@ -120,7 +141,9 @@ class PostgresqlShelf(EmbeddedShelf):
         return is_same and view.vector_no >= state.vector_no
 
     def _refreshed_or_stale(self) -> IndexedView | None:
-        """Return a current snapshot; while another process writes, a stale one, or None where there is none."""
+        """Return a current snapshot; while another process writes, a stale one, or None where there
+        is none.
+        """
         former = self._view
         if former is not None and (self._is_withheld() or self._is_of_former_spec(former)):
             return former.as_stale(BEHIND)
@@ -139,11 +162,15 @@ class PostgresqlShelf(EmbeddedShelf):
         self.search.catch_up(wait_s=wait_s)
         view = self._find_view()
         if view is None or view.change_no > self.store.state().change_no:
-            raise BusyError(f"the index of catalogue '{self.spec.name}' was just replaced; ask again")
+            raise BusyError(
+                f"the index of catalogue '{self.spec.name}' was just replaced; ask again"
+            )
         return view
 
     def _find_view(self) -> PostgresqlView | None:
-        """Return a snapshot of what the index has reached; None where there is no index of this spec."""
+        """Return a snapshot of what the index has reached; None where there is no index of this
+        spec.
+        """
         snapshot = Snapshot(self._generations)
         if snapshot.digest != self.search.digest():
             snapshot.close()
@@ -162,5 +189,7 @@ class PostgresqlShelf(EmbeddedShelf):
             history=self.store.history(),
             promises=self.promises,
             records=sum(records for _, _, records, _ in rows),
-            classes=[AudienceClass(number, frozenset(some), *counts) for number, some, *counts in rows],
+            classes=[
+                AudienceClass(number, frozenset(some), *counts) for number, some, *counts in rows
+            ],
         )

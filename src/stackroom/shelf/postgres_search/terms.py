@@ -1,4 +1,6 @@
-"""The terms of an index: those of a record for filters, words, names and their grams; and the number that each has."""
+"""The terms of an index: those of a record for filters, words, names and their grams; and the
+number that each has.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,9 @@ from stackroom.shelf.postgres_search.postings import MOST_IN_A_BYTE
 from stackroom.shelf.terms import term_fields
 
 ALL_WORDS, GRAMS, FIRST_APART = -1, -3, -10
-"""The numbers of the fields of terms that are no columns; from the last one down, fields with words of their own."""
+"""The numbers of the fields of terms that are no columns; from the last one down, fields with words
+of their own.
+"""
 GRAM_CHARS = 3
 MOST_KEPT = 500_000
 Numbers = NDArray[np.int32]
@@ -24,7 +28,9 @@ KNOWN = "SELECT hash, id, field, term, category, value FROM entries WHERE hash =
 
 
 class Term(NamedTuple):
-    """A term of the index: the number of its field, and for values of columns the category and the value as written."""
+    """A term of the index: the number of its field, and for values of columns the category and the
+    value as written.
+    """
 
     field: int
     text: str
@@ -37,15 +43,22 @@ TermParts = tuple[int, str, str, str]
 
 
 def term_hash(field: int, text: str) -> int:
-    """Return the number by which a term is looked up; values that compare as equal have the same."""
+    """Return the number by which a term is looked up; values that compare as equal have the
+    same.
+    """
     digest = blake2b(encoded(f"{field}\n{text}"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def text_groups(spec: CatalogueSpec) -> dict[int, tuple[FieldSpec, ...]]:
-    """Return the fields whose words are searched together, by the number of the group; all searched text is first."""
+    """Return the fields whose words are searched together, by the number of the group; all searched
+    text is first.
+    """
     apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
-    return {ALL_WORDS: spec.searched_fields, **{FIRST_APART - place: (one,) for place, one in enumerate(apart)}}
+    return {
+        ALL_WORDS: spec.searched_fields,
+        **{FIRST_APART - place: (one,) for place, one in enumerate(apart)},
+    }
 
 
 def text_weights(spec: CatalogueSpec) -> list[tuple[int, float]]:
@@ -72,7 +85,9 @@ def grams_of(name: str) -> set[str]:
 
 
 def gram_sizes(names: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """Return the grams of a record's names with the size of the shortest name that has each, and of the longest."""
+    """Return the grams of a record's names with the size of the shortest name that has each, and of
+    the longest.
+    """
     shortest, longest = dict[str, int](), dict[str, int]()
     sized = sorted((min(len(name.encode()), MOST_IN_A_BYTE), name) for name in names)
     for size, name in sized:
@@ -83,7 +98,9 @@ def gram_sizes(names: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, in
 
 
 def name_number(name: str) -> int:
-    """Return the number by which documents with a name are found: below 0, where terms have none, and not unique."""
+    """Return the number by which documents with a name are found: below 0, where terms have none,
+    and not unique.
+    """
     digest = blake2b(encoded(name), digest_size=4).digest()
     return int.from_bytes(digest, "big") // -2 - 1
 
@@ -107,7 +124,8 @@ def term_of_row(row: Sequence[Any]) -> Term:
 class Dictionary:
     """Numbers of terms and of sets of audiences for a writer; those used before are kept.
 
-    New ones are given in transactions of their own, one writer at a time, so that several can build an index.
+    New ones are given in transactions of their own, one writer at a time, so that several can build
+    an index.
     """
 
     def __init__(self, connections: Connections, schema: str) -> None:
@@ -127,7 +145,9 @@ class Dictionary:
             self._terms |= added
         return np.fromiter(map(self._terms.__getitem__, terms), dtype=np.int32, count=len(terms))
 
-    def _add(self, alone: "psycopg.Connection[Any]", new: Mapping[TermParts, int]) -> dict[TermParts, int]:
+    def _add(
+        self, alone: "psycopg.Connection[Any]", new: Mapping[TermParts, int]
+    ) -> dict[TermParts, int]:
         """Give numbers to terms, which come with their hashes."""
         ((last,),) = alone.execute("SELECT coalesce(max(id), 0) FROM entries").fetchall()
         numbers = np.arange(last + 1, last + 1 + len(new), dtype=np.int32)
@@ -141,7 +161,9 @@ class Dictionary:
         """Return the number of a set of audiences, which are in order."""
         if audiences not in self._classes:
             with self._adding() as alone:
-                alone.execute(STATEMENTS["add_class"], {"audiences": list(audiences), "lengths": [0] * groups})
+                alone.execute(
+                    STATEMENTS["add_class"], {"audiences": list(audiences), "lengths": [0] * groups}
+                )
                 rows = alone.execute("SELECT id, audiences FROM classes").fetchall()
             self._classes = {tuple(some): number for number, some in rows}
         return self._classes[audiences]
@@ -152,11 +174,21 @@ class Dictionary:
             alone.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._schema,))
             yield alone
 
-    def _look_up(self, db: "psycopg.Connection[Any]", hashes: Mapping[TermParts, int]) -> Mapping[TermParts, int]:
+    def _look_up(
+        self, db: "psycopg.Connection[Any]", hashes: Mapping[TermParts, int]
+    ) -> Mapping[TermParts, int]:
         """Keep the numbers of the terms that have one, and return the others."""
         if not hashes:
             return {}
         with db.cursor(binary=True) as cursor:
-            rows = cursor.execute(KNOWN, ("{" + ",".join(map(str, hashes.values())) + "}",)).fetchall()
-        self._terms |= {term: number for _, number, *row in rows if (term := (*term_of_row(row),)) in hashes}
-        return {term: hash for term, hash in hashes.items() if term not in self._terms} if rows else hashes
+            rows = cursor.execute(
+                KNOWN, ("{" + ",".join(map(str, hashes.values())) + "}",)
+            ).fetchall()
+        self._terms |= {
+            term: number for _, number, *row in rows if (term := (*term_of_row(row),)) in hashes
+        }
+        return (
+            {term: hash for term, hash in hashes.items() if term not in self._terms}
+            if rows
+            else hashes
+        )

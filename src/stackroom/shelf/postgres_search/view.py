@@ -1,4 +1,6 @@
-"""A snapshot of a catalogue whose index is in PostgreSQL: candidates are found there, and scored here."""
+"""A snapshot of a catalogue whose index is in PostgreSQL: candidates are found there, and scored
+here.
+"""
 
 import threading
 from collections import Counter
@@ -11,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from stackroom.model.hits import FacetCount, Occurrences, Promises, Ranking, TitleMatch, build_ranking
+from stackroom.model.hits import (
+    FacetCount,
+    Occurrences,
+    Promises,
+    Ranking,
+    TitleMatch,
+    build_ranking,
+)
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE, Condition, Scope, Visibility
 from stackroom.model.vectors import Vector, centre
@@ -45,24 +54,36 @@ from stackroom.shelf.postgres_search.terms import (
     text_groups,
     text_weights,
 )
-from stackroom.shelf.terms import Entry, number_fields, require_countable, require_filterable, text_columns
+from stackroom.shelf.terms import (
+    Entry,
+    number_fields,
+    require_countable,
+    require_filterable,
+    text_columns,
+)
 from stackroom.text.analyser import TextQuery
 from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
 
 SPARE = 50  # how many more vectors than wanted are compared exactly
 WIDE, MOST_COMPARED, FOUND = 0.3, 300_000, 1_000
-"""The share and the number of records above which a graph searches, and how many it finds: of fewer it misses some."""
+"""The share and the number of records above which a graph searches, and how many it finds: of fewer
+it misses some.
+"""
 DEEPER = 4
 NAMED_CANDIDATES = 200  # how many records with the grams of a name are compared by edit distance
 READ_AT_ONCE = 500_000
-"""The postings of a query that are read before the bounds of its more frequent terms decide what else is."""
+"""The postings of a query that are read before the bounds of its more frequent terms decide what
+else is.
+"""
 KEPT_POSTINGS = 2_000_000
 KEPT_ROWS = 20_000
 CACHED_SELECTIONS = 16
 GRAM_RECORDS = 50_000  # a gram that more records have is not read, unless there is no rarer one
 FURTHEST_OFF = 1_000  # above any difference in the sizes of names
 COUNTED_TERMS = "SELECT entry, class, records FROM counts WHERE entry = ANY(%s::int[])"
-BLOCKS = "SELECT entry, block, data FROM postings WHERE entry = ANY(%s::int[]) {} ORDER BY entry, block"
+BLOCKS = (
+    "SELECT entry, block, data FROM postings WHERE entry = ANY(%s::int[]) {} ORDER BY entry, block"
+)
 
 
 class Row(NamedTuple):
@@ -99,7 +120,9 @@ class PostgresqlView(StoreView):
 
     @property
     def state(self) -> StoreState:
-        """The state of the store that this snapshot is of; of no history, once it can be read no more."""
+        """The state of the store that this snapshot is of; of no history, once it can be read no
+        more.
+        """
         return super().state._replace(history="over") if self.snapshot.is_over else super().state
 
     @cached_property
@@ -112,13 +135,17 @@ class PostgresqlView(StoreView):
         return int(self.snapshot.rows(query, *selection.values)[0][0])
 
     def seen_by(self, visibility: Visibility) -> "PostgresqlView":
-        """Return the snapshot as if there were nothing but what the caller may see; itself where that is everything."""
+        """Return the snapshot as if there were nothing but what the caller may see; itself where
+        that is everything.
+        """
         classes = [one for one in self.classes if visibility.sees(one.audiences)]
         if sum(one.records for one in classes) == self._total:
             return self
         numbers = frozenset(one.number for one in classes)
         if numbers not in self._seen_by:
-            self._seen_by[numbers] = replace(self, classes=classes, is_limited=True, _seen_by={}, _selections={})
+            self._seen_by[numbers] = replace(
+                self, classes=classes, is_limited=True, _seen_by={}, _selections={}
+            )
         known = self._seen_by[numbers]
         return known if known.stale == self.stale else replace(known, stale=self.stale)
 
@@ -130,21 +157,29 @@ class PostgresqlView(StoreView):
         """Return the terms of a column for each of these keys."""
         number, rows = column_number(self.spec, field), self._rows_of(keys)
         known = self._terms_of({entry for row in rows.values() for entry in row.columns})
-        each = [[known[entry] for entry in rows[key].columns] if key in rows else [] for key in keys]
+        each = [
+            [known[entry] for entry in rows[key].columns] if key in rows else [] for key in keys
+        ]
         return [frozenset(term.text for term in some if term.field == number) for some in each]
 
-    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+    def count_terms(
+        self, field: str, terms: Iterable[str], keys: Sequence[Key]
+    ) -> NDArray[np.int64]:
         """Return how many of the terms each of these keys has in a column."""
         number, rows = column_number(self.spec, field), self._rows_of(keys)
         asked = find_numbers(self.snapshot, [Term(number, term) for term in terms])
         each = [set(numbers) for numbers in asked.values() if numbers]
         having = [set(rows[key].columns) if key in rows else set() for key in keys]
-        return np.array([sum(not one.isdisjoint(here) for one in each) for here in having], dtype=np.int64)
+        return np.array(
+            [sum(not one.isdisjoint(here) for one in each) for here in having], dtype=np.int64
+        )
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return the number of a column for each of these keys."""
         place, rows = number_fields(self.spec).index(field), self._rows_of(keys)
-        return np.array([rows[key].numbers[place] if key in rows else np.nan for key in keys], dtype=np.float64)
+        return np.array(
+            [rows[key].numbers[place] if key in rows else np.nan for key in keys], dtype=np.float64
+        )
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows, zeros for a record without a vector."""
@@ -157,14 +192,20 @@ class PostgresqlView(StoreView):
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
         """Return the vectors of records as the model made them."""
-        digests = {key: row.digest for key, row in self._rows_of(keys).items() if row.digest is not None}
+        digests = {
+            key: row.digest for key, row in self._rows_of(keys).items() if row.digest is not None
+        }
         with self._guard:  # the vector of a text never changes, so that the last ones are kept
             if len(self._vectors) > KEPT_ROWS:
                 self._vectors.clear()
             missing = set(digests.values()).difference(self._vectors)
             self._vectors.update(self.stored_vectors(list(missing)))
             stored = {key: (digest, self._vectors.get(digest)) for key, digest in digests.items()}
-        return {key: Embedding(digest=digest, vector=one) for key, (digest, one) in stored.items() if one is not None}
+        return {
+            key: Embedding(digest=digest, vector=one)
+            for key, (digest, one) in stored.items()
+            if one is not None
+        }
 
     def _names(self, keys: Sequence[Key]) -> list[list[str]]:
         rows = self._rows_of(keys)
@@ -175,13 +216,18 @@ class PostgresqlView(StoreView):
         return [rows[key].texts[place] for key in keys]
 
     def _rows_of(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
-        """Return the rows of these keys; the last ones are kept, since the reads of a search ask for the same."""
+        """Return the rows of these keys; the last ones are kept, since the reads of a search ask
+        for the same.
+        """
         with self._guard:
             missing = [key for key in dict.fromkeys(keys) if key not in self._rows]
             if len(self._rows) + len(missing) > KEPT_ROWS:
                 self._rows.clear()
                 missing = list(dict.fromkeys(keys))
-            query = "SELECT key, columns, numbers, texts, digest FROM documents WHERE key = ANY(%s::bigint[])"
+            query = (
+                "SELECT key, columns, numbers, texts, digest FROM documents WHERE key ="
+                " ANY(%s::bigint[])"
+            )
             for key, *row in self.snapshot.rows(query, missing) if missing else ():
                 self._rows[Key(key)] = Row(*row)
             return {key: self._rows[key] for key in keys if key in self._rows}
@@ -196,11 +242,19 @@ class PostgresqlView(StoreView):
             return self._terms
 
     def lexical(
-        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+        self,
+        query: TextQuery,
+        *,
+        scope: Scope,
+        limit: int,
+        counted: bool = True,
+        in_names: bool = False,
     ) -> Ranking:
         """Rank the records in scope that have any of the terms."""
         selection = self._select(scope)
-        weighed = self._weigh(query, name_weights(self.spec) if in_names else text_weights(self.spec))
+        weighed = self._weigh(
+            query, name_weights(self.spec) if in_names else text_weights(self.spec)
+        )
         keys, scores = self._best(weighed, selection, limit)
         total = self._count_matches(weighed, selection) if counted else None
         return build_ranking(keys, scores, limit=limit, total=total)
@@ -210,13 +264,19 @@ class PostgresqlView(StoreView):
         selection = self._select(scope)
         weighed = self._weigh(words, [(ALL_WORDS, 1.0)])
         lists = self._postings_of([one.entry for one in weighed])
-        parts = [(lists[one.entry].keys, np.full(len(lists[one.entry].keys), one.weight)) for one in weighed]
+        parts = [
+            (lists[one.entry].keys, np.full(len(lists[one.entry].keys), one.weight))
+            for one in weighed
+        ]
         keys, scores = self._first_selected(*add_up(parts), selection, limit)
         return build_ranking(keys, scores, limit=limit)
 
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens."""
-        return [sum(count for _, count in some) for some in self._counted([Term(ALL_WORDS, one) for one in tokens])]
+        return [
+            sum(count for _, count in some)
+            for some in self._counted([Term(ALL_WORDS, one) for one in tokens])
+        ]
 
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records have any of the terms."""
@@ -229,16 +289,24 @@ class PostgresqlView(StoreView):
         wanted = np.asarray(keys, dtype=np.int64)[order]
         weighed = self._weigh(query, text_weights(self.spec)) if len(wanted) else []
         for one, postings in zip(weighed, self._postings_at(weighed, wanted), strict=True):
-            scores[order[np.searchsorted(wanted, postings.keys)], one.column] += one.scores(postings)
+            scores[order[np.searchsorted(wanted, postings.keys)], one.column] += one.scores(
+                postings
+            )
         return scores
 
-    def _best(self, weighed: Sequence[WeighedTerm], selection: Selection, limit: int) -> tuple[Integers, Any]:
-        """Return the best selected records by words with their scores, in no order; there may be more than wanted."""
+    def _best(
+        self, weighed: Sequence[WeighedTerm], selection: Selection, limit: int
+    ) -> tuple[Integers, Any]:
+        """Return the best selected records by words with their scores, in no order; there may be
+        more than wanted.
+        """
         if not weighed or not limit:
             return add_up(())
         if selection.keys is not None:
             lists = self._postings_at(weighed, selection.keys)
-            return add_up([(one.keys, term.scores(one)) for term, one in zip(weighed, lists, strict=True)])
+            return add_up(
+                [(one.keys, term.scores(one)) for term, one in zip(weighed, lists, strict=True)]
+            )
         depth = limit
         while True:
             keys, scores, is_whole = self._ranked(weighed, depth)
@@ -247,44 +315,59 @@ class PostgresqlView(StoreView):
                 return kept, of_kept
             depth *= DEEPER
 
-    def _first_selected(self, keys: Integers, scores: Any, selection: Selection, limit: int) -> tuple[Integers, Any]:
-        """Return the first records of a ranking that are selected: as many as wanted, where there are so many."""
+    def _first_selected(
+        self, keys: Integers, scores: Any, selection: Selection, limit: int
+    ) -> tuple[Integers, Any]:
+        """Return the first records of a ranking that are selected: as many as wanted, where there
+        are so many.
+        """
         chosen, most = np.empty(0, np.int64), 0
         while most < len(keys) and len(chosen) < limit:
             most = DEEPER * max(most, limit, 1)
-            least = np.partition(scores, -most)[-most] if most < len(keys) else -np.inf  # ordering all takes longer
+            # ordering all takes longer
+            least = np.partition(scores, -most)[-most] if most < len(keys) else -np.inf
             near = np.flatnonzero(scores >= least)
             order = near[np.lexsort((keys[near], -scores[near]))]
             chosen = order[np.isin(keys[order], selection.only(keys[order]))]
         return keys[chosen], scores[chosen]
 
     def _ranked(self, weighed: Sequence[WeighedTerm], depth: int) -> tuple[Integers, Any, bool]:
-        """Return at least the best records of all that have the terms, and whether these are all that have them.
+        """Return at least the best records of all that have the terms, and whether these are all
+        that have them.
 
-        The postings of rare terms are read first. Those of frequent ones are read for the records alone that can be
-        among the best by their bounds, as in MaxScore (Turtle and Flood, 1995): the result is exact.
+        The postings of rare terms are read first. Those of frequent ones are read for the records
+        alone that can be among the best by their bounds, as in MaxScore (Turtle and Flood, 1995):
+        the result is exact.
         """
         ordered, read = sorted(weighed, key=lambda one: (one.records, one.entry)), 0
         while read < len(ordered):
             size = 0
-            while read < len(ordered) and (not size or size + ordered[read].records <= READ_AT_ONCE):
+            while read < len(ordered) and (
+                not size or size + ordered[read].records <= READ_AT_ONCE
+            ):
                 size += ordered[read].records
                 read += 1
             rest = ordered[read:]
             lists = self._postings_of([one.entry for one in ordered[:read]])
-            keys, scores = add_up([(lists[one.entry].keys, one.scores(lists[one.entry])) for one in ordered[:read]])
+            keys, scores = add_up(
+                [(lists[one.entry].keys, one.scores(lists[one.entry])) for one in ordered[:read]]
+            )
             if not rest or len(keys) <= depth:
                 continue
             bound, least = sum(one.most for one in rest), np.partition(scores, -depth)[-depth]
             if least > bound:
                 near = scores + bound >= least
                 found = self._postings_at(rest, keys[near])
-                parts = [(one.keys, term.scores(one)) for term, one in zip(rest, found, strict=True)]
+                parts = [
+                    (one.keys, term.scores(one)) for term, one in zip(rest, found, strict=True)
+                ]
                 return *add_up([(keys[near], scores[near]), *parts]), False
         return keys, scores, True
 
     def _count_matches(self, weighed: Sequence[WeighedTerm], selection: Selection) -> int:
-        """Return how many selected records have any of the terms, exactly up to the promised number."""
+        """Return how many selected records have any of the terms, exactly up to the promised
+        number.
+        """
         if not weighed:
             return 0
         entries = [one.entry for one in weighed]
@@ -315,7 +398,12 @@ class PostgresqlView(StoreView):
         counted = self._counted([term for _, _, term in asked])
         return [
             WeighedTerm(
-                entry=entry, column=column, records=records, weight=weight, average=averages[term.field], total=total
+                entry=entry,
+                column=column,
+                records=records,
+                weight=weight,
+                average=averages[term.field],
+                total=total,
             )
             for (column, weight, term), some in zip(asked, counted, strict=True)
             for entry, records in some
@@ -336,7 +424,9 @@ class PostgresqlView(StoreView):
         return sum(one.records for one in self.classes)
 
     def _postings_of(self, entries: Sequence[int]) -> dict[int, PostingList]:
-        """Return whole postings; the last ones are kept, since the reads of a search have the same terms."""
+        """Return whole postings; the last ones are kept, since the reads of a search have the same
+        terms.
+        """
         with self._guard:
             missing = [entry for entry in entries if entry not in self._postings]
             if missing and sum(len(one.keys) for one in self._postings.values()) > KEPT_POSTINGS:
@@ -355,7 +445,9 @@ class PostgresqlView(StoreView):
         read = self._read_postings(missing, "AND block = ANY(%s::int[])", blocks) if missing else {}
         return [(known.get(entry) or read[entry]).only(keys) for entry in entries]
 
-    def _read_postings(self, entries: Sequence[int], which: str, *values: Any) -> dict[int, PostingList]:
+    def _read_postings(
+        self, entries: Sequence[int], which: str, *values: Any
+    ) -> dict[int, PostingList]:
         blocks: dict[int, list[tuple[int, bytes]]] = {entry: [] for entry in entries}
         for entry, block, data in self.snapshot.rows(BLOCKS.format(which), list(entries), *values):
             blocks[entry].append((block, data))
@@ -365,16 +457,26 @@ class PostgresqlView(StoreView):
         """Rank the records in scope by cosine to each of the vectors."""
         selection = self._select(scope)
         rankings = []
-        for vector in vectors:  # by exact cosines: those of the index are of numbers with half the digits
+        # by exact cosines: those of the index are of numbers with half the digits
+        for vector in vectors:
             keys = self._near(vector, selection, limit + SPARE) if limit and self.model else []
-            rankings.append(build_ranking(keys, row_dots(self.vectors(keys), vector) if keys else (), limit=limit))
+            rankings.append(
+                build_ranking(
+                    keys, row_dots(self.vectors(keys), vector) if keys else (), limit=limit
+                )
+            )
         return rankings
 
     def _near(self, vector: Vector, selection: Selection, count: int) -> list[Key]:
-        """Return the records nearest to a vector: of all that are selected or, of many, of those that a graph finds."""
+        """Return the records nearest to a vector: of all that are selected or, of many, of those
+        that a graph finds.
+        """
         found, asked = list[tuple[Key]](), vector_text(vector)
         selected = f"SELECT key, vector FROM documents WHERE vector IS NOT NULL {selection.also}"
-        nearest = f"SELECT key FROM ({{}}) AS compared ORDER BY l2_distance(vector, %s::halfvec), key LIMIT {count}"
+        nearest = (
+            "SELECT key FROM ({}) AS compared ORDER BY l2_distance(vector, %s::halfvec), key"
+            f" LIMIT {count}"
+        )
         if selection.size > min(WIDE * self.records, MOST_COMPARED):
             by_graph = f"{selected} ORDER BY vector <-> %s::halfvec LIMIT {max(FOUND, count)}"
             found = self.snapshot.rows(nearest.format(by_graph), *selection.values, asked, asked)
@@ -407,19 +509,31 @@ class PostgresqlView(StoreView):
         return bool(spellings) and bool(self.snapshot.rows(query, *values, *selection.values)[0][0])
 
     def _alike(self, wanted: str, selection: Selection) -> list[Key]:
-        """Return the selected records that share most of a name's rarest grams, those of similar length first."""
+        """Return the selected records that share most of a name's rarest grams, those of similar
+        length first.
+        """
         counted = self._counted([Term(GRAMS, gram) for gram in sorted(grams_of(wanted))])
-        grams = sorted((records, entry) for some in counted for entry, records in some if records)[:GRAMS_READ]
+        grams = sorted((records, entry) for some in counted for entry, records in some if records)[
+            :GRAMS_READ
+        ]
         if not grams:
             return []
-        read = [entry for place, (records, entry) in enumerate(grams) if not place or records <= GRAM_RECORDS]
+        read = [
+            entry
+            for place, (records, entry) in enumerate(grams)
+            if not place or records <= GRAM_RECORDS
+        ]
         size = len(wanted.encode("utf-8", "surrogatepass"))
         keys, shared, off = count_shared(self._postings_of(read), size=size)
-        kept, _ = self._first_selected(keys, shared - off / FURTHEST_OFF, selection, NAMED_CANDIDATES)
+        kept, _ = self._first_selected(
+            keys, shared - off / FURTHEST_OFF, selection, NAMED_CANDIDATES
+        )
         return [Key(key) for key in kept[:NAMED_CANDIDATES].tolist()]
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
-        """Count the values of a field over the records in scope, most frequent first; of many records, of a sample."""
+        """Count the values of a field over the records in scope, most frequent first; of many
+        records, of a sample.
+        """
         require_countable(field, self.spec)
         selection = self._select(scope)
         number = column_number(self.spec, field)
@@ -441,7 +555,9 @@ class PostgresqlView(StoreView):
         return sorted(found, key=lambda facet: (-facet.count, facet.category, facet.value))
 
     def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
-        """Return which records in scope have which values of a field; of many records, those of a sample."""
+        """Return which records in scope have which values of a field; of many records, those of a
+        sample.
+        """
         require_countable(field, self.spec)
         selection = self._select(scope)
         sample, _ = self._sample(selection)
@@ -457,14 +573,24 @@ class PostgresqlView(StoreView):
         return join_occurrences([EntryOccurrences(names=names, entries=found, keys=keys)])
 
     def count(self, scope: Scope) -> int:
-        """Return how many records are in scope; of more than are counted, one more than are counted."""
+        """Return how many records are in scope; of more than are counted, one more than are
+        counted.
+        """
         selection = self._select(scope)
-        return selection.size if selection.is_of_classes else selection.count(most=self.promises.facets_up_to + 1)
+        return (
+            selection.size
+            if selection.is_of_classes
+            else selection.count(most=self.promises.facets_up_to + 1)
+        )
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
-        """Return the keys in scope that follow `after`, in key order; of more than are counted, those of a sample."""
+        """Return the keys in scope that follow `after`, in key order; of more than are counted,
+        those of a sample.
+        """
         selection = self._select(scope)
-        is_sample = after is None and limit > self.promises.facets_up_to and not selection.is_of_classes
+        is_sample = (
+            after is None and limit > self.promises.facets_up_to and not selection.is_of_classes
+        )
         query = f"""SELECT key FROM documents WHERE key > %s::bigint {selection.also}
                     ORDER BY {"hashint8(key)," if is_sample else ""} key LIMIT %s::bigint"""
         values = (-1 if after is None else after, *selection.values, limit)
@@ -473,10 +599,16 @@ class PostgresqlView(StoreView):
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the index."""
         ((documents,),) = self.snapshot.rows("SELECT count(*) FROM documents")
-        return {"generation": self.snapshot.generation, "text_change_no": self.change_no, "text_documents": documents}
+        return {
+            "generation": self.snapshot.generation,
+            "text_change_no": self.change_no,
+            "text_documents": documents,
+        }
 
     def _sample(self, selection: Selection) -> tuple[str, float]:
-        """Return the sample of documents that is read for counts, and its share; an empty one means all."""
+        """Return the sample of documents that is read for counts, and its share; an empty one means
+        all.
+        """
         most = self.promises.facets_up_to
         if self._total <= most or selection.count(most=most + 1) <= most:
             return "", 1.0
@@ -484,7 +616,9 @@ class PostgresqlView(StoreView):
         return f"TABLESAMPLE SYSTEM ({100 * share:f}) REPEATABLE (1)", share
 
     def _select(self, scope: Scope) -> Selection:
-        """Return the documents in scope; the last selections are kept: the reads of one search have the same scope."""
+        """Return the documents in scope; the last selections are kept: the reads of one search have
+        the same scope.
+        """
         conditions = scope.all_conditions()
         require_filterable(conditions, self.spec)
         with self._guard:
@@ -492,6 +626,10 @@ class PostgresqlView(StoreView):
                 if len(self._selections) >= CACHED_SELECTIONS:
                     self._selections.clear()
                 self._selections[conditions] = select(
-                    conditions, snapshot=self.snapshot, spec=self.spec, classes=self.classes, is_limited=self.is_limited
+                    conditions,
+                    snapshot=self.snapshot,
+                    spec=self.spec,
+                    classes=self.classes,
+                    is_limited=self.is_limited,
                 )
             return self._selections[conditions]

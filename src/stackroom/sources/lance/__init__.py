@@ -1,7 +1,7 @@
 """LanceDB: tables in a folder or a bucket that catalogues are published to and synced from.
 
-`database` opens databases and tables, `layout` writes a table, `rows` reads it and tables of others. LanceDB is an
-extra: this package is imported when such a table is named, and nowhere else.
+`database` opens databases and tables, `layout` writes a table, `rows` reads it and tables of
+others. LanceDB is an extra: this package is imported when such a table is named, and nowhere else.
 """
 
 import importlib.util
@@ -9,4 +9,6 @@ import importlib.util
 from stackroom.errors import StorageError
 
 if importlib.util.find_spec("lancedb") is None:
-    raise StorageError("LanceDB tables need the extra 'lance', which is not installed; run: pip install lancedb")
+    raise StorageError(
+        "LanceDB tables need the extra 'lance', which is not installed; run: pip install lancedb"
+    )

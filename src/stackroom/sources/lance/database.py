@@ -1,4 +1,6 @@
-"""A LanceDB database: a folder, or a path in a bucket, with tables in it. Failures become errors of this package."""
+"""A LanceDB database: a folder, or a path in a bucket, with tables in it. Failures become errors of
+this package.
+"""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +19,20 @@ RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
 DENIED = "access is denied"
 KNOWN_CAUSES = (
     (re.compile(r"\b(403|forbidden|access[ _]?denied|401|unauthorized)\b", re.IGNORECASE), DENIED),
-    (re.compile(r"no[ _]such[ _]bucket|bucket \S* ?not found|NoSuchBucket", re.IGNORECASE), "there is no such bucket"),
-    (re.compile(r"\b503\b|slow ?down|service unavailable", re.IGNORECASE), "the store is overloaded or unavailable"),
+    (
+        re.compile(r"no[ _]such[ _]bucket|bucket \S* ?not found|NoSuchBucket", re.IGNORECASE),
+        "there is no such bucket",
+    ),
+    (
+        re.compile(r"\b503\b|slow ?down|service unavailable", re.IGNORECASE),
+        "the store is overloaded or unavailable",
+    ),
     (re.compile(r"timed? ?out|deadline", re.IGNORECASE), "the store did not answer in time"),
     (
-        re.compile(r"connection refused|error sending request|connect error|dns|network_connection", re.IGNORECASE),
+        re.compile(
+            r"connection refused|error sending request|connect error|dns|network_connection",
+            re.IGNORECASE,
+        ),
         "it cannot be reached",
     ),
 )
@@ -31,11 +42,16 @@ KNOWN_CAUSES = (
 def require_allowed(uri: str, *, offline: bool) -> None:
     """Refuse an address that no database can have, and one on the network while offline."""
     if not uri.strip():
-        raise InputError("the LanceDB database is missing; a folder or an address such as s3://bucket/path is right")
+        raise InputError(
+            "the LanceDB database is missing; a folder or an address such as s3://bucket/path is"
+            " right"
+        )
     if (problem := find_place_problem(uri)) is not None:
         raise InputError(f"{uri} {problem}")
     if offline and is_remote(uri):
-        raise InputError(f"{uri}: the database is on the network, which is not used offline; a folder works")
+        raise InputError(
+            f"{uri}: the database is on the network, which is not used offline; a folder works"
+        )
 
 
 class LanceDatabase:
@@ -67,11 +83,18 @@ class LanceDatabase:
         return table
 
     def replace_table(self, name: str, rows: pa.RecordBatchReader) -> Table:
-        """Write a table with these rows, in place of the one of this name; clients read the old version until then."""
+        """Write a table with these rows, in place of the one of this name; clients read the old
+        version until then.
+        """
         with self.failing("written"):
             is_there = name in self.list_tables()
-            return self._db.create_table(  # commit point: clients see all new rows from here on, and none before
-                name, data=rows, schema=rows.schema, mode="overwrite" if is_there else "create", on_bad_vectors="null"
+            # commit point: clients see all new rows from here on, and none before
+            return self._db.create_table(
+                name,
+                data=rows,
+                schema=rows.schema,
+                mode="overwrite" if is_there else "create",
+                on_bad_vectors="null",
             )
 
     @contextmanager
@@ -80,11 +103,15 @@ class LanceDatabase:
         try:
             yield
         except (ValueError, RuntimeError, OSError, pa.ArrowException) as error:
-            raise StorageError(f"{self.uri}: the database cannot be {what}: {shorten_reason(error)}") from error
+            raise StorageError(
+                f"{self.uri}: the database cannot be {what}: {shorten_reason(error)}"
+            ) from error
 
 
 def shorten_reason(error: Exception) -> str:
-    """Return the part of a client's error that tells people something: no paths of sources, no nested structures."""
+    """Return the part of a client's error that tells people something: no paths of sources, no
+    nested structures.
+    """
     text = str(error)
     cause = next((cause for pattern, cause in KNOWN_CAUSES if pattern.search(text)), None)
     return f"{cause} ({_detail(text)})" if cause else _detail(text)

@@ -1,4 +1,5 @@
-"""The layout of a published table, `NAME_documents`: columns that any LanceDB client can read and search.
+"""The layout of a published table, `NAME_documents`: columns that any LanceDB client can read and
+search.
 
     id, kind, audiences    as the record has them; no audiences: everybody may see it
     heading, text          its title (a passage's heading), and its running text
@@ -8,9 +9,9 @@
     vector                 its embedding, null where it has none; the column is missing without a model
     metadata               all fields as one JSON object: the record itself
 
-The schema's metadata has under the key `stackroom` a JSON object: the layout's version, the name of the catalogue's
-spec and, where it is the user's own, its declaration, the model and dimension of the vectors, and a digest of the rows
-in any order.
+The schema's metadata has under the key `stackroom` a JSON object: the layout's version, the name of
+the catalogue's spec and, where it is the user's own, its declaration, the model and dimension of
+the vectors, and a digest of the rows in any order.
 """
 
 import hashlib
@@ -72,7 +73,10 @@ def find_description(schema: pa.Schema) -> dict[str, Any] | None:
     if not isinstance(described, dict) or not isinstance(described.get("layout"), int):
         return None
     if described["layout"] > LAYOUT_VERSION:
-        raise StorageError(f"the table was written by a newer version (layout {described['layout']}); update Stackroom")
+        raise StorageError(
+            f"the table was written by a newer version (layout {described['layout']}); update"
+            " Stackroom"
+        )
     return described
 
 
@@ -81,24 +85,40 @@ def find_damage(schema: pa.Schema, description: Mapping[str, Any]) -> str | None
     for name, kind in {"catalogue": str, "model": str | None, "digest": str}.items():
         if not isinstance(description.get(name), kind):
             return f"its description has no valid '{name}'"
-    return next((f"it has no column '{name}'" for name in RECORD_COLUMNS if name not in schema.names), None)
+    return next(
+        (f"it has no column '{name}'" for name in RECORD_COLUMNS if name not in schema.names), None
+    )
 
 
 def build_schema(reader: ShelfReader, spec: CatalogueSpec, *, declaration: str | None) -> pa.Schema:
-    """Return the columns of a catalogue's table, with its description and the digest of what the reader sees.
+    """Return the columns of a catalogue's table, with its description and the digest of what the
+    reader sees.
 
     `declaration` is the text of a spec that no package has.
     """
-    columns = {**FIXED_COLUMNS, **{field.name: COLUMN_TYPES[field.type] for field in _column_fields(spec)}}
+    columns = {
+        **FIXED_COLUMNS,
+        **{field.name: COLUMN_TYPES[field.type] for field in _column_fields(spec)},
+    }
     if reader.model is not None:
         columns["vector"] = pa.list_(pa.float32(), reader.model.dimension)
-    model = {"model": reader.model and reader.model.name, "dimension": reader.model and reader.model.dimension}
-    described = {"layout": LAYOUT_VERSION, "catalogue": spec.name, "declaration": declaration, **model}
+    model = {
+        "model": reader.model and reader.model.name,
+        "dimension": reader.model and reader.model.dimension,
+    }
+    described = {
+        "layout": LAYOUT_VERSION,
+        "catalogue": spec.name,
+        "declaration": declaration,
+        **model,
+    }
     described["digest"] = _digest(reader, columns)
     return pa.schema(list(columns.items()), metadata={STACKROOM_KEY: orjson.dumps(described)})
 
 
-def iter_batches(reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def iter_batches(
+    reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Yield all records that the reader sees, as rows of the table."""
     for keys in iter_key_batches(reader):
         known, vectors = reader.fetch(keys, scope=WHOLE), reader.vectors(keys)
@@ -116,16 +136,22 @@ def iter_batches(reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema) ->
             columns[name] = [_storable(value) if type(value) is kind else None for value in stated]
         for field in _column_fields(spec):
             columns[field.name] = [_storable(record.get(field.name)) for record in records]
-        arrays = {name: pa.array(values, type=schema.field(name).type) for name, values in columns.items()}
+        arrays = {
+            name: pa.array(values, type=schema.field(name).type) for name, values in columns.items()
+        }
         if reader.model is not None:
             values = np.ascontiguousarray(vectors, dtype=np.float32)
             missing, width = pa.array(~values.any(axis=1)), values.shape[1]
-            arrays["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), width, mask=missing)
+            arrays["vector"] = pa.FixedSizeListArray.from_arrays(
+                pa.array(values.ravel()), width, mask=missing
+            )
         yield pa.record_batch([arrays[name] for name in schema.names], schema=schema)
 
 
 def sum_rows(rows: Iterable[tuple[Mapping[str, Any], Vector | None]]) -> str:
-    """Return a digest of what makes the records of rows, and of their vectors, that is the same in any order."""
+    """Return a digest of what makes the records of rows, and of their vectors, that is the same in
+    any order.
+    """
     total = 0
     for row, vector in rows:
         known = [row["id"], row["kind"], list(row["audiences"] or ()), row["metadata"]]
@@ -143,7 +169,10 @@ def _digest(reader: ShelfReader, columns: dict[str, pa.DataType]) -> str:
             for key, vector in zip(keys, reader.vectors(keys), strict=True):
                 row = {name: getattr(records[key], name) for name in ("id", "kind", "audiences")}
                 has_vector = reader.model is not None and bool(np.any(vector))
-                yield {**row, "metadata": _metadata_of(records[key])}, vector if has_vector else None
+                yield (
+                    {**row, "metadata": _metadata_of(records[key])},
+                    vector if has_vector else None,
+                )
 
     form = hashlib.sha256(f"{LAYOUT_VERSION} {reader.model} {list(columns)}".encode()).hexdigest()
     return f"{form[:16]}-{sum_rows(iter_rows())}"
@@ -160,7 +189,9 @@ def _column_fields(spec: CatalogueSpec) -> Sequence[FieldSpec]:
     return [
         field
         for field in spec.fields.values()
-        if field.type in COLUMN_TYPES and field.role is not FieldRole.BODY and field.name not in reserved
+        if field.type in COLUMN_TYPES
+        and field.role is not FieldRole.BODY
+        and field.name not in reserved
     ]
 
 
@@ -177,7 +208,9 @@ def _storable(value: Value) -> Value:
 
 
 KEEP_VERSIONS_FOR = timedelta(days=1)
-"""How long a version of the table can still be read after it was written, by clients that are in the middle of it."""
+"""How long a version of the table can still be read after it was written, by clients that are in
+the middle of it.
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -191,17 +224,20 @@ def publish(
     declaration: str | None,
     progress: Callable[[int], object],
 ) -> dict[str, Any]:
-    """Write all that the reader sees to the catalogue's table, in place of its rows; leave a table that is the same.
+    """Write all that the reader sees to the catalogue's table, in place of its rows; leave a table
+    that is the same.
 
-    Return its name, version and number of rows, and whether it was written. `declaration` is the text of a spec that no
-    package has; `progress` is called with the number of rows of each batch.
+    Return its name, version and number of rows, and whether it was written. `declaration` is the
+    text of a spec that no package has; `progress` is called with the number of rows of each batch.
     """
     database, schema = LanceDatabase(uri), build_schema(reader, spec, declaration=declaration)
     table, is_same = database.find_table(table_name(name)), False
     if table is not None and find_description(table.schema) == find_description(schema):
-        is_same = set(schema.names) <= set(table.schema.names)  # no column was dropped from it since
+        # no column was dropped from it since
+        is_same = set(schema.names) <= set(table.schema.names)
     if table is None or not is_same:
-        # By a file: LanceDB takes rows in from threads of its own, in which reading the catalogue would crash.
+        # By a file: LanceDB takes rows in from threads of its own, in which reading the catalogue
+        # would crash.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.arrow"
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as rows:
@@ -215,4 +251,9 @@ def publish(
                 table.optimize(cleanup_older_than=KEEP_VERSIONS_FOR)
         except StorageError as error:
             logger.warning("published, but old versions stay: %s", error.message)
-    return {"table": table_name(name), "version": table.version, "rows": table.count_rows(), "written": not is_same}
+    return {
+        "table": table_name(name),
+        "version": table.version,
+        "rows": table.count_rows(),
+        "written": not is_same,
+    }

@@ -1,6 +1,7 @@
 """Rows of a LanceDB table, published by Stackroom or written by others, with their vectors.
 
-Its name as a source is `lancedb:DATABASE#TABLE`: a folder or an address such as `s3://bucket/path`, and the table.
+Its name as a source is `lancedb:DATABASE#TABLE`: a folder or an address such as `s3://bucket/path`,
+and the table.
 """
 
 import tempfile
@@ -27,8 +28,8 @@ from stackroom.sources.port import EncodedRecord, Readings, RowSource, SourceRow
 class LanceRows(RowSource):
     """Implements `RowSource` for a table, at the version that is the newest when it opens.
 
-    All rows are copied to this machine and compared with what was published before the first is yielded: a database
-    that fails in between changes nothing.
+    All rows are copied to this machine and compared with what was published before the first is
+    yielded: a database that fails in between changes nothing.
     """
 
     is_one_step = True
@@ -39,8 +40,12 @@ class LanceRows(RowSource):
         self._table = database.get_table(table)
         self._default_model = default_model
         self.description: Mapping[str, Any] | None = layout.find_description(self._table.schema)
-        """The description that Stackroom published with the table; None where another program wrote it."""
-        if self.description is not None and (damage := layout.find_damage(self._table.schema, self.description)):
+        """The description that Stackroom published with the table; None where another program wrote
+        it.
+        """
+        if self.description is not None and (
+            damage := layout.find_damage(self._table.schema, self.description)
+        ):
             raise InputError(f"{self.name}: {damage}; publish the catalogue again")
 
     @property
@@ -54,11 +59,17 @@ class LanceRows(RowSource):
         return int(self._table.version)
 
     def recall(self, _readings: Readings) -> str:
-        """Return the table's version with its time: a table that was made anew counts its versions from 1."""
+        """Return the table's version with its time: a table that was made anew counts its versions
+        from 1.
+        """
         with self._database.failing("read"):
-            written = {version["version"]: version["timestamp"] for version in self._table.list_versions()}
+            written = {
+                version["version"]: version["timestamp"] for version in self._table.list_versions()
+            }
         if self.version not in written:
-            raise StorageError(f"{self.name}: version {self.version} was removed while it was read; try again")
+            raise StorageError(
+                f"{self.name}: version {self.version} was removed while it was read; try again"
+            )
         return f"{self.version} {written[self.version].isoformat()}"
 
     def count_rows(self) -> int | None:
@@ -75,10 +86,16 @@ class LanceRows(RowSource):
             self._copy(path)
             self._require_whole(path)
             with _batches_in(path) as batches:
-                numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
+                numbered = enumerate(
+                    (row for batch in batches for row in _iter_values(batch)), start=1
+                )
                 for number, values in islice(numbered, start, None):
                     vector = values.pop("vector", None)
-                    known = None if vector is None or model is None else SourceVector(model=model, values=vector)
+                    known = (
+                        None
+                        if vector is None or model is None
+                        else SourceVector(model=model, values=vector)
+                    )
                     if catalogue is None:
                         yield _foreign_row(number, values, known)
                     else:
@@ -89,7 +106,11 @@ class LanceRows(RowSource):
         if not _has_vectors(self._table.schema):
             return None
         name = (self.description or {}).get("model") or self._default_model
-        return ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size) if name else None
+        return (
+            ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size)
+            if name
+            else None
+        )
 
     def _copy(self, path: Path) -> None:
         """Write all rows to a file; refuse where they are not as many as the table says."""
@@ -102,20 +123,24 @@ class LanceRows(RowSource):
                     copy.write_batch(batch)
                     copied += batch.num_rows
         if copied != expected:
-            raise StorageError(f"{self.name}: only {copied} of {expected} rows were read; nothing was changed")
+            raise StorageError(
+                f"{self.name}: only {copied} of {expected} rows were read; nothing was changed"
+            )
 
     def _require_whole(self, path: Path) -> None:
         """Refuse a copy that is not what the table has.
 
-        Rows that are not those that were published may have been changed by another program since: then a second
-        reading gives the same again.
+        Rows that are not those that were published may have been changed by another program since:
+        then a second reading gives the same again.
         """
         published = str(self.description["digest"]).partition("-")[2] if self.description else None
         if published is None or (read := _sum_of(path)) == published:
             return
         self._copy(path)
         if _sum_of(path) != read:
-            raise StorageError(f"{self.name}: it has other rows at each reading; nothing was changed")
+            raise StorageError(
+                f"{self.name}: it has other rows at each reading; nothing was changed"
+            )
         self.notes = ("the table was changed by another program since it was published",)
 
 
@@ -130,14 +155,23 @@ def _sum_of(path: Path) -> str:
     """Return the digest of the rows in a copy."""
     with _batches_in(path) as batches:
         wanted = (*layout.RECORD_COLUMNS, "vector")
-        chosen = (batch.select([name for name in wanted if name in batch.schema.names]) for batch in batches)
+        chosen = (
+            batch.select([name for name in wanted if name in batch.schema.names])
+            for batch in batches
+        )
         rows = (row for batch in chosen for row in _iter_values(batch))
-        return layout.sum_rows(({**dict.fromkeys(layout.RECORD_COLUMNS), **row}, row.get("vector")) for row in rows)
+        return layout.sum_rows(
+            ({**dict.fromkeys(layout.RECORD_COLUMNS), **row}, row.get("vector")) for row in rows
+        )
 
 
 def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Yield each row's values, its vector as an array."""
-    vectors = batch.column("vector").to_numpy(zero_copy_only=False) if _has_vectors(batch.schema) else None
+    vectors = (
+        batch.column("vector").to_numpy(zero_copy_only=False)
+        if _has_vectors(batch.schema)
+        else None
+    )
     others = batch.drop_columns(["vector"]) if vectors is not None else batch
     for number, row in enumerate(others.to_pylist()):
         values = {name: plain_value(value) for name, value in row.items() if value is not None}
@@ -146,21 +180,36 @@ def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield values
 
 
-def _published_row(number: int, values: dict[str, Any], vector: SourceVector | None, catalogue: str) -> SourceRow:
-    """Return the row of a record as it was published; one that another program has damaged is a problem."""
+def _published_row(
+    number: int, values: dict[str, Any], vector: SourceVector | None, catalogue: str
+) -> SourceRow:
+    """Return the row of a record as it was published; one that another program has damaged is a
+    problem.
+    """
     fields = _metadata_of(values.get("metadata"))
     if not fields or not {"id", "kind"} <= values.keys():
-        return SourceRow(place=f"row {number}", values={}, problem="its columns id, kind and metadata are not a record")
+        return SourceRow(
+            place=f"row {number}",
+            values={},
+            problem="its columns id, kind and metadata are not a record",
+        )
     body = {"fields": fields, "kind": values["kind"], "audiences": values.get("audiences", ())}
     record = EncodedRecord(catalogue=catalogue, id=values["id"], body=orjson.dumps(body))
-    return SourceRow(place=values["id"], values={"id": values["id"], **fields}, record=record, vector=vector)
+    return SourceRow(
+        place=values["id"], values={"id": values["id"], **fields}, record=record, vector=vector
+    )
 
 
 def _foreign_row(number: int, values: dict[str, Any], vector: SourceVector | None) -> SourceRow:
-    """Return a row of a table that others wrote, with the entries of its `metadata` merged into its columns."""
+    """Return a row of a table that others wrote, with the entries of its `metadata` merged into its
+    columns.
+    """
     more = _metadata_of(values.get("metadata"))
     place = str(values.get("id") or f"row {number}")
-    merged = {**more, **{name: value for name, value in values.items() if name != "metadata" or not more}}
+    merged = {
+        **more,
+        **{name: value for name, value in values.items() if name != "metadata" or not more},
+    }
     return SourceRow(place=place, values=merged, vector=vector, is_chunk=True)
 
 
@@ -182,13 +231,16 @@ def _has_vectors(schema: pa.Schema) -> bool:
 
 
 class LancePlace:
-    """The collections of a database; refuses one that cannot be used, or a folder that is not there."""
+    """The collections of a database; refuses one that cannot be used, or a folder that is not
+    there.
+    """
 
     def __init__(self, place: str, settings: Settings) -> None:
         require_allowed(place, offline=settings.offline)
         if not is_remote(place) and not Path(place).is_dir():
             raise StorageError(
-                f"{place}: no such folder; to write a collection to it, run: stackroom publish NAME {place}"
+                f"{place}: no such folder; to write a collection to it, run: stackroom publish NAME"
+                f" {place}"
             )
         self._database, self._model = LanceDatabase(place), settings.collections.model
 

@@ -1,7 +1,8 @@
 """Dates of day, month or year precision, as ISO text: `1963-07-16`, `1963-07`, `1963`.
 
-A quarter is its first month. Of the two numbers before a year the first is the day, unless the caller says otherwise
-for the whole column. Two-digit years are 1930 to 2029, as in spreadsheets. The time of day is dropped.
+A quarter is its first month. Of the two numbers before a year the first is the day, unless the
+caller says otherwise for the whole column. Two-digit years are 1930 to 2029, as in spreadsheets.
+The time of day is dropped.
 """
 
 from calendar import monthrange
@@ -15,23 +16,32 @@ from stackroom.toml_text import load_packaged
 
 LONGEST = 60
 REMEMBERED = 8192  # the number of texts whose dates are remembered: the cells of a column repeat
-PIVOT = 30  # two-digit years from here on are of the twentieth century, lower ones of the twenty-first
+# two-digit years from here on are of the twentieth century, lower ones of the twenty-first
+PIVOT = 30
 
 WORDS = load_packaged("stackroom.text.cells", "words.toml")
-MONTHS = {name: number for number, names in enumerate(WORDS["months"], start=1) for name in names.split()}
+MONTHS = {
+    name: number for number, names in enumerate(WORDS["months"], start=1) for name in names.split()
+}
 PASSED_OVER = frozenset(f"{WORDS['weekdays']} {WORDS['particles']}".split()) - MONTHS.keys()
 
-PARTS = load_packaged("stackroom.text.cells", "patterns.toml") | {"currencies": "|".join(WORDS["currencies"].split())}
+PARTS = load_packaged("stackroom.text.cells", "patterns.toml") | {
+    "currencies": "|".join(WORDS["currencies"].split())
+}
 cell_pattern = partial(compose, PARTS)
 TIME, ISO_DAY, YEAR_LAST = map(cell_pattern, ("time", "iso_day", "year_last"))
 FORMS_BY_YEAR = [*map(cell_pattern, ("year_first", "compact", "year_and_quarter"))]
 FORMS_BY_DAY = [YEAR_LAST, *map(cell_pattern, ("month_and_year", "quarter_and_year"))]
-ABOUT, SHORT_MONTH, TOKEN, ANY_YEAR = map(cell_pattern, ("about", "short_month", "date_token", "any_year"))
+ABOUT, SHORT_MONTH, TOKEN, ANY_YEAR = map(
+    cell_pattern, ("about", "short_month", "date_token", "any_year")
+)
 Order = Literal["dmy", "mdy", "either"]
 
 
 def find_date(text: str, *, month_first: bool = False) -> str | None:
-    """Return a text as an ISO date of its precision, or None; `3/4/2019` is 3 April unless the month comes first."""
+    """Return a text as an ISO date of its precision, or None; `3/4/2019` is 3 April unless the
+    month comes first.
+    """
     if ISO_DAY.fullmatch(text):
         return text
     if len(text) > LONGEST or not any(map(text.__contains__, "0123456789")):
@@ -54,7 +64,9 @@ def find_year(text: str) -> int | None:
 
 
 def date_order_of(text: str) -> Order | None:
-    """Return the order of day and month that a date such as `3/4/2019` can have; None for dates of other forms."""
+    """Return the order of day and month that a date such as `3/4/2019` can have; None for dates of
+    other forms.
+    """
     found = YEAR_LAST.fullmatch(TIME.sub("", text.strip())) if len(text) <= LONGEST else None
     if not found:
         return None
@@ -104,7 +116,9 @@ def _full_year(digits: str) -> int:
 
 
 def _spelt(text: str) -> str | None:
-    """Return a date with the name of its month: `16 June 1997`, `June 16, 1997`, `July 1963`, `26-Oct-12`."""
+    """Return a date with the name of its month: `16 June 1997`, `June 16, 1997`, `July 1963`,
+    `26-Oct-12`.
+    """
     short = SHORT_MONTH.fullmatch(text)
     if short:
         month = MONTHS.get(fold(short[1]))
@@ -122,7 +136,9 @@ def _spelt(text: str) -> str | None:
 
 
 def _month_and_numbers(text: str) -> tuple[int, list[str]]:
-    """Return the month that a text names and its numbers; month 0 if it has any other word, or not one month."""
+    """Return the month that a text names and its numbers; month 0 if it has any other word, or not
+    one month.
+    """
     month, numbers = 0, []
     for token in TOKEN.finditer(text):
         digits, word, other = token.groups()

@@ -1,7 +1,8 @@
-"""Cells as values: texts, numbers with currencies, magnitudes and units (`12,50 EUR`, `€105M`, `6.9 kg`), and lists.
+"""Cells as values: texts, numbers with currencies, magnitudes and units (`12,50 EUR`, `€105M`, `6.9
+kg`), and lists.
 
-A range of numbers, as "40–46 %", is no number but has bounds. A number after "about", "more than" or "<", or before
-"+", is that number, and a bound.
+A range of numbers, as "40–46 %", is no number but has bounds. A number after "about", "more than"
+or "<", or before "+", is that number, and a bound.
 """
 
 import html
@@ -24,7 +25,9 @@ TAG, HTML, FORMULA_TEXT = map(cell_pattern, ("tag", "html", "formula_text"))
 
 
 def read_boolean(raw: Any) -> bool | None:
-    """Return whether a cell says yes, or None: `yes`, `Y`, `true`, `ja`, `oui`, `x`, `1`, and their opposites."""
+    """Return whether a cell says yes, or None: `yes`, `Y`, `true`, `ja`, `oui`, `x`, `1`, and their
+    opposites.
+    """
     return raw if isinstance(raw, bool) else ANSWERS.get(text_of(raw).casefold())
 
 
@@ -38,7 +41,9 @@ def is_nothing(raw: Any) -> bool:
 
 
 def unwrapped(text: str) -> str:
-    """Return a cell's text without surrounding spaces and without a spreadsheet's formula around it."""
+    """Return a cell's text without surrounding spaces and without a spreadsheet's formula around
+    it.
+    """
     bare = text.strip()
     if not bare.startswith("="):
         return bare
@@ -77,16 +82,20 @@ PLAIN, WHOLE, NUMERIC, QUANTITY = map(cell_pattern, ("plain", "whole", "numeric"
 MONEY, SIGN_BEFORE, UP_TO, UNIT = map(cell_pattern, ("money", "sign_before", "up_to", "unit"))
 MAGNITUDE, SMALL_MILLION, ORDINAL = map(cell_pattern, ("magnitude", "small_million", "ordinal"))
 GROUPING, THOUSANDS = map(cell_pattern, ("grouping", "thousands"))
-MULTIPLES = {word: int(size) for size, words in WORDS["multiples"].items() for word in words.split()}
+MULTIPLES = {
+    word: int(size) for size, words in WORDS["multiples"].items() for word in words.split()
+}
 FULL_WIDTH = str.maketrans("０１２３４５６７８９，．％－", "0123456789,.%-")
 SPELLINGS: dict[str, str] = WORDS["units"]
 UNITS = {other: unit for unit, others in SPELLINGS.items() for other in others.split()}
 
 
 class Quantity(NamedTuple):
-    """A number, and the unit or currency that it is written with; the unit is empty if there is none.
+    """A number, and the unit or currency that it is written with; the unit is empty if there is
+    none.
 
-    The bounds differ where it is a bracket: `18–24`, `under 18`, `150+`; the number is then the first that it states.
+    The bounds differ where it is a bracket: `18–24`, `under 18`, `150+`; the number is then the
+    first that it states.
     """
 
     number: int | float
@@ -105,35 +114,48 @@ class Quantity(NamedTuple):
 
     @property
     def is_money(self) -> bool:
-        """Tell whether the unit is a currency or a percentage, which any number may be written with."""
+        """Tell whether the unit is a currency or a percentage, which any number may be written
+        with.
+        """
         return bool(MONEY.fullmatch(self.unit))
 
 
 def read_number(raw: Any) -> int | float | None:
-    """Return a cell as a number, or None: `1,234`, `$9.99`, `12,50 EUR`, `45 %`, `1 200`, `4.2M`."""
+    """Return a cell as a number, or None: `1,234`, `$9.99`, `12,50 EUR`, `45 %`, `1 200`,
+    `4.2M`.
+    """
     if not isinstance(raw, str):
         return _figure(raw)
     text = unwrapped(raw)
     if PLAIN.fullmatch(text):
         return _parsed(text)
     found = number_and_unit(text)
-    return None if found is None or (found.unit and not found.is_money) or found.is_range else found.number
+    return (
+        None
+        if found is None or (found.unit and not found.is_money) or found.is_range
+        else found.number
+    )
 
 
 def read_quantity(raw: Any, unit: str) -> int | float | None:
-    """Return a cell as a number in this unit, or None; a number without a unit is in it, one in another is None."""
+    """Return a cell as a number in this unit, or None; a number without a unit is in it, one in
+    another is None.
+    """
     if not isinstance(raw, str):
         return _figure(raw)
     text = unwrapped(raw)
     found = number_and_unit(text)
     if found is None and unit and text.startswith(unit):  # a unit before the number, as in `SR 175`
         found = number_and_unit(text[len(unit) :])
-    is_number = found is not None and not found.is_range and (not found.unit or same_unit(found.unit, unit))
+    is_number = (
+        found is not None and not found.is_range and (not found.unit or same_unit(found.unit, unit))
+    )
     return found.number if found and is_number else None
 
 
 def bounds_of(text: str) -> tuple[float, float]:
-    """Return the least and the greatest number that a text stands for, as `18–24`, `150+` or `45 %`.
+    """Return the least and the greatest number that a text stands for, as `18–24`, `150+` or `45
+    %`.
 
     Both are infinite for other texts, which come last in the order of bounds.
     """
@@ -142,7 +164,9 @@ def bounds_of(text: str) -> tuple[float, float]:
 
 
 def number_and_unit(text: str) -> Quantity | None:
-    """Return the number in a text and its unit, or None; a text with anything else in it is None."""
+    """Return the number in a text and its unit, or None; a text with anything else in it is
+    None.
+    """
     narrow = text if text.isascii() else text.translate(FULL_WIDTH)
     return _found_quantity(narrow) if len(narrow) <= LONGEST and NUMERIC.match(narrow) else None
 
@@ -189,9 +213,16 @@ def same_unit(one: str, other: str) -> bool:
 
 
 def spellings_of(unit: str) -> list[str]:
-    """Return the words for a unit, in lower case: `min`, `minute`, `minutes`, …; none for a sign such as `$`."""
+    """Return the words for a unit, in lower case: `min`, `minute`, `minutes`, …; none for a sign
+    such as `$`.
+    """
     known = canonical_unit(unit).casefold()
-    words = (known, *SPELLINGS.get(known, "").split(), known.removesuffix("s"), f"{known.removesuffix('s')}s")
+    words = (
+        known,
+        *SPELLINGS.get(known, "").split(),
+        known.removesuffix("s"),
+        f"{known.removesuffix('s')}s",
+    )
     return list(dict.fromkeys(word for word in words if word.isalpha()))
 
 
@@ -213,7 +244,9 @@ def _figure(raw: Any) -> int | float | None:
 
 
 def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
-    """Return what the text after a number multiplies it by, and its unit; None where it is no unit."""
+    """Return what the text after a number multiplies it by, and its unit; None where it is no
+    unit.
+    """
     found = MAGNITUDE.match(after) or (SMALL_MILLION.match(after) if has_currency else None)
     name = found[found.lastindex or 1] if found else ""
     multiple = MULTIPLES[name if len(name) == 1 else name.casefold()] if name else 1
@@ -256,12 +289,30 @@ def _with_point(figure: str) -> str:
 FLAT, TOKEN, TEXT, ESCAPE = map(cell_pattern, ("flat", "token", "text", "escape"))
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 LAST_CHARACTER = 0x10FFFF
-CONSTANTS = {"None": None, "True": True, "False": False, "nan": None, "null": None, "true": True, "false": False}
+CONSTANTS = {
+    "None": None,
+    "True": True,
+    "False": False,
+    "nan": None,
+    "null": None,
+    "true": True,
+    "false": False,
+}
 CUT = "..."
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
 BRACKETS = {"[": "[]", "(": "[]", "{": "{}", "array(": ""}  # brackets that open → the pair of JSON
 OPENED = ("[", "{", ":")
-NAMES = ("name", "title", "value", "text", "display_text", "display_name", "label", "description", "step")
+NAMES = (
+    "name",
+    "title",
+    "value",
+    "text",
+    "display_text",
+    "display_name",
+    "label",
+    "description",
+    "step",
+)
 """The keys of an object in a list by which it is named, in order of preference."""
 
 
@@ -290,7 +341,9 @@ def has_name(item: dict[str, Any]) -> bool:
 
 def find_written_list(text: str) -> list[Any] | None:
     """Return the list in a text, as JSON, Python or numpy writes it, or None."""
-    is_list = (text.startswith("[") and text.endswith("]")) or (text.startswith("array(") and text.endswith(")"))
+    is_list = (text.startswith("[") and text.endswith("]")) or (
+        text.startswith("array(") and text.endswith(")")
+    )
     if not is_list:
         return None
     if text.startswith("['") and FLAT.fullmatch(text):  # no JSON begins like this
@@ -331,7 +384,9 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _as_json(text: str) -> str:
-    """Return a value of Python or numpy as JSON: with a comma between any two values, and without `array(…)`."""
+    """Return a value of Python or numpy as JSON: with a comma between any two values, and without
+    `array(…)`.
+    """
     parts: list[str] = []
     opened: list[str] = []
     encode = json.JSONEncoder().encode
@@ -370,13 +425,21 @@ def _constant(word: str) -> Any:
     return int(word) if WHOLE.fullmatch(word) else float(word)
 
 
-FEWEST_TOLD = 2  # how many numbers below a thousand, and how many that end in 0, tell that a dot is between thousands
+# how many numbers below a thousand, and how many that end in 0, tell that a dot is between
+# thousands
+FEWEST_TOLD = 2
 FIGURE = re.compile(r"[^\d.,]{0,6}(\d[\d.,]*)[^\d]{0,20}")
-COMMA = re.compile(r"\d{1,3}(\.\d{3})+,\d+|[1-9]\d{0,2}(\.\d{3}){2,}|\d+,(\d{1,2}|\d{4,})|(0\d*|\d{4,}),\d+")
+COMMA = re.compile(
+    r"\d{1,3}(\.\d{3})+,\d+|[1-9]\d{0,2}(\.\d{3}){2,}|\d+,(\d{1,2}|\d{4,})|(0\d*|\d{4,}),\d+"
+)
 """A number that has a comma before its decimals, or two dots between thousands."""
-POINT = re.compile(r"\d{1,3}(,\d{3})+\.\d+|[1-9]\d{0,2}(,\d{3}){2,}|\d+\.(\d{1,2}|\d{4,})|(0\d*|\d{4,})\.\d+")
+POINT = re.compile(
+    r"\d{1,3}(,\d{3})+\.\d+|[1-9]\d{0,2}(,\d{3}){2,}|\d+\.(\d{1,2}|\d{4,})|(0\d*|\d{4,})\.\d+"
+)
 DOTTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-"""A number that is one of thousands with a comma before decimals, and below a thousand with a point before them."""
+"""A number that is one of thousands with a comma before decimals, and below a thousand with a point
+before them.
+"""
 THOUSANDS_DOT = re.compile(r"(?<=\d)\.(?=\d{3}(?!\d))")
 COMMA_BEFORE_DECIMALS = re.compile(r"(?<=\d),(?=\d)")
 
@@ -385,7 +448,8 @@ class DecimalMarks(NamedTuple):
     """How a column writes its numbers."""
 
     has_comma: bool = False  # whether a comma comes before the decimals, and dots between thousands
-    dotted: str = ""  # a number such as `2.644`, which is another one with a comma before decimals than with a point
+    # a number such as `2.644`, which is another one with a comma before decimals than with a point
+    dotted: str = ""
 
 
 PLAIN_MARKS = DecimalMarks()
@@ -397,12 +461,15 @@ def with_point(text: str) -> str:
 
 
 def find_decimal_marks(columns: Mapping[str, Sequence[str]]) -> dict[str, DecimalMarks]:
-    """Return the columns of texts with numbers that depend on the decimal mark; others have none, or a point.
+    """Return the columns of texts with numbers that depend on the decimal mark; others have none,
+    or a point.
 
     A column that does not tell by itself has a comma where another one has, and none a point.
     """
     found = {name: _told_by(texts) for name, texts in columns.items()}
-    commas, points, _ = map(any, zip(*found.values(), strict=True)) if found else (False, False, False)
+    commas, points, _ = (
+        map(any, zip(*found.values(), strict=True)) if found else (False, False, False)
+    )
     return {
         name: DecimalMarks(has_comma=has_comma or (commas and not points), dotted=dotted)
         for name, (has_comma, has_point, dotted) in found.items()
@@ -411,18 +478,24 @@ def find_decimal_marks(columns: Mapping[str, Sequence[str]]) -> dict[str, Decima
 
 
 def _told_by(texts: Sequence[str]) -> tuple[bool, bool, str]:
-    """Return whether a column has a comma before decimals, or a point, and a number that is one of either."""
+    """Return whether a column has a comma before decimals, or a point, and a number that is one of
+    either.
+    """
     figures = [figure[1] for text in texts if (figure := FIGURE.fullmatch(text))]
     figures = figures if 2 * len(figures) > len(texts) else []
     marked = [figure for figure in figures if "." in figure or "," in figure]
     dotted = [figure for figure in marked if DOTTED.fullmatch(figure)]
     has_point = any(map(POINT.fullmatch, marked))
-    has_comma = not has_point and (any(map(COMMA.fullmatch, marked)) or _are_thousands(dotted, figures))
+    has_comma = not has_point and (
+        any(map(COMMA.fullmatch, marked)) or _are_thousands(dotted, figures)
+    )
     return has_comma, has_point, next(iter(dotted), "")
 
 
 def _are_thousands(dotted: Sequence[str], figures: Sequence[str]) -> bool:
-    """Tell whether numbers with a dot are whole: decimals are cut after the last digit, or each number has three."""
+    """Tell whether numbers with a dot are whole: decimals are cut after the last digit, or each
+    number has three.
+    """
     whole = [figure for figure in figures if figure.isdigit()]
     small = [figure for figure in whole if len(figure) <= 3]
     rounded = [figure for figure in dotted if figure.endswith("0")]

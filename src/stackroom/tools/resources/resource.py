@@ -1,10 +1,13 @@
-"""Resources: content that a client reads by URI, and the records of every catalogue as such. Knows no transport.
+"""Resources: content that a client reads by URI, and the records of every catalogue as such. Knows
+no transport.
 
-A catalogue's records are at `stackroom://CATALOGUE/ID`. A catalogue package may add resources of its own.
+A catalogue's records are at `stackroom://CATALOGUE/ID`. A catalogue package may add resources of
+its own.
 
-A part of one is read by `?max_tokens=N&cursor=C` at the end of its address: a text is cut at the end of a line, a list
-between its items, and the parts together are the whole. The first line of a cut text says which part it is and where
-the rest is; a text whose own first line looks so comes after such a line as well.
+A part of one is read by `?max_tokens=N&cursor=C` at the end of its address: a text is cut at the
+end of a line, a list between its items, and the parts together are the whole. The first line of a
+cut text says which part it is and where the rest is; a text whose own first line looks so comes
+after such a line as well.
 """
 
 import hashlib
@@ -23,7 +26,14 @@ from stackroom.model.record import Flag, Record
 from stackroom.model.scope import Scope
 from stackroom.search.names import SCHEME
 from stackroom.text.normalise import fold_name
-from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten_value
+from stackroom.tools.budget import (
+    BYTES_A_TOKEN,
+    DEFAULT_TOKENS,
+    LEAST_TOKENS,
+    MOST_TOKENS,
+    json_text,
+    shorten_value,
+)
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, parse_address
 
 
@@ -59,7 +69,9 @@ class ContentList:
     name: str
     total: int
     after: Callable[[str | None], Iterator[tuple[str, Any]]]
-    """Yields the items after a cursor, each with the cursor that continues after it; InputError for a wrong cursor."""
+    """Yields the items after a cursor, each with the cursor that continues after it; InputError for
+    a wrong cursor.
+    """
     head: Mapping[str, Any] = field(default_factory=dict)  # further values beside the list
 
 
@@ -82,12 +94,16 @@ class ResourceSpec:
     entries: Callable[[Principal], Sequence[ResourceEntry]]
     """Lists resources for a principal; not necessarily all that can be read."""
     read: Callable[[Principal, str], ResourceContent | ContentList | None]
-    """Returns the content at a URI without its prefix; None where there is none that the principal may see."""
-    template: str = ""  # an RFC 6570 template for URIs that are not listed, such as `stackroom://{catalogue}/{+id}`
+    """Returns the content at a URI without its prefix; None where there is none that the principal
+    may see.
+    """
+    # an RFC 6570 template for URIs that are not listed, such as `stackroom://{catalogue}/{+id}`
+    template: str = ""
     name: str = ""
     description: str = ""
     template_mime_type: str = "application/json"
-    is_file: bool = False  # whether programs read it as a file: it comes whole unless a read states a budget
+    # whether programs read it as a file: it comes whole unless a read states a budget
+    is_file: bool = False
 
 
 TITLES_TRIED = 10
@@ -106,7 +122,9 @@ def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]
         record = view.find_record(address[1], scope=scope) or _find_titled(view, address[1], scope)
         if record is None:
             return None
-        return ResourceContent(mime_type=JSON, text=orjson.dumps(plain_record(record, view.spec)).decode())
+        return ResourceContent(
+            mime_type=JSON, text=orjson.dumps(plain_record(record, view.spec)).decode()
+        )
 
     return [
         ResourceSpec(
@@ -125,7 +143,10 @@ def _find_titled(view: CatalogueView, title: str, scope: Scope) -> Record | None
     """Return the record with exactly this title."""
     keys = [match.key for match in view.reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
     records = view.reader.fetch(keys, scope=scope).values()
-    return next((record for record in records if fold_name(view.spec.title_of(record)) == fold_name(title)), None)
+    return next(
+        (record for record in records if fold_name(view.spec.title_of(record)) == fold_name(title)),
+        None,
+    )
 
 
 JSON = "application/json"
@@ -162,7 +183,9 @@ class ReadWindow:
 
 
 def split_address(uri: str) -> tuple[str, str]:
-    """Return an address without its query, and the query; a question mark in a title is no query."""
+    """Return an address without its query, and the query; a question mark in a title is no
+    query.
+    """
     address, _, query = uri.partition("?")
     return (address, query) if QUERY.fullmatch(query) else (uri, "")
 
@@ -173,17 +196,27 @@ def parse_window(address: str, query: str) -> ReadWindow:
     values = {name: unquote(value) for name, _, value in pairs}
     for name in values:
         if name not in KNOWN:
-            raise InputError(f"unknown '{name[:60]}' in the address of a resource; known: {', '.join(KNOWN)}")
+            raise InputError(
+                f"unknown '{name[:60]}' in the address of a resource; known: {', '.join(KNOWN)}"
+            )
     if len(values) < len(pairs):
-        raise InputError("a part of the address is given twice; give 'max_tokens' and 'cursor' once each")
+        raise InputError(
+            "a part of the address is given twice; give 'max_tokens' and 'cursor' once each"
+        )
     tokens = values.get("max_tokens", "")
-    if "max_tokens" in values and not (re.fullmatch(r"\d{1,9}", tokens) and LEAST_TOKENS <= int(tokens) <= MOST_TOKENS):
+    if "max_tokens" in values and not (
+        re.fullmatch(r"\d{1,9}", tokens) and LEAST_TOKENS <= int(tokens) <= MOST_TOKENS
+    ):
         right = f"a whole number from {LEAST_TOKENS} to {MOST_TOKENS}"
         raise InputError(f"'max_tokens' must be {right} (given: '{tokens[:40]}')")
-    return ReadWindow(address=address, max_tokens=int(tokens) if tokens else None, cursor=values.get("cursor"))
+    return ReadWindow(
+        address=address, max_tokens=int(tokens) if tokens else None, cursor=values.get("cursor")
+    )
 
 
-def fit_content(content: ResourceContent | ContentList, address: str, query: str, *, is_file: bool) -> ResourceContent:
+def fit_content(
+    content: ResourceContent | ContentList, address: str, query: str, *, is_file: bool
+) -> ResourceContent:
     """Return the part of a resource that the query of a read asks for."""
     window = parse_window(address, query)
     if isinstance(content, ContentList):
@@ -191,11 +224,18 @@ def fit_content(content: ResourceContent | ContentList, address: str, query: str
     is_asked = window.max_tokens is not None or window.cursor is not None
     if content.text is None:
         if is_asked:
-            raise InputError(f"'max_tokens' and 'cursor' are for texts; this is {content.mime_type}, and comes whole")
+            raise InputError(
+                f"'max_tokens' and 'cursor' are for texts; this is {content.mime_type}, and comes"
+                " whole"
+            )
         return content
     if is_file and not is_asked:
         return content
-    if window.start == 0 and len(content.text.encode()) <= window.size_bytes and not content.text.startswith(MARK):
+    if (
+        window.start == 0
+        and len(content.text.encode()) <= window.size_bytes
+        and not content.text.startswith(MARK)
+    ):
         return content
     return _fit_text(content, window)
 
@@ -211,7 +251,9 @@ def parse_position(cursor: str | None) -> int | None:
 
 def wrong_cursor() -> InputError:
     """Return the error of a cursor that is not valid for a resource."""
-    return InputError("'cursor' is not valid here; give that of the last part, or start again without it")
+    return InputError(
+        "'cursor' is not valid here; give that of the last part, or start again without it"
+    )
 
 
 def _fit_text(content: ResourceContent, window: ReadWindow) -> ResourceContent:
@@ -223,12 +265,15 @@ def _fit_text(content: ResourceContent, window: ReadWindow) -> ResourceContent:
     end = start + _fitting_length(text[start:], room)
     rest = f"; the rest: {window.rest(str(end))}" if end < len(text) else ""
     head = f"{MARK} characters {start + 1}–{end} of {len(text)} follow{rest}]"
-    mime_type = "text/plain" if content.mime_type == JSON else content.mime_type  # a part of JSON is none
+    # a part of JSON is none
+    mime_type = "text/plain" if content.mime_type == JSON else content.mime_type
     return ResourceContent(mime_type=mime_type, text=f"{head}\n\n{text[start:end]}")
 
 
 def _fitting_length(text: str, room: int) -> int:
-    """Return how many characters of a text fit: whole lines, or where a line alone is too long, whole words."""
+    """Return how many characters of a text fit: whole lines, or where a line alone is too long,
+    whole words.
+    """
     beginning = text.encode()[: max(room, 1)].decode(errors="ignore") or text[:1]
     if len(beginning) == len(text):
         return len(text)
@@ -240,7 +285,9 @@ def _fitting_length(text: str, room: int) -> int:
 
 
 def _fit_list(content: ContentList, window: ReadWindow) -> ResourceContent:
-    """Return the first items of a list that fit, at least one, as JSON with one item on each line."""
+    """Return the first items of a list that fit, at least one, as JSON with one item on each
+    line.
+    """
     room = window.size_bytes - HEAD_BYTES - len(json_text(content.head))
     shown: list[str] = []
     more: dict[str, Any] = {"has_more": False}
@@ -254,7 +301,9 @@ def _fit_list(content: ContentList, window: ReadWindow) -> ResourceContent:
         shown.append(line)
         last = cursor
     head, lines = json_text({"total": content.total, **more, **content.head}), ",\n".join(shown)
-    return ResourceContent(mime_type=JSON, text=f"{head[:-1]},{json_text(content.name)}:[\n{lines}\n]}}")
+    return ResourceContent(
+        mime_type=JSON, text=f"{head[:-1]},{json_text(content.name)}:[\n{lines}\n]}}"
+    )
 
 
 def _shortened_line(item: Any, room: int) -> str:

@@ -1,7 +1,7 @@
 """Rows from a folder of audio files, or from one such file: one row for each file, with its tags.
 
-An unchanged file, by its size and modification time, is not read again where the source is given earlier readings
-(`recall`). Covers are pictures beside the files, or embedded in them.
+An unchanged file, by its size and modification time, is not read again where the source is given
+earlier readings (`recall`). Covers are pictures beside the files, or embedded in them.
 """
 
 import re
@@ -17,11 +17,15 @@ from stackroom.api import InputError, Reading, Readings, SourceRow, UnavailableE
 from stackroom.api.rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
-AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")  # endings of the files that are read
+# endings of the files that are read
+AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
 PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
-PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")  # file names of an album's cover, the likeliest first
+# file names of an album's cover, the likeliest first
+PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")
 MOST_PATH_CHARS = 1_000
-DISC_FOLDER = re.compile(r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE)
+DISC_FOLDER = re.compile(
+    r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE
+)
 """Name of a folder that holds one disc of several."""
 READER = 1  # version of the reader: raise it to have unchanged files read again
 SAVED_AT_ONCE = 200
@@ -32,12 +36,15 @@ TagReader = Callable[[Path], dict[str, Any]]
 class AudioRows(FolderRows):
     """The audio files of a folder, with the folders in it, or a single file.
 
-    A row has the values of `read_tags`, and `path`, `folders` (those on the path, without that of a disc),
-    `added` (the day of the file's last change, if known) and, where there is a picture beside it, `beside`. Both
-    paths are relative to the folder; links that lead out of it are refused.
+    A row has the values of `read_tags`, and `path`, `folders` (those on the path, without that of a
+    disc), `added` (the day of the file's last change, if known) and, where there is a picture
+    beside it, `beside`. Both paths are relative to the folder; links that lead out of it are
+    refused.
     """
 
-    without_files = f"there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}"
+    without_files = (
+        f"there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}"
+    )
 
     def __init__(self, path: Path, *, read: TagReader = read_tags) -> None:
         super().__init__(path)
@@ -47,14 +54,18 @@ class AudioRows(FolderRows):
     @staticmethod
     def reads(path: Path) -> bool:
         """Tell whether a path is an audio file, or a folder with audio files in it."""
-        return any(_is_audio(file) for file in iter_files(path)) if path.is_dir() else _is_audio(path)
+        return (
+            any(_is_audio(file) for file in iter_files(path)) if path.is_dir() else _is_audio(path)
+        )
 
     def count_unread(self) -> Mapping[str, int]:
         """Return nothing: what else is in a music folder, such as pictures, is not missed."""
         return {}
 
     def recall(self, readings: Readings) -> str:
-        """Reuse these readings, and keep them up to date; only reading the files tells whether one has changed."""
+        """Reuse these readings, and keep them up to date; only reading the files tells whether one
+        has changed.
+        """
         self._readings = readings
         return ""
 
@@ -91,8 +102,12 @@ class AudioRows(FolderRows):
             self._readings.save(fresh)
         fresh.clear()
 
-    def _values(self, path: Path, place: str, known: Reading | None, fresh: dict[str, Reading]) -> dict[str, Any]:
-        """Return the values of a file, from its earlier reading where it is unchanged; refuse one that has none."""
+    def _values(
+        self, path: Path, place: str, known: Reading | None, fresh: dict[str, Reading]
+    ) -> dict[str, Any]:
+        """Return the values of a file, from its earlier reading where it is unchanged; refuse one
+        that has none.
+        """
         if not is_inside(path, self.folder):
             raise InputError(LEADS_OUT)
         if not path.is_file():
@@ -106,7 +121,8 @@ class AudioRows(FolderRows):
         if known is None or known.stamp != stamp:
             try:
                 tags = self._read(path)
-            except InputError as error:  # what the disk would not give may be readable the next time, and is not kept
+            # what the disk would not give may be readable the next time, and is not kept
+            except InputError as error:
                 tags = {"problem": error.message}
             known = fresh[place] = Reading(stamp, orjson.dumps(tags))
         tags = orjson.loads(known.content)
@@ -119,7 +135,9 @@ class AudioRows(FolderRows):
         return {**tags, "path": place, "folders": folders, **({"added": added} if added else {})}
 
     def _find_beside(self, folder: Path) -> dict[str, str]:
-        """Return the path of a folder's cover, if there is one; a disc's folder falls back to its album's."""
+        """Return the path of a folder's cover, if there is one; a disc's folder falls back to its
+        album's.
+        """
         found = _find_picture_in(folder)
         if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
             found = _find_picture_in(folder.parent)
@@ -136,8 +154,14 @@ def _find_picture_in(folder: Path) -> Path | None:
     except OSError:
         return None
     named = {
-        name: picture for picture in sorted(pictures, reverse=True) if (name := picture.stem.lower()) in PICTURE_NAMES
+        name: picture
+        for picture in sorted(pictures, reverse=True)
+        if (name := picture.stem.lower()) in PICTURE_NAMES
     }
     likeliest = next((named[name] for name in PICTURE_NAMES if name in named), None)
-    is_fit = likeliest is not None and likeliest.is_file() and 0 < likeliest.stat().st_size <= MOST_PICTURE_BYTES
+    is_fit = (
+        likeliest is not None
+        and likeliest.is_file()
+        and 0 < likeliest.stat().st_size <= MOST_PICTURE_BYTES
+    )
     return likeliest if is_fit else None

@@ -1,1 +1,3 @@
-"""Downloads: a durable queue of requested albums, and workers that fetch them into the music folder."""
+"""Downloads: a durable queue of requested albums, and workers that fetch them into the music
+folder.
+"""

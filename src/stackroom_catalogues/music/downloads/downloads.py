@@ -1,6 +1,7 @@
 """Requests for downloads, and the background task that works on them, one album after the other.
 
-The process may be killed after every step; the next worker repeats the step, or sees that it is done:
+The process may be killed after every step; the next worker repeats the step, or sees that it is
+done:
 
     files known      the provider is asked again
     file fetched     it is complete in the staging folder
@@ -23,13 +24,19 @@ from stackroom import api
 from stackroom.api import server
 from stackroom_catalogues.music.downloads import manifest
 from stackroom_catalogues.music.downloads.providers import BY_URL, Outside, build_providers
-from stackroom_catalogues.music.downloads.queue import Download, DownloadCancelledError, DownloadQueue, QueueRules
+from stackroom_catalogues.music.downloads.queue import (
+    Download,
+    DownloadCancelledError,
+    DownloadQueue,
+    QueueRules,
+)
 from stackroom_catalogues.music.downloads.staging import Staging
 
 LOG = logging.getLogger(__name__)
 TASK = "downloads"
 SWEEP_S = 60.0
-FINAL_ERRORS = (api.InputError, api.NotFoundError, api.ForbiddenError)  # errors that a retry cannot mend
+# errors that a retry cannot mend
+FINAL_ERRORS = (api.InputError, api.NotFoundError, api.ForbiddenError)
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
 
@@ -43,13 +50,18 @@ class DownloadSettings:
     rules: server.AddressRules = field(default_factory=server.AddressRules)
     """Addresses that are allowed besides public ones."""
     queue: QueueRules = field(default_factory=QueueRules)
-    limits: server.FetchLimits = field(default_factory=lambda: server.FetchLimits(max_bytes=2 << 30))
+    limits: server.FetchLimits = field(
+        default_factory=lambda: server.FetchLimits(max_bytes=2 << 30)
+    )
     """Limits for each file."""
     max_album_bytes: int = 8 << 30
-    first_wait_s: float = 30.0  # the longest wait after the first failure; it doubles with each further one
+    # the longest wait after the first failure; it doubles with each further one
+    first_wait_s: float = 30.0
     longest_wait_s: float = 3600.0
     poll_s: float = 2.0
-    """How often the worker looks for downloads queued or cancelled by other processes, and reports its progress."""
+    """How often the worker looks for downloads queued or cancelled by other processes, and reports
+    its progress.
+    """
     offline: bool = False
 
 
@@ -62,7 +74,8 @@ class DownloadHooks:
 
     May be called more than once for the same album; raises where it cannot ingest any file.
     """
-    on_finished: Callable[[Download], None] = lambda _download: None  # called at most once for a download that is done
+    # called at most once for a download that is done
+    on_finished: Callable[[Download], None] = lambda _download: None
     find_problem: Callable[[Path], str | None] = lambda _file: None
     """Returns why a file cannot be read as audio; None where it can."""
     find_refusal: Callable[[Download], str | None] = lambda _download: None
@@ -71,7 +84,9 @@ class DownloadHooks:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """How far a download is: reported every few seconds, which also notices that it was cancelled."""
+    """How far a download is: reported every few seconds, which also notices that it was
+    cancelled.
+    """
 
     queue: DownloadQueue
     download: Download
@@ -123,7 +138,9 @@ class Downloads:
         """`wake` has the task run now."""
         self._settings = settings
         self._outside = outside or Outside(limits=settings.limits)
-        self._providers = build_providers(settings.providers, rules=settings.rules, outside=self._outside)
+        self._providers = build_providers(
+            settings.providers, rules=settings.rules, outside=self._outside
+        )
         self._hooks = hooks
         self._wake = wake
         self._swept_at = float("-inf")
@@ -157,7 +174,8 @@ class Downloads:
         self._providers[request.provider].require_request(request)
         if self._settings.offline:
             raise api.UnavailableError(
-                "downloads are off: 'offline' is set (RAG_STRICT_OFFLINE); unset it to request albums"
+                "downloads are off: 'offline' is set (RAG_STRICT_OFFLINE); unset it to request"
+                " albums"
             )
         queued = self.queue.request(user, request, call_id=call_id)
         self._wake(TASK)
@@ -207,7 +225,9 @@ class Downloads:
             raise api.InputError(f"'provider' is missing ({choices}); or give a 'url'")
         if name not in self._providers:
             listed = ", ".join(known) or "none"
-            raise api.NotFoundError(f"no provider '{name[:80]}'{api.did_you_mean(name, known)}; providers: {listed}")
+            raise api.NotFoundError(
+                f"no provider '{name[:80]}'{api.did_you_mean(name, known)}; providers: {listed}"
+            )
         return name
 
     def _work(self, context: server.TaskContext) -> None:
@@ -220,12 +240,20 @@ class Downloads:
             self._swept_at = now
 
     def work_once(self, *, is_stopping: Callable[[], bool] = lambda: False) -> bool:
-        """Take the next download and work on it to its end or next attempt; tell whether there was one."""
+        """Take the next download and work on it to its end or next attempt; tell whether there was
+        one.
+        """
         download = self.queue.take_next()
         if download is None:
             return False
         every_s, clock = self._settings.poll_s, self._outside.clock
-        progress = Progress(queue=self.queue, download=download, every_s=every_s, clock=clock, is_stopping=is_stopping)
+        progress = Progress(
+            queue=self.queue,
+            download=download,
+            every_s=every_s,
+            clock=clock,
+            is_stopping=is_stopping,
+        )
         try:
             self._fetch_album(download, progress)
         except (DownloadCancelledError, server.FetchCancelledError):
@@ -233,7 +261,9 @@ class Downloads:
         except Exception as error:
             if not isinstance(error, api.ExpectedError):
                 LOG.exception("download %d: unexpected error", download.id)
-                error = api.ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
+                error = api.ExpectedError(
+                    f"unexpected error ({type(error).__name__}); see the server's log"
+                )
             try:
                 self._settle_failure(download, error)
             except DownloadCancelledError:
@@ -264,27 +294,36 @@ class Downloads:
             note = self._hooks.on_album(album, download)
         except api.ExpectedError as error:
             raise api.StorageError(
-                f"the album is installed, but not in the catalogue yet, which is tried again: {error.message}"
+                "the album is installed, but not in the catalogue yet, which is tried again:"
+                f" {error.message}"
             ) from error
         done = self.queue.finish(download, note=note)
         self._staging.remove(download.key)
         self._hooks.on_finished(done)
 
     def _fetch_files(self, download: Download, staged: Path, progress: Progress) -> str:
-        """Fetch what is missing of the files that the provider lists, one by one; return the album's folder."""
+        """Fetch what is missing of the files that the provider lists, one by one; return the
+        album's folder.
+        """
         provider = self._providers.get(download.provider)
         if provider is None:
-            raise api.NotFoundError(f"provider '{download.provider}' is no longer configured; request it of another")
+            raise api.NotFoundError(
+                f"provider '{download.provider}' is no longer configured; request it of another"
+            )
         album = provider.resolve(download.request, is_cancelled=progress.is_cancelled)
         before, limit = 0, self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
-            raise api.TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
+            raise api.TooLargeError(
+                f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'"
+            )
         folder = f"{manifest.component(album.artist)}/{manifest.component(album.title)}"
         self.queue.note(download, folder=folder, total_bytes=album.size)
         for file in album.files:
             if progress.is_cancelled():
                 raise server.FetchCancelledError
-            wanted = server.WantedFile(url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256)
+            wanted = server.WantedFile(
+                url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256
+            )
             fetched = provider.fetcher.fetch_file(
                 wanted,
                 max_bytes=limit - before,
@@ -314,11 +353,14 @@ class Downloads:
                 problems.append(f"'{path.name}': {problem}")
         self._staging.remove(download.key)
         raise server.TransferError(
-            f"nothing of it can be read as music; {problems[0]}; request it of another provider", is_final=True
+            f"nothing of it can be read as music; {problems[0]}; request it of another provider",
+            is_final=True,
         )
 
     def _settle_failure(self, download: Download, error: api.ExpectedError) -> None:
-        if isinstance(error, FINAL_ERRORS) or (isinstance(error, server.TransferError) and error.is_final):
+        if isinstance(error, FINAL_ERRORS) or (
+            isinstance(error, server.TransferError) and error.is_final
+        ):
             self.queue.fail(download, error)
             return
         backed_off_s = server.back_off_s(

@@ -1,4 +1,5 @@
-"""A provider's manifest: untrusted JSON that lists an album's files, turned into an `Album` with safe names.
+"""A provider's manifest: untrusted JSON that lists an album's files, turned into an `Album` with
+safe names.
 
     {"artist": "…", "album": "…", "files": [{"url": "01.flac", "size": 123, "sha256": "…"}]}
 
@@ -20,7 +21,8 @@ from stackroom.api.server import TransferError, join_url
 from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS
 
 LONGEST_NAME = 200
-LONGEST_COMPONENT_BYTES = 120  # short enough for every filesystem, with room for '.part.json.new' and ' (99)'
+# short enough for every filesystem, with room for '.part.json.new' and ' (99)'
+LONGEST_COMPONENT_BYTES = 120
 AUDIO_SUFFIXES = frozenset(AUDIO_ENDINGS)
 TAKEN_SUFFIXES = AUDIO_SUFFIXES | {".jpg", ".jpeg", ".png", ".webp"}
 """Endings of files that are fetched: audio and pictures."""
@@ -82,8 +84,12 @@ def require_words(text: str, *, field: str) -> str:
 def component(words: str) -> str:
     """Return a name as one path component: never empty, hidden, reserved, or a parent folder."""
     safe = UNSAFE.sub("_", unicodedata.normalize("NFC", words))
-    printable = "".join(character for character in safe if unicodedata.category(character) not in ("Cc", "Cf", "Cs"))
-    short = printable.strip(" .").encode()[:LONGEST_COMPONENT_BYTES].decode(errors="ignore").strip(" .")
+    printable = "".join(
+        character for character in safe if unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+    )
+    short = (
+        printable.strip(" .").encode()[:LONGEST_COMPONENT_BYTES].decode(errors="ignore").strip(" .")
+    )
     return f"_{short}" if RESERVED.match(short) else short or NAMELESS
 
 
@@ -99,7 +105,9 @@ def last_component(url: str) -> str:
 
 
 def iter_variants(name: str) -> Iterator[str]:
-    """Yield a file's name and the alternatives where it is taken: 'a.mp3', 'a (2).mp3' and so on."""
+    """Yield a file's name and the alternatives where it is taken: 'a.mp3', 'a (2).mp3' and so
+    on.
+    """
     yield name
     path = PurePosixPath(name)
     for number in range(2, 100):
@@ -117,7 +125,9 @@ class AlbumManifest(BaseModel):
 
 
 def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> DownloadedAlbum:
-    """Return the album of the manifest at a URL; names that it leaves out are taken from the request."""
+    """Return the album of the manifest at a URL; names that it leaves out are taken from the
+    request.
+    """
     try:
         manifest = AlbumManifest.model_validate_json(body)
         files = tuple(_file(file, url) for file in manifest.files)
@@ -126,7 +136,9 @@ def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> Downloa
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))
-        raise TransferError(f"the manifest is invalid at '{place}': {problem['msg']}", is_final=True) from error
+        raise TransferError(
+            f"the manifest is invalid at '{place}': {problem['msg']}", is_final=True
+        ) from error
     except InputError as error:
         raise TransferError(f"the manifest is invalid: {error.message}", is_final=True) from error
     return album_of(artist, title, files)
@@ -136,14 +148,21 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> DownloadedA
     """Return an album with unique file names; refuse one without an audio file."""
     if not any(suffix_of(file.name) in AUDIO_SUFFIXES for file in files):
         raise TransferError(
-            f"the album has no audio file; endings of audio files: {', '.join(sorted(AUDIO_SUFFIXES))}", is_final=True
+            "the album has no audio file; endings of audio files:"
+            f" {', '.join(sorted(AUDIO_SUFFIXES))}",
+            is_final=True,
         )
     taken: set[str] = set()
     named = []
     for file in files:
-        name = next((name for name in iter_variants(file.name) if name.casefold() not in taken), None)
+        name = next(
+            (name for name in iter_variants(file.name) if name.casefold() not in taken), None
+        )
         if name is None:
-            reason = f"the album has too many files called '{file.name}'; the provider must name them differently"
+            reason = (
+                f"the album has too many files called '{file.name}'; the provider must name them"
+                " differently"
+            )
             raise TransferError(reason, is_final=True)
         taken.add(name.casefold())
         named.append(file.model_copy(update={"name": name}))
@@ -159,4 +178,6 @@ def _file(file: AlbumFile, base: str) -> AlbumFile:
         raise InputError(f"'{called[:80]}' has an ending that is not accepted; accepted: {known}")
     stem = called[: -len(suffix)] if suffix_of(called) else called
     sha256 = file.sha256.lower() if file.sha256 else None
-    return file.model_copy(update={"name": f"{component(stem)}{suffix}", "url": url, "sha256": sha256})
+    return file.model_copy(
+        update={"name": f"{component(stem)}{suffix}", "url": url, "sha256": sha256}
+    )

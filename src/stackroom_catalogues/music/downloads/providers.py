@@ -8,7 +8,15 @@ from string import Formatter
 from urllib.parse import quote
 
 from stackroom.api import InputError, InvalidUrlError
-from stackroom.api.server import AddressGuard, AddressRules, Clock, FetchedText, Fetcher, FetchLimits, Resolve
+from stackroom.api.server import (
+    AddressGuard,
+    AddressRules,
+    Clock,
+    FetchedText,
+    Fetcher,
+    FetchLimits,
+    Resolve,
+)
 from stackroom_catalogues.music.downloads import manifest
 
 BY_URL = "url"  # name of the provider for URLs in requests
@@ -46,14 +54,18 @@ class HttpProvider:
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
         try:
-            self.require_request(manifest.DownloadRequest(provider=name, artist="artist", album="album"))
+            self.require_request(
+                manifest.DownloadRequest(provider=name, artist="artist", album="album")
+            )
         except InvalidUrlError as error:
             raise InputError(f"setting 'downloads.providers.{name}': {error.message}") from error
 
     def require_request(self, request: manifest.DownloadRequest) -> None:
         """Refuse a URL, and a request without the names that the template needs."""
         if request.url is not None:
-            raise InputError(f"'{request.provider}' takes artist and album; leave out 'provider' to give a 'url'")
+            raise InputError(
+                f"'{request.provider}' takes artist and album; leave out 'provider' to give a 'url'"
+            )
         self._guard.require_well_formed(self._url(request))
 
     def resolve(
@@ -69,11 +81,17 @@ class HttpProvider:
         given = {"artist": request.artist, "album": request.album}
         missing = " and ".join(repr(name) for name in self._placeholders if not given[name])
         if missing:
-            raise InputError(f"'{request.provider}' needs {missing}; or give a 'url' instead, and no 'provider'")
+            raise InputError(
+                f"'{request.provider}' needs {missing}; or give a 'url' instead, and no 'provider'"
+            )
         for name, value in given.items():
             if value and not value.strip("."):  # would lead to a parent folder
-                raise InputError(f"'{name}' is '{value[:60]}', dots alone; give a name with a letter or digit")
-        return self._template.format_map({name: quote(value, safe="") for name, value in given.items() if value})
+                raise InputError(
+                    f"'{name}' is '{value[:60]}', dots alone; give a name with a letter or digit"
+                )
+        return self._template.format_map(
+            {name: quote(value, safe="") for name, value in given.items() if value}
+        )
 
 
 class UrlProvider:
@@ -97,18 +115,27 @@ class UrlProvider:
         name = manifest.last_component(url)
         suffix = manifest.suffix_of(name)
         if suffix in manifest.AUDIO_SUFFIXES:
-            file = manifest.AlbumFile(name=f"{manifest.component(name[: -len(suffix)])}{suffix}", url=url)
-            return manifest.album_of(request.artist or manifest.NAMELESS, request.album or manifest.NAMELESS, [file])
-        fetched = self.fetcher.fetch_text(url, max_bytes=manifest.MANIFEST_BYTES, is_cancelled=is_cancelled)
+            file = manifest.AlbumFile(
+                name=f"{manifest.component(name[: -len(suffix)])}{suffix}", url=url
+            )
+            return manifest.album_of(
+                request.artist or manifest.NAMELESS, request.album or manifest.NAMELESS, [file]
+            )
+        fetched = self.fetcher.fetch_text(
+            url, max_bytes=manifest.MANIFEST_BYTES, is_cancelled=is_cancelled
+        )
         album = _listed(fetched, request, self._guard)
-        return replace(album, artist=request.artist or album.artist, title=request.album or album.title)
+        return replace(
+            album, artist=request.artist or album.artist, title=request.album or album.title
+        )
 
 
 DownloadProvider = HttpProvider | UrlProvider
 """Lists and fetches the files of a request. Safe to use from several threads.
 
-`require_request` refuses what can never succeed, without network. `resolve` uses the network, and raises
-`TransferError` where that fails. `fetcher` fetches files under the address rules of the provider.
+`require_request` refuses what can never succeed, without network. `resolve` uses the network, and
+raises `TransferError` where that fails. `fetcher` fetches files under the address rules of the
+provider.
 """
 
 
@@ -116,11 +143,15 @@ def build_providers(
     templates: Mapping[str, str], *, rules: AddressRules, outside: Outside
 ) -> dict[str, DownloadProvider]:
     """Return the providers by name, including the one for URLs."""
-    configured = {name: HttpProvider(name, template, rules, outside) for name, template in templates.items()}
+    configured = {
+        name: HttpProvider(name, template, rules, outside) for name, template in templates.items()
+    }
     return {**configured, BY_URL: UrlProvider(rules, outside)}
 
 
-def _listed(fetched: FetchedText, request: manifest.DownloadRequest, guard: AddressGuard) -> manifest.DownloadedAlbum:
+def _listed(
+    fetched: FetchedText, request: manifest.DownloadRequest, guard: AddressGuard
+) -> manifest.DownloadedAlbum:
     """Return the album of a manifest; refuse one with files at URLs that are never allowed."""
     album = manifest.read_manifest(fetched.body, url=fetched.url, request=request)
     for file in album.files:
@@ -129,21 +160,28 @@ def _listed(fetched: FetchedText, request: manifest.DownloadRequest, guard: Addr
 
 
 def _require_template(name: str, template: str) -> list[str]:
-    """Return the placeholders of a template; refuse unknown ones, and others than in path or query."""
+    """Return the placeholders of a template; refuse unknown ones, and others than in path or
+    query.
+    """
     setting = f"setting 'downloads.providers.{name}'"
     if not PROVIDER_NAME.fullmatch(name) or name == BY_URL:
         raise InputError(
-            f"setting 'downloads.providers': '{name[:80]}' is not a valid name; use lower-case letters, digits, - and _"
+            f"setting 'downloads.providers': '{name[:80]}' is not a valid name; use lower-case"
+            " letters, digits, - and _"
         )
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
-        raise InputError(f"{setting}: {error}; write it as https://HOST/{{artist}}/{{album}}.json") from None
+        raise InputError(
+            f"{setting}: {error}; write it as https://HOST/{{artist}}/{{album}}.json"
+        ) from None
     scheme, _, rest = (parts[0][0] if parts else "").partition("://")
     if scheme not in ("http", "https") or "/" not in rest:
         raise InputError(f"{setting} must begin with http(s)://HOST/, without a placeholder")
     found = [placeholder for _, placeholder, _, _ in parts if placeholder is not None]
     is_plain = all(not form and not conversion for _, _, form, conversion in parts)
     if not is_plain or not set(found) <= PLACEHOLDERS or "album" not in found:
-        raise InputError(f"{setting} needs {{album}}, may have {{artist}}, and nothing else in braces")
+        raise InputError(
+            f"{setting} needs {{album}}, may have {{artist}}, and nothing else in braces"
+        )
     return found

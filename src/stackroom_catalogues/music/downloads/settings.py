@@ -17,4 +17,6 @@ class DownloadsSettings(SettingsSection):
     allowed_ports: Texts = setting((), "STACKROOM_DOWNLOAD_PORTS")
     """Ports that may be contacted besides 80 and 443."""
     providers: Mapping[str, Address] = {}
-    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
+    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}`
+    and `{album}`.
+    """

@@ -4,9 +4,10 @@
     MUSIC/.downloads/KEY/         files, each complete or a `.part`
     MUSIC/Artist/Album/           the installed album
 
-An album whose folder is new is installed by one rename. Into an existing folder its files are moved one by one: a file
-with the same content is not duplicated, one with other content is left alone, and the new file is called 'NAME (2)'. A
-file leaves the staging folder only by being installed, so after a kill the next worker sees what is left to do.
+An album whose folder is new is installed by one rename. Into an existing folder its files are moved
+one by one: a file with the same content is not duplicated, one with other content is left alone,
+and the new file is called 'NAME (2)'. A file leaves the staging folder only by being installed, so
+after a kill the next worker sees what is left to do.
 """
 
 import filecmp
@@ -78,7 +79,9 @@ def _places(target: Path) -> set[Path]:
 
 
 def _install(staged: Path, target: Path) -> None:
-    """Install what has come of an album. Commit point: the rename of the folder, or of each file."""
+    """Install what has come of an album. Commit point: the rename of the folder, or of each
+    file.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     files = sorted(staged.iterdir())
     if target.exists():
@@ -88,12 +91,16 @@ def _install(staged: Path, target: Path) -> None:
     elif files:
         staged.rename(target)
     else:
-        raise StorageError(f"{target}: the files of the album are gone from the staging folder; retry the download")
+        raise StorageError(
+            f"{target}: the files of the album are gone from the staging folder; retry the download"
+        )
     sync_folder(target.parent)
 
 
 def _install_file(staged: Path, target: Path) -> None:
-    """Move a file into a folder, under the first of its names that is free; drop it where one has the same content."""
+    """Move a file into a folder, under the first of its names that is free; drop it where one has
+    the same content.
+    """
     for name in iter_variants(staged.name):
         path = target / name
         if not path.exists():
@@ -102,7 +109,9 @@ def _install_file(staged: Path, target: Path) -> None:
         if filecmp.cmp(staged, path, shallow=False):
             staged.unlink()
             return
-    raise StorageError(f"{target}: there are too many files called '{staged.name}'; remove some, then retry")
+    raise StorageError(
+        f"{target}: there are too many files called '{staged.name}'; remove some, then retry"
+    )
 
 
 @contextmanager
@@ -110,4 +119,6 @@ def _failures(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}; make room or allow it") from error
+        raise StorageError(
+            f"{path}: cannot be written: {error.strerror or error}; make room or allow it"
+        ) from error

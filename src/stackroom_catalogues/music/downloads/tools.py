@@ -10,7 +10,12 @@ from pydantic import Field
 from stackroom import api
 from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.queue import Download, DownloadShown, DownloadState, QueueStats
+from stackroom_catalogues.music.downloads.queue import (
+    Download,
+    DownloadShown,
+    DownloadState,
+    QueueStats,
+)
 
 
 class DownloadsQueryParams(api.OffsetParams, api.GenericParams):
@@ -18,7 +23,9 @@ class DownloadsQueryParams(api.OffsetParams, api.GenericParams):
 
     query_type: Literal["stats", "queue", "item"]
     id: int | None = Field(default=None, ge=1, le=LARGEST, description="Download to show")
-    state: DownloadState | None = Field(default=None, description="Of the queue; default: open ones")
+    state: DownloadState | None = Field(
+        default=None, description="Of the queue; default: open ones"
+    )
     limit: int = Field(default=20, ge=1, le=100)
 
 
@@ -26,7 +33,9 @@ class DownloadsActionParams(api.GenericParams):
     """The arguments of `downloads.action`."""
 
     action: Literal["request", "retry", "cancel", "status"]
-    id: int | None = Field(default=None, ge=1, le=LARGEST, description="Download to retry, cancel or see")
+    id: int | None = Field(
+        default=None, ge=1, le=LARGEST, description="Download to retry, cancel or see"
+    )
     artist: str | None = None
     album: str | None = None
     url: str | None = Field(default=None, description="A track or manifest instead.")
@@ -69,18 +78,25 @@ class DownloadsTools:
         elif params.query_type == "item":
             page, total = [queue.get(require_argument("id", params.id, params.query_type))], 1
         else:
-            page, total = queue.list_downloads(params.state, limit=params.limit, offset=params.offset)
+            page, total = queue.list_downloads(
+                params.state, limit=params.limit, offset=params.offset
+            )
         has_more = params.query_type == "queue" and params.offset + len(page) < total
-        return DownloadsResult(stats=shown, downloads=list(map(_shown, page)), total=total, has_more=has_more)
+        return DownloadsResult(
+            stats=shown, downloads=list(map(_shown, page)), total=total, has_more=has_more
+        )
 
-    def act(self, principal: api.Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
+    def act(
+        self, principal: api.Principal, params: DownloadsActionParams, call_id: str
+    ) -> DownloadsActionResult:
         """Request an album to be downloaded, retry or cancel a download, or its status."""
         self._require_visible(principal)
         if params.action == "request":
             wanted = params.model_dump(include={"provider", "artist", "album", "url"})
             download, is_new = self._downloads.request(principal.name, **wanted, call_id=call_id)
             return DownloadsActionResult(download=_shown(download), created=is_new)
-        owner = None if api.Action.SERVER_ADMIN in principal.actions else principal.name  # who may act on all
+        # who may act on all
+        owner = None if api.Action.SERVER_ADMIN in principal.actions else principal.name
         act: dict[str, Callable[..., Download]] = {
             "retry": self._downloads.retry,
             "cancel": self._downloads.cancel,
@@ -90,15 +106,20 @@ class DownloadsTools:
         return DownloadsActionResult(download=_shown(act[params.action](download_id, user=owner)))
 
     def _require_visible(self, principal: api.Principal) -> None:
-        """Refuse a caller who may not see the catalogue that albums are added to; its name is not disclosed."""
+        """Refuse a caller who may not see the catalogue that albums are added to; its name is not
+        disclosed.
+        """
         if not principal.visibility.sees_catalogue(self._catalogue()):
             raise api.ForbiddenError(
-                "downloaded albums are added to a catalogue that you may not see; ask an administrator for access"
+                "downloaded albums are added to a catalogue that you may not see; ask an"
+                " administrator for access"
             )
 
 
 def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[api.ToolSpec]:
-    """Declare the tools of the queue, for callers who may see the catalogue that albums are added to."""
+    """Declare the tools of the queue, for callers who may see the catalogue that albums are added
+    to.
+    """
     tools = DownloadsTools(downloads, catalogue)
     declare = partial(api.catalogue_tool, cacheable=False)
     query = declare(
@@ -112,7 +133,9 @@ def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[
         name="downloads.action",
         action=api.Action.REQUEST_CONTENT,
         cost=api.Cost.WRITE,
-        costs=lambda arguments: api.Cost.READ if arguments.get("action") == "status" else api.Cost.WRITE,
+        costs=lambda arguments: (
+            api.Cost.READ if arguments.get("action") == "status" else api.Cost.WRITE
+        ),
         read_only=False,
         wants_call_id=True,
         run=tools.act,
@@ -121,7 +144,9 @@ def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[
 
 
 def _shown(download: Download) -> DownloadShown:
-    """Return a download without the query of its URL, which often has a key, and without an attempt that is over."""
+    """Return a download without the query of its URL, which often has a key, and without an attempt
+    that is over.
+    """
     values = {name: getattr(download, name) for name in DownloadShown.model_fields}
     if download.url is not None:
         values["url"] = download.url.partition("?")[0]

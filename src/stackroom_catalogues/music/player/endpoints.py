@@ -26,7 +26,8 @@ LONGEST_NAME = 200
 LONGEST_PLAY_S = 86_400
 ROUNDING_S = 1.0  # by how much a play may exceed the track's length as the catalogue has it
 TIME = re.compile(r"\[(\d{1,3}):(\d{2}(?:[.:]\d{1,3})?)\]")
-NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)  # a line of lyrics that says something of the file, as `[ar:Name]`
+# a line of lyrics that says something of the file, as `[ar:Name]`
+NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
@@ -38,8 +39,10 @@ class PlaylistParams(api.BodyParams):
     tracks: list[RecordName] | None = Field(
         default=None,
         max_length=MOST_TRACKS,
-        description="ids of tracks in order, in place of those it has, which may stay though their records are gone; "
-        "without, the tracks stay as they are",
+        description=(
+            "ids of tracks in order, in place of those it has, which may stay though their records"
+            " are gone; without, the tracks stay as they are"
+        ),
     )
 
 
@@ -48,14 +51,19 @@ class PlayParams(api.BodyParams):
 
     track_id: RecordName = Field(description="the track's id")
     seconds: float = Field(
-        gt=0, le=LONGEST_PLAY_S, strict=True, description="how long it was heard, at most as long as it lasts"
+        gt=0,
+        le=LONGEST_PLAY_S,
+        strict=True,
+        description="how long it was heard, at most as long as it lasts",
     )
 
 
 class LikesParams(api.PageParams):
     """A page of likes."""
 
-    limit: api.WholeNumber = Field(default=MOST_LIKES, ge=1, le=MOST_LIKES, description="how many to return at most")
+    limit: api.WholeNumber = Field(
+        default=MOST_LIKES, ge=1, le=MOST_LIKES, description="how many to return at most"
+    )
 
 
 class PlaylistsParams(api.PageParams):
@@ -130,14 +138,19 @@ def _get_records(
     for record_id in ids:
         if record_id not in found:
             raise api.NotFoundError(
-                f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists the ids"
+                f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists"
+                " the ids"
             )
         if (kind := found[record_id].record.kind) not in kinds:
-            raise api.InputError(f"'{field}': '{record_id[:200]}' is of the kind {kind}; give the id of a {kinds[0]}")
+            raise api.InputError(
+                f"'{field}': '{record_id[:200]}' is of the kind {kind}; give the id of a {kinds[0]}"
+            )
     return [found[record_id] for record_id in ids]
 
 
-def list_music(request: api.EndpointRequest[listening.ListenParams, None]) -> listening.ListenResult:
+def list_music(
+    request: api.EndpointRequest[listening.ListenParams, None],
+) -> listening.ListenResult:
     """List artists, albums and tracks, as a player shows them."""
     return listening.ListenAnswer(request, lambda: open_store(request)).answer()
 
@@ -156,18 +169,29 @@ def parse_lyrics(text: str) -> list[LyricsLine]:
     """Return the lines of a text, plain or as LRC; those with times in the order of these."""
     lines = [line.strip() for line in text.splitlines() if not NOTE.fullmatch(line.strip())]
     timed = [
-        LyricsLine(start_s=60 * int(minutes) + float(seconds.replace(":", ".")), text=TIME.sub("", line).strip())
+        LyricsLine(
+            start_s=60 * int(minutes) + float(seconds.replace(":", ".")),
+            text=TIME.sub("", line).strip(),
+        )
         for line in lines
         for minutes, seconds in TIME.findall(line)
     ]
     plain = [LyricsLine(start_s=None, text=line) for line in lines]
-    return sorted(timed, key=lambda line: line.start_s or 0.0) if timed else plain if any(lines) else []
+    return (
+        sorted(timed, key=lambda line: line.start_s or 0.0)
+        if timed
+        else plain
+        if any(lines)
+        else []
+    )
 
 
 def list_likes(request: api.EndpointRequest[LikesParams, None]) -> LikesResult:
     """List what the caller likes, the newest first."""
     offset, limit = request.query.offset, request.query.limit
-    likes, total = open_store(request).list_likes(request.principal.name, offset=offset, limit=limit)
+    likes, total = open_store(request).list_likes(
+        request.principal.name, offset=offset, limit=limit
+    )
     return LikesResult(
         likes=likes,
         total=total,
@@ -190,14 +214,18 @@ def unlike(request: api.EndpointRequest[None, None]) -> None:
 def list_playlists(request: api.EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
     """List the caller's playlists, by name."""
     offset, limit = request.query.offset, request.query.limit
-    shown, total = open_store(request).list_playlists(request.principal.name, offset=offset, limit=limit)
+    shown, total = open_store(request).list_playlists(
+        request.principal.name, offset=offset, limit=limit
+    )
     results = _with_missing(request, *shown)
     return PlaylistsResult(playlists=results, total=total, has_more=offset + len(shown) < total)
 
 
 def get_playlist(request: api.EndpointRequest[None, None]) -> PlaylistResult:
     """Return a playlist of the caller's."""
-    return _with_missing(request, open_store(request).get_playlist(request.principal.name, request.path["id"]))[0]
+    return _with_missing(
+        request, open_store(request).get_playlist(request.principal.name, request.path["id"])
+    )[0]
 
 
 def create_playlist(request: api.EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
@@ -214,7 +242,9 @@ def put_playlist(request: api.EndpointRequest[None, PlaylistParams]) -> Playlist
     known = store.get_playlist(user, subject).tracks
     added = [track for track in request.body.tracks or () if track not in known]
     _get_records(request, added, (TRACK,), field="tracks")
-    return _with_missing(request, store.put_playlist(user, subject, request.body.name, request.body.tracks))[0]
+    return _with_missing(
+        request, store.put_playlist(user, subject, request.body.name, request.body.tracks)
+    )[0]
 
 
 def delete_playlist(request: api.EndpointRequest[None, None]) -> None:
@@ -229,11 +259,14 @@ def note_play(request: api.EndpointRequest[None, PlayParams]) -> None:
     length_s = float(placed.record.get("seconds") or 0.0)
     if length_s and seconds > length_s + ROUNDING_S:
         raise api.InputError(
-            f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given; give at most its length"
+            f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given; give at most"
+            " its length"
         )
     open_store(request).add_play(user, placed.record.id, round(seconds))
     catalogue = placed.library.view.name
-    placed.library.catalogue.open_storage().record_play(user, placed.record.id, seconds, catalogue=catalogue)
+    placed.library.catalogue.open_storage().record_play(
+        user, placed.record.id, seconds, catalogue=catalogue
+    )
 
 
 def list_endpoints() -> list[api.Endpoint]:
@@ -248,15 +281,39 @@ def list_endpoints() -> list[api.Endpoint]:
     played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY}
     return [
         *subsonic_endpoints(),
-        read("GET", "/v1/player", list_music, query=listening.ListenParams, result=listening.ListenResult),
-        read("GET", "/v1/lyrics/{id:path}", show_lyrics, path_parameters=track, target="id", result=LyricsResult),
-        read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult, is_audited=False),
+        read(
+            "GET",
+            "/v1/player",
+            list_music,
+            query=listening.ListenParams,
+            result=listening.ListenResult,
+        ),
+        read(
+            "GET",
+            "/v1/lyrics/{id:path}",
+            show_lyrics,
+            path_parameters=track,
+            target="id",
+            result=LyricsResult,
+        ),
+        read(
+            "GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult, is_audited=False
+        ),
         one_like("PUT", "/v1/likes/{id:path}", like),
         one_like("DELETE", "/v1/likes/{id:path}", unlike),
         read("GET", "/v1/playlists", list_playlists, query=PlaylistsParams, result=PlaylistsResult),
-        write("POST", "/v1/playlists", create_playlist, body=PlaylistParams, target="name", **created),
+        write(
+            "POST", "/v1/playlists", create_playlist, body=PlaylistParams, target="name", **created
+        ),
         playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult),
-        playlist("PUT", "/v1/playlists/{id}", put_playlist, cost=api.Cost.WRITE, body=PlaylistParams, **changed),
+        playlist(
+            "PUT",
+            "/v1/playlists/{id}",
+            put_playlist,
+            cost=api.Cost.WRITE,
+            body=PlaylistParams,
+            **changed,
+        ),
         playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=api.Cost.WRITE, status=204),
         read("POST", "/v1/plays", note_play, body=PlayParams, target="track_id", **played),
     ]
@@ -264,8 +321,12 @@ def list_endpoints() -> list[api.Endpoint]:
 
 def _with_missing(request: AnyRequest, *playlists: PlaylistResult) -> list[PlaylistResult]:
     """Return playlists, each with the tracks that no longer exist for the caller."""
-    missing = set(request.media.missing_among([track for playlist in playlists for track in playlist.tracks]))
+    missing = set(
+        request.media.missing_among([track for playlist in playlists for track in playlist.tracks])
+    )
     return [
-        playlist.model_copy(update={"missing": [one for one in dict.fromkeys(playlist.tracks) if one in missing]})
+        playlist.model_copy(
+            update={"missing": [one for one in dict.fromkeys(playlist.tracks) if one in missing]}
+        )
         for playlist in playlists
     ]

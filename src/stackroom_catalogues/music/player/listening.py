@@ -1,4 +1,6 @@
-"""Lists for a player, with the addresses of pictures: everything by name or by a search, and what the caller keeps."""
+"""Lists for a player, with the addresses of pictures: everything by name or by a search, and what
+the caller keeps.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +29,8 @@ GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
 MOST_LISTED = 2_000
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
-RADIO_SEEDS = 5  # tracks that a radio begins with: of a record, or of what the caller likes and plays
+# tracks that a radio begins with: of a record, or of what the caller likes and plays
+RADIO_SEEDS = 5
 RANDOM = Random()
 NAMELESS = "\U0010ffff"  # what names of signs alone are sorted as: last
 
@@ -39,17 +42,27 @@ class ListenParams(api.PageParams):
 
     list: List = Field(description="which list")
     id: Text = Field(default="", description="the record or playlist that the list belongs to")
-    q: Text = Field(default="", description="of artists, albums, tracks and search: those that answer these words")
+    q: Text = Field(
+        default="",
+        description="of artists, albums, tracks and search: those that answer these words",
+    )
     genre: Text = Field(
-        default="", description="of artists, albums, tracks and radio without an id: only of this genre"
+        default="",
+        description="of artists, albums, tracks and radio without an id: only of this genre",
     )
     from_year: api.WholeNumber | None = Field(default=None, description="and not older than this")
     to_year: api.WholeNumber | None = Field(default=None, description="and not newer than this")
-    sort: Sort = Field(default="", description="of artists, albums and tracks: the order, unless words are given")
-    counts: bool = Field(default=False, description="count the tracks of albums, and the albums of artists")
+    sort: Sort = Field(
+        default="", description="of artists, albums and tracks: the order, unless words are given"
+    )
+    counts: bool = Field(
+        default=False, description="count the tracks of albums, and the albums of artists"
+    )
     playable: bool = Field(default=False, description="only tracks that have a file")
     catalogue: Text = Field(default="", description="only this one")
-    limit: api.WholeNumber = Field(default=60, ge=1, le=MOST_LISTED, description="how many to return at most")
+    limit: api.WholeNumber = Field(
+        default=60, ge=1, le=MOST_LISTED, description="how many to return at most"
+    )
 
 
 class Named(api.EndpointResult):
@@ -77,7 +90,9 @@ class ListedRecord(api.EndpointResult):
     playable: bool = Field(description="whether it has a file that can be played")
     suffix: str | None = Field(description="the ending of its file")
     added: str | None = Field(description="the day on which it came")
-    count: int | None = Field(default=None, description="how many tracks or albums it has, where that is counted")
+    count: int | None = Field(
+        default=None, description="how many tracks or albums it has, where that is counted"
+    )
     image: str | None = Field(description="the address of its cover")
     about: str | None = None
 
@@ -108,7 +123,9 @@ class ListenResult(api.EndpointResult):
     albums: ListedPage | None = None
     tracks: ListedPage | None = None
     genres: list[ListedGenre] | None = None
-    missing: list[str] = Field(default_factory=list, description="ids whose records no longer exist")
+    missing: list[str] = Field(
+        default_factory=list, description="ids whose records no longer exist"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +143,14 @@ def is_playable(record: api.Record) -> bool:
 
 
 def list_record(placed: Placed, covered: set[tuple[str, str]], count: int | None) -> ListedRecord:
-    """Return a record as it is listed; `covered` has the catalogues and ids of albums with a cover."""
+    """Return a record as it is listed; `covered` has the catalogues and ids of albums with a
+    cover.
+    """
     record, name = placed.record, placed.library.view.name
     album_id = record.get("album_id")
-    pictured = record.id if record.get("cover") else str(album_id) if (name, album_id) in covered else None
+    pictured = (
+        record.id if record.get("cover") else str(album_id) if (name, album_id) in covered else None
+    )
     ids, names = list(record.get("artist_ids") or ()), list(record.get("artists") or ())
     return ListedRecord(
         kind=record.kind,
@@ -141,7 +162,9 @@ def list_record(placed: Placed, covered: set[tuple[str, str]], count: int | None
         genres=genre_names(record),
         plays=placed.plays,
         playable=is_playable(record),
-        suffix=PurePath(str(record.get("file"))).suffix[1:].lower() if is_playable(record) else None,
+        suffix=PurePath(str(record.get("file"))).suffix[1:].lower()
+        if is_playable(record)
+        else None,
         count=count,
         image=f"/v1/media/{quote(name, safe='')}/cover/{quote(pictured)}" if pictured else None,
         **{field: record.get(field) for field in ("year", "seconds", "disc", "position", "added")},
@@ -161,16 +184,22 @@ def music_catalogues(catalogues: Sequence[api.OpenCatalogue]) -> list[api.OpenCa
 def open_libraries(request: api.EndpointRequest[Any, Any]) -> dict[str, MusicLibrary]:
     """Return the catalogues of music as the caller sees them."""
     found = music_catalogues(request.catalogues)
-    return {catalogue.name: MusicLibrary(catalogue.view(), request.principal) for catalogue in found}
+    return {
+        catalogue.name: MusicLibrary(catalogue.view(), request.principal) for catalogue in found
+    }
 
 
 def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> dict[str, Placed]:
     """Return the records of ids, each from the first catalogue that has it."""
     found: dict[str, Placed] = {}
     for library in libraries.values():
-        left = [api.RecordId(record_id) for record_id in dict.fromkeys(ids) if record_id not in found]
+        left = [
+            api.RecordId(record_id) for record_id in dict.fromkeys(ids) if record_id not in found
+        ]
         keys = library.reader.find(left, scope=library.scope())
-        found |= {record.id: Placed(library, record) for record in library.fetch(list(keys.values()))}
+        found |= {
+            record.id: Placed(library, record) for record in library.fetch(list(keys.values()))
+        }
     return found
 
 
@@ -196,7 +225,9 @@ def _sort_keys(library: MusicLibrary, keys: Sequence[api.Key], sort: str) -> Seq
 class ListenAnswer:
     """Answers one request for lists."""
 
-    def __init__(self, request: api.EndpointRequest[ListenParams, None], open_store: Callable[[], Any]) -> None:
+    def __init__(
+        self, request: api.EndpointRequest[ListenParams, None], open_store: Callable[[], Any]
+    ) -> None:
         self._query = request.query
         self._user = request.principal.name
         self._open_store = open_store
@@ -243,18 +274,30 @@ class ListenAnswer:
             return self._page(self._iter_placed(keyed))
         end = self._query.offset + self._query.limit
         shown = self._iter_placed(keyed[self._query.offset : end])
-        return ListedPage(items=self._shape(list(shown)), total=len(keyed), has_more=end < len(keyed))
+        return ListedPage(
+            items=self._shape(list(shown)), total=len(keyed), has_more=end < len(keyed)
+        )
 
     def _keyed(self, kind: str, sort: str) -> list[Keyed]:
         """Return records in an order, unread: clients page through everything."""
         libraries = self._libraries.values()
         if sort == "new":
-            return [(library, key) for library in libraries for key in library.recent_keys(kind, *self._conditions)]
+            return [
+                (library, key)
+                for library in libraries
+                for key in library.recent_keys(kind, *self._conditions)
+            ]
         named: list[tuple[Any, str, api.Key, MusicLibrary]] = []
         for library in libraries:
             keys = library.keys(kind, *self._conditions)
-            titles = (title.removeprefix("the ") or NAMELESS for title in library.reader.titles(keys))
-            firsts = [RANDOM.random() for _ in keys] if sort == "random" else _sort_keys(library, keys, sort)
+            titles = (
+                title.removeprefix("the ") or NAMELESS for title in library.reader.titles(keys)
+            )
+            firsts = (
+                [RANDOM.random() for _ in keys]
+                if sort == "random"
+                else _sort_keys(library, keys, sort)
+            )
             named += zip(firsts, titles, keys, repeat(library))
         return [(library, key) for _, _, key, library in sorted(named, key=lambda one: one[:3])]
 
@@ -264,12 +307,20 @@ class ListenAnswer:
             some = keyed[start : start + READ_AT_ONCE]
             placed: dict[tuple[str, api.Key], Placed] = {}
             for name, library in self._libraries.items():
-                found = library.reader.fetch([key for one, key in some if one is library], scope=library.scope())
+                found = library.reader.fetch(
+                    [key for one, key in some if one is library], scope=library.scope()
+                )
                 placed |= {(name, key): Placed(library, record) for key, record in found.items()}
-            yield from (placed[pair] for library, key in some if (pair := (library.view.name, key)) in placed)
+            yield from (
+                placed[pair]
+                for library, key in some
+                if (pair := (library.view.name, key)) in placed
+            )
 
     def _found(self, kind: str) -> list[Placed]:
-        params = SearchMusicParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})
+        params = SearchMusicParams.model_validate(
+            {"query": self._query.q, "kind": kind, "limit": MOST}
+        )
         found = [
             (one.hit.score, Placed(library, one.hit.record))
             for library in self._libraries.values()
@@ -278,10 +329,15 @@ class ListenAnswer:
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
     def _radio(self) -> ListenResult:
-        """Return tracks that are like a record, or like what the caller likes and plays, and then any by chance."""
+        """Return tracks that are like a record, or like what the caller likes and plays, and then
+        any by chance.
+        """
         seeds = self._seeds() if self._query.id else self._own_seeds()
         alike = [
-            [Placed(seed.library, one) for one, _ in find_similar(seed.library, seed.record, limit=MOST)]
+            [
+                Placed(seed.library, one)
+                for one, _ in find_similar(seed.library, seed.record, limit=MOST)
+            ]
             for seed in seeds
         ]
         like_all = [one for some in zip_longest(*alike) for one in some if one is not None]
@@ -289,7 +345,11 @@ class ListenAnswer:
             return ListenResult(tracks=self._page(_each_once(like_all, seeds)))
         RANDOM.shuffle(like_all)
         by_chance = self._iter_placed(self._keyed(TRACK, "random"))
-        every = by_chance if self._conditions else chain.from_iterable(zip(like_all, by_chance, strict=False))
+        every = (
+            by_chance
+            if self._conditions
+            else chain.from_iterable(zip(like_all, by_chance, strict=False))
+        )
         return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ())))
 
     def _seeds(self) -> list[Placed]:
@@ -315,14 +375,18 @@ class ListenAnswer:
         ordered = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
         listed = [
             ListedGenre(category=category, name=name, tracks=tracks, albums=albums)
-            for (category, name), (tracks, albums) in ordered[self._query.offset :][: self._query.limit]
+            for (category, name), (tracks, albums) in ordered[self._query.offset :][
+                : self._query.limit
+            ]
         ]
         return ListenResult(genres=listed)
 
     def _search(self) -> ListenResult:
         if not self._query.q:
             raise api.InputError("'q' is missing: the words to search for")
-        return ListenResult(artists=self._listed(ARTIST), albums=self._listed(ALBUM), tracks=self._listed(TRACK))
+        return ListenResult(
+            artists=self._listed(ARTIST), albums=self._listed(ALBUM), tracks=self._listed(TRACK)
+        )
 
     def _recent(self) -> ListenResult:
         """Return the newest albums, and the newest tracks that can be played."""
@@ -337,7 +401,9 @@ class ListenAnswer:
             item=self._item(artist),
             albums=self._page_of(library, library.albums_of(record)),
             tracks=self._page_of(library, library.top_tracks_of(record)),
-            artists=self._page_of(library, [one for one, _ in find_similar(library, record, limit=SIMILAR_ARTISTS)]),
+            artists=self._page_of(
+                library, [one for one, _ in find_similar(library, record, limit=SIMILAR_ARTISTS)]
+            ),
         )
 
     def _album(self) -> ListenResult:
@@ -349,19 +415,28 @@ class ListenAnswer:
         placed = self._get(None)
         found = find_similar(placed.library, placed.record, limit=MOST)
         page = self._page_of(placed.library, [one for one, _ in found])
-        return ListenResult(item=self._item(placed)).model_copy(update={GROUP_OF[placed.record.kind]: page})
+        return ListenResult(item=self._item(placed)).model_copy(
+            update={GROUP_OF[placed.record.kind]: page}
+        )
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
         placed, missing = self._kept([like.id for like in likes])
-        groups = {GROUP_OF[kind]: self._page([one for one in placed if one.record.kind == kind]) for kind in KINDS}
+        groups = {
+            GROUP_OF[kind]: self._page([one for one in placed if one.record.kind == kind])
+            for kind in KINDS
+        }
         return ListenResult(missing=missing).model_copy(update=groups)
 
     def _plays(self) -> ListenResult:
-        """Return the tracks that the caller played, and their albums: the most played first, or the latest."""
+        """Return the tracks that the caller played, and their albums: the most played first, or the
+        latest.
+        """
         plays = self._open_store().list_plays(self._user, latest_first=self._query.list == "heard")
         heard = [replace(one, plays=plays[one.record.id]) for one in self._kept(list(plays))[0]]
-        albums, _ = self._kept(list(dict.fromkeys(str(one.record.get("album_id")) for one in heard)))
+        albums, _ = self._kept(
+            list(dict.fromkeys(str(one.record.get("album_id")) for one in heard))
+        )
         return ListenResult(albums=self._page(albums), tracks=self._page(heard))
 
     def _playlist(self) -> ListenResult:
@@ -372,13 +447,17 @@ class ListenAnswer:
     def _kept(self, ids: Sequence[str]) -> tuple[list[Placed], list[str]]:
         """Return the records of ids in their order, and the ids that have none."""
         found = find_placed(self._libraries, ids)
-        return [found[one] for one in ids if one in found], [one for one in dict.fromkeys(ids) if one not in found]
+        return [found[one] for one in ids if one in found], [
+            one for one in dict.fromkeys(ids) if one not in found
+        ]
 
     def _get(self, kind: str | None) -> Placed:
         """Return the record of the requested id, which must be of a kind where one is given."""
         found = find_placed(self._libraries, [self._query.id]).get(self._query.id)
         if found is None or (kind is not None and found.record.kind != kind):
-            raise api.NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids")
+            raise api.NotFoundError(
+                f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids"
+            )
         return found
 
     def _page_of(self, library: MusicLibrary, records: Sequence[api.Record]) -> ListedPage:
@@ -409,12 +488,19 @@ class ListenAnswer:
                 if one.library is library and one.record.get("album_id")
             }
             keys = library.reader.find(sorted(albums), scope=library.scope())
-            covered |= {(name, one.id) for one in library.fetch(list(keys.values())) if one.get("cover")}
+            covered |= {
+                (name, one.id) for one in library.fetch(list(keys.values())) if one.get("cover")
+            }
         counts = self._counts({one.record.kind for one in placed}) if self._query.counts else {}
-        return [list_record(one, covered, counts.get((one.library.view.name, one.record.id))) for one in placed]
+        return [
+            list_record(one, covered, counts.get((one.library.view.name, one.record.id)))
+            for one in placed
+        ]
 
     def _counts(self, kinds: set[str]) -> dict[tuple[str, str], int]:
-        """Return how many tracks each album and how many albums each artist has, by catalogue and id."""
+        """Return how many tracks each album and how many albums each artist has, by catalogue and
+        id.
+        """
         return {
             (name, facet.value): facet.count
             for kind, (of, field) in COUNTED.items()

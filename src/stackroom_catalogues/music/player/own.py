@@ -1,4 +1,6 @@
-"""Likes and playlists as kinds of `catalog.mutate`, so that an assistant can keep what it chose for its user."""
+"""Likes and playlists as kinds of `catalog.mutate`, so that an assistant can keep what it chose for
+its user.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -26,7 +28,9 @@ class OwnMusic:
         unknown = [name for name in request.fields if name not in FIELDS[str(request.kind)]]
         if unknown:
             known = ", ".join(FIELDS[str(request.kind)]) or "none"
-            raise api.InputError(f"'fields': a {request.kind} has no '{unknown[0][:80]}'; it has: {known}")
+            raise api.InputError(
+                f"'fields': a {request.kind} has no '{unknown[0][:80]}'; it has: {known}"
+            )
         store = open_player(self._catalogues[0].open_storage())
         libraries = [MusicLibrary(catalogue.view(), principal) for catalogue in self._catalogues]
         if request.kind == LIKE:
@@ -43,9 +47,13 @@ def _change_like(
     store: Any, libraries: Sequence[MusicLibrary], user: str, request: api.EditRequest
 ) -> api.OwnChange | None:
     if request.action is api.EditAction.UPDATE:
-        raise api.InputError("a like is created or deleted, not updated; give one of these as 'action'")
+        raise api.InputError(
+            "a like is created or deleted, not updated; give one of these as 'action'"
+        )
     if not request.id:
-        raise api.InputError("'id' is missing: the id or name of the artist, album or track that is liked")
+        raise api.InputError(
+            "'id' is missing: the id or name of the artist, album or track that is liked"
+        )
     record, notes = _get_record(libraries, request.id)
     is_liked = any(like.id == record.id for like in store.list_likes(user)[0])
     if is_liked is (request.action is api.EditAction.CREATE):
@@ -66,10 +74,17 @@ def _change_playlist(
     if known and request.action is api.EditAction.DELETE:
         store.delete_playlist(user, known.id)
         return api.OwnChange(id=known.id, op=api.Op.DELETE, before=before, after={})
-    name, (tracks, notes) = request.fields.get("name", before.get("name")), _list_tracks(libraries, request.fields)
+    name, (tracks, notes) = (
+        request.fields.get("name", before.get("name")),
+        _list_tracks(libraries, request.fields),
+    )
     if not isinstance(name, str):
         raise api.InputError("'fields': a playlist needs a 'name', a text")
-    put = partial(store.put_playlist, user, known.id) if known else partial(store.create_playlist, user)
+    put = (
+        partial(store.put_playlist, user, known.id)
+        if known
+        else partial(store.create_playlist, user)
+    )
     kept = put(name, tracks if known else tracks or [])
     after = {"name": kept.name, "tracks": list(kept.tracks)}
     op = api.Op.UPDATE if known else api.Op.INSERT
@@ -85,13 +100,17 @@ def _get_playlist(store: Any, user: str, request: api.EditRequest) -> Any:
     if len(named) == 1:
         return named[0]
     yours = "; ".join(f"{one.name} ({one.id})" for one in (named or mine)[:5]) or "none"
-    raise api.NotFoundError(f"'id': no one playlist '{(request.id or '')[:80]}' of yours; yours: {yours}")
+    raise api.NotFoundError(
+        f"'id': no one playlist '{(request.id or '')[:80]}' of yours; yours: {yours}"
+    )
 
 
 def _list_tracks(
     libraries: Sequence[MusicLibrary], fields: Mapping[str, Any]
 ) -> tuple[list[str] | None, Sequence[str]]:
-    """Return the ids of the tracks that fields list by id or name, with notes; None where they list none."""
+    """Return the ids of the tracks that fields list by id or name, with notes; None where they list
+    none.
+    """
     tracks = fields.get("tracks")
     if tracks is None:
         return None, ()
@@ -101,8 +120,12 @@ def _list_tracks(
     return [record.id for record, _ in found], [note for _, notes in found for note in notes]
 
 
-def _get_record(libraries: Sequence[MusicLibrary], stated: str, kind: str = "") -> tuple[api.Record, Sequence[str]]:
-    """Return the record that an id or a name means, of the first catalogue that has it, with notes."""
+def _get_record(
+    libraries: Sequence[MusicLibrary], stated: str, kind: str = ""
+) -> tuple[api.Record, Sequence[str]]:
+    """Return the record that an id or a name means, of the first catalogue that has it, with
+    notes.
+    """
     for library in libraries:
         record = library.find(stated) or library.find_named(kind or None, stated)
         if record is not None and kind in ("", record.kind):

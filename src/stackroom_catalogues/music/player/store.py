@@ -24,26 +24,33 @@ from stackroom_catalogues.music.tables import playlist_tracks as _tracks
 from stackroom_catalogues.music.tables import playlists as _playlists
 
 STORAGES_KEPT = 8
-MOST_TRACKS_IN_ALL = 20_000  # tracks in all playlists of a user together: all of them are listed at once
+# tracks in all playlists of a user together: all of them are listed at once
+MOST_TRACKS_IN_ALL = 20_000
 NUL = "\0"  # the character that PostgreSQL cannot store
 
 
 class Player:
-    """The likes, playlists and plays in one database. Each change is one transaction, under a lock of its user."""
+    """The likes, playlists and plays in one database. Each change is one transaction, under a lock
+    of its user.
+    """
 
     def __init__(self, database: OwnDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         database.create_missing(_likes.metadata)
         self._database = database
         self._now = now
 
-    def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[LikeEntry], int]:
+    def list_likes(
+        self, user: str, *, offset: int = 0, limit: int = MOST_LIKES
+    ) -> tuple[list[LikeEntry], int]:
         """Return a page of a user's likes, the newest first, and the total."""
         mine = _owned(_likes, user)
         newest_first = mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)
         with self._database.read() as connection:
             rows = connection.execute(newest_first.offset(offset).limit(limit)).all()
             total = _count(connection, mine)
-        return [LikeEntry(id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows], total
+        return [
+            LikeEntry(id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows
+        ], total
 
     def like(self, user: str, record_id: str, kind: str) -> None:
         """Add a like, unless there is one."""
@@ -53,7 +60,12 @@ class Player:
             if connection.execute(mine.where(_likes.c.record_id == record_id)).first() is not None:
                 return
             _require_room(connection, mine, MOST_LIKES, "likes")
-            row = {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": self._now()}
+            row = {
+                "user_id": user_id,
+                "record_id": record_id,
+                "kind": kind,
+                "liked_at": self._now(),
+            }
             connection.execute(_likes.insert(), row)
 
     def unlike(self, user: str, record_id: str) -> None:
@@ -92,12 +104,16 @@ class Player:
             _put_tracks(connection, user_id, made)
         return made
 
-    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> PlaylistResult:
+    def put_playlist(
+        self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None
+    ) -> PlaylistResult:
         """Replace the name and the tracks of a playlist; without tracks, they stay as they are."""
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
             former = _get_playlist(connection, user, playlist_id)
-            changed = _playlist(former.id, name, self._now(), former.tracks if tracks is None else tracks)
+            changed = _playlist(
+                former.id, name, self._now(), former.tracks if tracks is None else tracks
+            )
             _require_playlist(changed)
             row = _playlists.update().where(_playlists.c.id == changed.id)
             connection.execute(row.values(name=name, updated_at=changed.updated_at))
@@ -113,7 +129,9 @@ class Player:
             connection.execute(_playlists.delete().where(_playlists.c.id == found.id))
 
     def list_plays(self, user: str, *, latest_first: bool = False) -> dict[str, int]:
-        """Return how often a user played which tracks, the most played first, or those played last."""
+        """Return how often a user played which tracks, the most played first, or those played
+        last.
+        """
         mine = _owned(_counts, user)
         most_first = () if latest_first else (_counts.c.plays.desc(),)
         order = (*most_first, _counts.c.played_at.desc(), _counts.c.track_id)
@@ -125,7 +143,11 @@ class Player:
         with self._database.begin() as connection:
             row = {"user_id": _hold_user(connection, user), "track_id": track_id}
             known = (_counts.c.user_id == row["user_id"]) & (_counts.c.track_id == track_id)
-            more = {"plays": _counts.c.plays + 1, "seconds": _counts.c.seconds + seconds, "played_at": self._now()}
+            more = {
+                "plays": _counts.c.plays + 1,
+                "seconds": _counts.c.seconds + seconds,
+                "played_at": self._now(),
+            }
             if connection.execute(_counts.update().where(known).values(more)).rowcount == 0:
                 first = {"plays": 1, "seconds": seconds, "played_at": self._now()}
                 connection.execute(_counts.insert(), {**row, **first})
@@ -139,7 +161,9 @@ def open_player(storage: OwnStorage) -> Player:
 
 def _hold_user(connection: Connection, name: str) -> int:
     """Lock a user until the end of the transaction, and return their id."""
-    found = connection.execute(select(users.c.id).where(users.c.name == name).with_for_update()).scalar()
+    found = connection.execute(
+        select(users.c.id).where(users.c.name == name).with_for_update()
+    ).scalar()
     if found is None:
         raise NotFoundError(f"no user '{name[:80]}'; log in again")
     return int(found)
@@ -165,15 +189,23 @@ def _get_playlist(connection: Connection, user: str, playlist_id: str) -> Playli
 def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[PlaylistResult]:
     """Return the playlists of rows with their tracks, in the same order."""
     tracks: dict[str, list[str]] = {row.id: [] for row in rows}
-    theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(_tracks.c.playlist_id.in_(list(tracks)))
-    for playlist_id, track_id in connection.execute(theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)):
+    theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(
+        _tracks.c.playlist_id.in_(list(tracks))
+    )
+    for playlist_id, track_id in connection.execute(
+        theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)
+    ):
         tracks[playlist_id].append(track_id)
     return [_playlist(row.id, row.name, row.updated_at, tracks[row.id]) for row in rows]
 
 
-def _playlist(playlist_id: str, name: str, updated_at: datetime, tracks: Sequence[str]) -> PlaylistResult:
+def _playlist(
+    playlist_id: str, name: str, updated_at: datetime, tracks: Sequence[str]
+) -> PlaylistResult:
     """Return a playlist; which of its tracks are missing is for its reader to say."""
-    return PlaylistResult(id=playlist_id, name=name, updated_at=updated_at, tracks=list(tracks), missing=[])
+    return PlaylistResult(
+        id=playlist_id, name=name, updated_at=updated_at, tracks=list(tracks), missing=[]
+    )
 
 
 def _put_tracks(connection: Connection, user_id: int, playlist: PlaylistResult) -> None:
@@ -182,10 +214,13 @@ def _put_tracks(connection: Connection, user_id: int, playlist: PlaylistResult) 
     together, most = _count(connection, others) + len(playlist.tracks), MOST_TRACKS_IN_ALL
     if together > most:
         raise ConflictError(
-            f"your playlists would have {together} tracks together, and {most} is the limit; remove some first"
+            f"your playlists would have {together} tracks together, and {most} is the limit; remove"
+            " some first"
         )
     places = enumerate(playlist.tracks, start=1)
-    if rows := [{"playlist_id": playlist.id, "position": at, "track_id": track} for at, track in places]:
+    if rows := [
+        {"playlist_id": playlist.id, "position": at, "track_id": track} for at, track in places
+    ]:
         connection.execute(_tracks.insert(), rows)
 
 
@@ -195,7 +230,9 @@ def _require_playlist(playlist: PlaylistResult) -> None:
     if NUL in playlist.name:
         raise InputError("'name' contains U+0000, which cannot be stored; leave it out")
     if (count := len(playlist.tracks)) > MOST_TRACKS:
-        raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {count}; make two of it")
+        raise InputError(
+            f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {count}; make two of it"
+        )
 
 
 def _require_room(connection: Connection, mine: Select[Any], most: int, what: str) -> None:

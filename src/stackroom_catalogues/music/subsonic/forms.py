@@ -11,7 +11,8 @@ from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.player.endpoints import LyricsLine
 from stackroom_catalogues.music.player.listening import ListedPage, ListedRecord, sorted_as
 
-UNKNOWN_DAY = "1970-01-01"  # the day of an album that does not say when it came, since clients insist on one
+# the day of an album that does not say when it came, since clients insist on one
+UNKNOWN_DAY = "1970-01-01"
 
 Form = dict[str, Any]
 
@@ -40,7 +41,10 @@ class Forms:
     def index(self, artists: Sequence[ListedRecord]) -> list[Form]:
         """Return artists by the first letter of their names; they come in the order of these."""
         groups = groupby(artists, key=lambda artist: _letter(artist.name))
-        return [{"name": letter, "artist": [self.of(artist) for artist in some]} for letter, some in groups]
+        return [
+            {"name": letter, "artist": [self.of(artist) for artist in some]}
+            for letter, some in groups
+        ]
 
 
 def _artist(artist: ListedRecord) -> Form:
@@ -62,7 +66,11 @@ def _album(album: ListedRecord) -> Form:
 
 
 def _song(song: ListedRecord) -> Form:
-    album = {"parent": song.album.id, "album": song.album.name, "albumId": song.album.id} if song.album else {}
+    album = (
+        {"parent": song.album.id, "album": song.album.name, "albumId": song.album.id}
+        if song.album
+        else {}
+    )
     return {
         **_shared(song),
         **album,
@@ -80,7 +88,9 @@ def _song(song: ListedRecord) -> Form:
 
 
 def playlist_form(playlist: Any, owner: str, lengths: Mapping[str, float]) -> Form:
-    """Return a playlist without its songs, of which those count whose lengths are given; clients want both times."""
+    """Return a playlist without its songs, of which those count whose lengths are given; clients
+    want both times.
+    """
     changed = _moment(playlist.updated_at)
     songs = [lengths[track] for track in playlist.tracks if track in lengths]
     return {
@@ -97,9 +107,16 @@ def playlist_form(playlist: Any, owner: str, lengths: Mapping[str, float]) -> Fo
 
 def lyrics_form(lines: Sequence[LyricsLine], song: ListedRecord) -> Form:
     """Return the lyrics of a song."""
-    timed = [{"start": round(1000 * line.start_s), "value": line.text} for line in lines if line.start_s is not None]
+    timed = [
+        {"start": round(1000 * line.start_s), "value": line.text}
+        for line in lines
+        if line.start_s is not None
+    ]
     plain = [{"value": line.text} for line in lines]
-    names = {"displayArtist": ", ".join(artist.name for artist in song.artists), "displayTitle": song.name}
+    names = {
+        "displayArtist": ", ".join(artist.name for artist in song.artists),
+        "displayTitle": song.name,
+    }
     return {**names, "lang": "xxx", "synced": bool(timed), "line": timed or plain}
 
 

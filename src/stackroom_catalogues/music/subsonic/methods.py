@@ -1,4 +1,6 @@
-"""The methods of the OpenSubsonic API, each a form of what the player's lists, likes, playlists and plays give."""
+"""The methods of the OpenSubsonic API, each a form of what the player's lists, likes, playlists and
+plays give.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,10 +27,23 @@ from stackroom_catalogues.music.subsonic.protocol import PROTOCOL, render
 EVERYTHING = 1_000_000
 MOST = 500
 EXTENSIONS = ("apiKeyAuthentication", "formPost", "songLyrics")
-SORTS = {"random": "random", "newest": "new", "alphabeticalByName": "name", "alphabeticalByArtist": "artist"}
+SORTS = {
+    "random": "random",
+    "newest": "new",
+    "alphabeticalByName": "name",
+    "alphabeticalByArtist": "artist",
+}
 OWN_LISTS = {"frequent": "plays", "recent": "heard", "starred": "likes", "highest": "likes"}
 ALLOWED = ("streamRole", "downloadRole", "playlistRole", "scrobblingEnabled")
-REFUSED = ("adminRole", "settingsRole", "uploadRole", "coverArtRole", "commentRole", "podcastRole", "jukeboxRole")
+REFUSED = (
+    "adminRole",
+    "settingsRole",
+    "uploadRole",
+    "coverArtRole",
+    "commentRole",
+    "podcastRole",
+    "jukeboxRole",
+)
 FIND_METHOD = re.compile(r"(?P<name>\D+)(?P<number>\d?)")
 
 
@@ -102,7 +117,9 @@ class SubsonicCall:
         self._request = request
         self._query = request.query
         self._user = request.principal.name
-        self._forms = Forms(lambda: {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]})
+        self._forms = Forms(
+            lambda: {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]}
+        )
 
     @property
     def _store(self) -> Any:
@@ -110,12 +127,17 @@ class SubsonicCall:
 
     def _ask(self, name: str, **parameters: Any) -> ListenResult:
         """Return the lists of the player for these parameters; without a limit, everything."""
-        names, folder = [one.name for one in music_catalogues(self._request.catalogues)], self._query.music_folder_id
+        names, folder = (
+            [one.name for one in music_catalogues(self._request.catalogues)],
+            self._query.music_folder_id,
+        )
         if folder is not None and not 1 <= folder <= len(names):
             raise api.InputError(f"'musicFolderId': no {folder}; getMusicFolders lists them")
         chosen = {"catalogue": names[folder - 1]} if folder else {}
         given = {"list": name, "limit": EVERYTHING, "counts": True, **chosen, **parameters}
-        return player.list_music(replace(self._request, query=ListenParams.model_construct(**given)))
+        return player.list_music(
+            replace(self._request, query=ListenParams.model_construct(**given))
+        )
 
     def _record(self, kind: str) -> tuple[ListenResult, Form]:
         """Return the lists of the record of a kind that is meant, and its form."""
@@ -138,9 +160,14 @@ class SubsonicCall:
     def get_user(self) -> Form:
         """Tell what the caller may do here."""
         if self._query.username not in ("", self._user):
-            raise api.ForbiddenError("only your own user is told here; an administrator lists users in the page")
+            raise api.ForbiddenError(
+                "only your own user is told here; an administrator lists users in the page"
+            )
         folders = list(range(1, len(music_catalogues(self._request.catalogues)) + 1))
-        roles = {**dict.fromkeys(ALLOWED, True), **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False)}
+        roles = {
+            **dict.fromkeys(ALLOWED, True),
+            **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False),
+        }
         return {"user": {"username": self._user, **roles, "folder": folders}}
 
     def get_scan_status(self) -> Form:
@@ -155,7 +182,11 @@ class SubsonicCall:
     def get_music_folders(self) -> Form:
         """List the catalogues of music."""
         named = enumerate(music_catalogues(self._request.catalogues), start=1)
-        return {"musicFolders": {"musicFolder": [{"id": number, "name": one.name} for number, one in named]}}
+        return {
+            "musicFolders": {
+                "musicFolder": [{"id": number, "name": one.name} for number, one in named]
+            }
+        }
 
     def get_artists(self) -> Form:
         """List all artists by letter."""
@@ -203,18 +234,27 @@ class SubsonicCall:
     def get_genres(self) -> Form:
         """List the genres."""
         found = self._ask("genres").genres or []
-        listed = [{"value": one.name, "songCount": one.tracks, "albumCount": one.albums} for one in found]
+        listed = [
+            {"value": one.name, "songCount": one.tracks, "albumCount": one.albums} for one in found
+        ]
         return {"genres": {"genre": listed}}
 
     def get_songs_by_genre(self) -> Form:
         """List the songs of a genre."""
-        genre, part = _required("genre", self._query.genre), {"offset": self._query.offset, "limit": self._query.count}
+        genre, part = (
+            _required("genre", self._query.genre),
+            {"offset": self._query.offset, "limit": self._query.count},
+        )
         return {"songsByGenre": {"song": self._songs("tracks", genre=genre, sort="name", **part)}}
 
     def get_random_songs(self) -> Form:
         """Return songs like those that the caller likes and plays, and others by chance."""
         narrowed = self._query.model_dump(include={"genre", "from_year", "to_year"})
-        return {"randomSongs": {"song": self._songs("radio", playable=True, limit=self._query.size, **narrowed)}}
+        return {
+            "randomSongs": {
+                "song": self._songs("radio", playable=True, limit=self._query.size, **narrowed)
+            }
+        }
 
     def get_similar_songs(self) -> Form:
         """Return songs that are like a song, an album, or the songs of an artist."""
@@ -225,9 +265,17 @@ class SubsonicCall:
         """Return the most played songs of an artist."""
         name = _required("artist", self._query.artist)
         page = self._ask("artists", q=name, limit=MOST).artists
-        named = (one for one in page.items if api.fold_name(one.name) == api.fold_name(name)) if page else iter(())
+        named = (
+            (one for one in page.items if api.fold_name(one.name) == api.fold_name(name))
+            if page
+            else iter(())
+        )
         artist = next(named, None)
-        top = self._songs("artist", id=artist.id, playable=True, limit=self._query.count) if artist else []
+        top = (
+            self._songs("artist", id=artist.id, playable=True, limit=self._query.count)
+            if artist
+            else []
+        )
         return {"topSongs": {"song": top}}
 
     def _songs(self, name: str, **parameters: Any) -> list[Form]:
@@ -241,13 +289,21 @@ class SubsonicCall:
         for name, group in (("artist", "artists"), ("album", "albums"), ("song", "tracks")):
             offset, limit = getattr(query, f"{name}_offset"), getattr(query, f"{name}_count")
             if limit:
-                found[name] = self._forms.all_of(getattr(self._ask(group, q=words, offset=offset, limit=limit), group))
+                found[name] = self._forms.all_of(
+                    getattr(self._ask(group, q=words, offset=offset, limit=limit), group)
+                )
         return {"searchResult": found}
 
     def get_starred(self) -> Form:
         """List what the caller likes."""
         kept, of = self._ask("likes"), self._forms.all_of
-        return {"starred": {"artist": of(kept.artists), "album": of(kept.albums), "song": of(kept.tracks)}}
+        return {
+            "starred": {
+                "artist": of(kept.artists),
+                "album": of(kept.albums),
+                "song": of(kept.tracks),
+            }
+        }
 
     def star(self) -> Form:
         """Like songs, albums and artists."""
@@ -269,16 +325,24 @@ class SubsonicCall:
         placed = find_placed(open_libraries(self._request), ids)
         for song_id in ids:
             length_s = (placed[song_id].record.get("seconds") if song_id in placed else None) or 1.0
-            body = player.PlayParams(track_id=song_id, seconds=min(float(length_s), player.LONGEST_PLAY_S))
+            body = player.PlayParams(
+                track_id=song_id, seconds=min(float(length_s), player.LONGEST_PLAY_S)
+            )
             player.note_play(replace(self._request, body=body))
         return {}
 
     def get_playlists(self) -> Form:
         """List the caller's playlists."""
         playlists = self._store.list_playlists(self._user)[0]
-        placed = find_placed(open_libraries(self._request), [track for one in playlists for track in one.tracks])
+        placed = find_placed(
+            open_libraries(self._request), [track for one in playlists for track in one.tracks]
+        )
         lengths = {track: float(one.record.get("seconds") or 0) for track, one in placed.items()}
-        return {"playlists": {"playlist": [playlist_form(one, self._user, lengths) for one in playlists]}}
+        return {
+            "playlists": {
+                "playlist": [playlist_form(one, self._user, lengths) for one in playlists]
+            }
+        }
 
     def get_playlist(self) -> Form:
         """Return a playlist with its songs."""
@@ -301,8 +365,14 @@ class SubsonicCall:
     def update_playlist(self) -> Form:
         """Rename a playlist, remove songs by their places, and add others at its end."""
         query: KeptParams = self._query
-        tracks = self._store.get_playlist(self._user, _required("playlistId", query.playlist_id)).tracks
-        kept = [track for place, track in enumerate(tracks) if str(place) not in query.song_index_to_remove]
+        tracks = self._store.get_playlist(
+            self._user, _required("playlistId", query.playlist_id)
+        ).tracks
+        kept = [
+            track
+            for place, track in enumerate(tracks)
+            if str(place) not in query.song_index_to_remove
+        ]
         self._put(query.playlist_id, [*kept, *query.song_id_to_add])
         return {}
 
@@ -320,7 +390,9 @@ class SubsonicCall:
         """Return the lyrics of a song, line by line."""
         song = self._ask("track", id=self._query.id).item
         lines = player.find_lyrics(self._request, song.id) if song and song.playable else []
-        return {"lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}}
+        return {
+            "lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}
+        }
 
 
 def stream(request: api.EndpointRequest[IdParams, None]) -> api.MediaFile:
@@ -334,9 +406,13 @@ def get_cover_art(request: api.EndpointRequest[IdParams, None]) -> api.MediaFile
 
 
 READ: dict[type[Params], str] = {
-    Params: "ping getLicense getUser getScanStatus getNowPlaying getMusicFolders getIndexes getArtists getGenres "
-    "getStarred getStarred2 getPlaylists",
-    IdParams: "getArtist getAlbum getSong getSimilarSongs getSimilarSongs2 getPlaylist getLyricsBySongId",
+    Params: (
+        "ping getLicense getUser getScanStatus getNowPlaying getMusicFolders getIndexes getArtists"
+        " getGenres getStarred getStarred2 getPlaylists"
+    ),
+    IdParams: (
+        "getArtist getAlbum getSong getSimilarSongs getSimilarSongs2 getPlaylist getLyricsBySongId"
+    ),
     ListParams: "getAlbumList getAlbumList2 getSongsByGenre getRandomSongs",
     SearchParams: "search2 search3 getTopSongs",
 }
@@ -350,7 +426,9 @@ FILES = {"stream": stream, "download": stream, "getCoverArt": get_cover_art}
 def list_endpoints() -> list[api.Endpoint]:
     """Return the endpoints of all methods."""
     declare: Any = partial(api.Endpoint, "GET", tag="subsonic", protocol=PROTOCOL, media_type="*/*")
-    method = partial(declare, action=api.Action.ACCESS_CATALOG, result=api.TextReply, result_refusals=(429, 503))
+    method = partial(
+        declare, action=api.Action.ACCESS_CATALOG, result=api.TextReply, result_refusals=(429, 503)
+    )
     file = partial(declare, action=None, query=IdParams, result=api.MediaFile, is_limited=False)
     extensions = _method("getOpenSubsonicExtensions")
     public = {"action": None, "is_public": True, "is_audited": False}
@@ -372,7 +450,9 @@ def _named(name: str) -> dict[str, str]:
 
 
 def _method(name: str) -> dict[str, Any]:
-    """Return the declaration of a method; one with a number answers as that without it, under a name that has it."""
+    """Return the declaration of a method; one with a number answers as that without it, under a
+    name that has it.
+    """
     found = FIND_METHOD.fullmatch(name)
     assert found is not None, name
     work = getattr(SubsonicCall, re.sub(r"([A-Z])", r"_\1", found["name"]).lower())
@@ -380,6 +460,8 @@ def _method(name: str) -> dict[str, Any]:
     @wraps(work)
     def run(request: api.EndpointRequest[Any, Any]) -> api.TextReply:
         content = work(SubsonicCall(request))
-        return render({f"{key}{found['number']}": value for key, value in content.items()}, request.query.f)
+        return render(
+            {f"{key}{found['number']}": value for key, value in content.items()}, request.query.f
+        )
 
     return {**_named(name), "run": run}

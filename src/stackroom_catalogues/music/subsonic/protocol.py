@@ -1,7 +1,8 @@
 """The rules of the OpenSubsonic API: how clients log in, and the XML and JSON that they read.
 
-A password is checked by the server's accounts, and an access token is an API key. Tokens made of a password and a salt
-cannot be checked, since only hashes of secrets are stored: they are refused with the code by which clients know that.
+A password is checked by the server's accounts, and an access token is an API key. Tokens made of a
+password and a salt cannot be checked, since only hashes of secrets are stored: they are refused
+with the code by which clients know that.
 """
 
 from collections.abc import Mapping
@@ -35,12 +36,14 @@ def find_login(parameters: Mapping[str, str]) -> api.GivenLogin:
     key, user, password = parameters.get("apiKey"), parameters.get("u", ""), parameters.get("p")
     if key is not None:
         if user or password is not None or "t" in parameters:
-            raise LoginFormError("give 'apiKey' alone, without 'u', 'p' and 't'", subsonic_code=SEVERAL_LOGINS)
+            raise LoginFormError(
+                "give 'apiKey' alone, without 'u', 'p' and 't'", subsonic_code=SEVERAL_LOGINS
+            )
         return api.GivenLogin(secret=key)
     if "t" in parameters:
         raise LoginFormError(
-            "salted tokens cannot be checked here, since passwords are stored as hashes only: have the player send an "
-            "API key or the password",
+            "salted tokens cannot be checked here, since passwords are stored as hashes only: have"
+            " the player send an API key or the password",
             subsonic_code=NO_SALTED_TOKENS,
         )
     if not user or password is None:
@@ -70,7 +73,9 @@ def render(content: Mapping[str, object], form: str, *, status: str = "ok") -> a
 
 
 def _element(name: str, content: object) -> ElementTree.Element:
-    """Return a value as XML: fields are attributes, `value` is the text, and what has parts is within."""
+    """Return a value as XML: fields are attributes, `value` is the text, and what has parts is
+    within.
+    """
     element = ElementTree.Element(name)
     fields = content if isinstance(content, Mapping) else {"value": content}
     for key, value in fields.items():

@@ -68,7 +68,9 @@ def test_a_record_is_a_row_with_a_column_a_field(sql: Callable[..., dict[str, An
     assert (answer["total"], answer["has_more"], answer["notes"]) == (1, False, [])
 
 
-def test_a_field_called_like_a_column_of_ours_keeps_its_value_beside_it(sql: Callable[..., dict[str, Any]]) -> None:
+def test_a_field_called_like_a_column_of_ours_keeps_its_value_beside_it(
+    sql: Callable[..., dict[str, Any]],
+) -> None:
     assert sql("SELECT id, id_ FROM items WHERE id_ = 'odd'")["rows"] == [["Quiet Morning", "odd"]]
 
 
@@ -105,7 +107,10 @@ def test_rows_past_the_limit_are_said_to_be_there(sql: Callable[..., dict[str, A
 
 def test_the_text_has_the_rows_for_clients_that_read_nothing_else(served: Any) -> None:
     answer = served.call(
-        "debug.sql", query="SELECT title, year, id_ FROM items ORDER BY id", catalogue="songs", limit=2
+        "debug.sql",
+        query="SELECT title, year, id_ FROM items ORDER BY id",
+        catalogue="songs",
+        limit=2,
     )
     assert answer.text.splitlines() == [
         "songs: 2 rows of title, year, id_, and it has more",
@@ -118,7 +123,10 @@ def test_the_text_has_the_rows_for_clients_that_read_nothing_else(served: Any) -
 def test_long_values_and_many_rows_are_cut_in_the_text_and_it_says_so(
     songs: Any, served: Any, new_song: Callable[..., Record]
 ) -> None:
-    songs.put(*(new_song(f"Long {number}", "x" * 900) for number in range(99)), new_song("Long", "x" * 11_000))
+    songs.put(
+        *(new_song(f"Long {number}", "x" * 900) for number in range(99)),
+        new_song("Long", "x" * 11_000),
+    )
     query = "SELECT words, words FROM items WHERE id LIKE 'Long%'"
     text = served.call("debug.sql", query=query, catalogue="songs").text
     assert len(text) < 10_000
@@ -183,14 +191,19 @@ def test_which_catalogue_must_be_said_where_there_are_several(served: Any) -> No
 
 
 def test_a_catalogue_that_somebody_does_not_see_is_not_there(served: Any) -> None:
-    code, text = served.refusal("debug.sql", query="SELECT 1", catalogue="songs", principal=CONFINED)
+    code, text = served.refusal(
+        "debug.sql", query="SELECT 1", catalogue="songs", principal=CONFINED
+    )
     assert code == "not_found"
     assert "songs" not in text.partition(";")[2]
     assert served.ask("debug.sql", query="SELECT 1", principal=CONFINED)["catalogue"] == "other"
 
 
 def test_whoever_sees_some_records_only_reads_none_of_them_so(served: Any) -> None:
-    assert served.refusal("debug.sql", query="SELECT 1", catalogue="songs", principal=NARROWED)[0] == "forbidden"
+    assert (
+        served.refusal("debug.sql", query="SELECT 1", catalogue="songs", principal=NARROWED)[0]
+        == "forbidden"
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,10 +218,22 @@ def test_whoever_sees_some_records_only_reads_none_of_them_so(served: Any) -> No
         ("SELECT 1; SELECT 2", "invalid_input", "multi"),
         ("SELEC 1", "invalid_input", "begins with SELECT"),
         ("SELECT colour FROM items", "invalid_input", "items has id, kind, title, year"),
-        ("SELECT before FROM Changes", "invalid_input", "no such column: before; changes has change_no, id, op"),
-        ("SELECT digest2 FROM records", "invalid_input", "no such column: digest2; records has key, id, body"),
+        (
+            "SELECT before FROM Changes",
+            "invalid_input",
+            "no such column: before; changes has change_no, id, op",
+        ),
+        (
+            "SELECT digest2 FROM records",
+            "invalid_input",
+            "no such column: digest2; records has key, id, body",
+        ),
         ("SELECT colour", "invalid_input", "items has id, kind, title, year"),
-        ("SELECT :x", "invalid_input", "parameters (?, :name, @name, $name) are not supported; write the value"),
+        (
+            "SELECT :x",
+            "invalid_input",
+            "parameters (?, :name, @name, $name) are not supported; write the value",
+        ),
         (
             "SELECT id FROM items WHERE year = ?",
             "invalid_input",
@@ -229,25 +254,35 @@ def test_a_refusal_says_what_is_wrong(served: Any, query: str, code: str, says: 
 
 def test_it_needs_the_servers_admin_and_counts_as_sql() -> None:
     (tool,) = sql_tools(SqlTool(list))
-    assert (tool.action, tool.cost, tool.read_only, tool.cacheable) == (Action.SERVER_ADMIN, Cost.SQL, True, False)
+    assert (tool.action, tool.cost, tool.read_only, tool.cacheable) == (
+        Action.SERVER_ADMIN,
+        Cost.SQL,
+        True,
+        False,
+    )
 
 
 def test_a_catalogue_that_is_not_in_sqlite_is_refused(
     songs: Any, songs_spec: CatalogueSpec, behind_gate: Callable[..., Any]
 ) -> None:
     tool = SqlTool(lambda: [replace(songs.opened, shelf=MemoryShelf(songs_spec))])
-    code, text = behind_gate(sql_tools(tool)).refusal("debug.sql", query="SELECT 1", catalogue="songs")
+    code, text = behind_gate(sql_tools(tool)).refusal(
+        "debug.sql", query="SELECT 1", catalogue="songs"
+    )
     assert (code, "not kept in SQLite" in text) == ("invalid_input", True)
 
 
-def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alone(plain: Any) -> None:
+def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alone(
+    plain: Any,
+) -> None:
     catalogue = plain.app.open_catalogue("anime")
     shared_memory = Path(catalogue.folder) / "records.sqlite-shm"
     tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
     (spec,) = sql_tools(tool)
     count = catalogue.shelf.reader().count(WHOLE)
     size_bytes = shared_memory.stat().st_size
-    shared_memory.open("rb").close()  # POSIX drops the locks of a process when it closes any descriptor of a file
+    # POSIX drops the locks of a process when it closes any descriptor of a file
+    shared_memory.open("rb").close()
     assert sqlite_file_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
     result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*) FROM items"))
     assert result.rows == [[count]]

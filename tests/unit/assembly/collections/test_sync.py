@@ -1,4 +1,6 @@
-"""Collections of a place, synced into the library: which table becomes which catalogue, and what is said of others."""
+"""Collections of a place, synced into the library: which table becomes which catalogue, and what is
+said of others.
+"""
 
 import json
 import re
@@ -49,7 +51,9 @@ class Site:
 
     def publish_games(self, **titles: str) -> None:
         path = self.folder / "games.jsonl"
-        path.write_text("".join(json.dumps({"id": one, "title": title}) + "\n" for one, title in titles.items()))
+        path.write_text(
+            "".join(json.dumps({"id": one, "title": title}) + "\n" for one, title in titles.items())
+        )
         add_rows(self.here, path, GAMES_SPEC, "games")
         self.publish("games")
 
@@ -59,7 +63,9 @@ class Site:
         package = PACKAGES.get("documents")
         source = package.open_rows(str(self.folder / "notes"))
         recipe = package_recipe(package)
-        add_catalogue(self.here, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+        add_catalogue(
+            self.here, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False
+        )
         self.publish(name)
 
     def publish(self, name: str) -> None:
@@ -88,7 +94,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.mark.row("T4")
-def test_each_table_of_a_place_becomes_a_catalogue_by_the_spec_it_was_published_with(site: Site) -> None:
+def test_each_table_of_a_place_becomes_a_catalogue_by_the_spec_it_was_published_with(
+    site: Site,
+) -> None:
     site.publish_notes()
     state = site.sync()
     assert {one.name: (one.outcome, one.version, one.rows) for one in state.collections} == {
@@ -96,7 +104,9 @@ def test_each_table_of_a_place_becomes_a_catalogue_by_the_spec_it_was_published_
         "notes": ("synced", 1, 2),
     }
     assert site.titles() == {"g1": "Catan", "g2": "Azul"}
-    installed = {one.name: one.own_declaration is not None for one in site.there.library.list_installed()}
+    installed = {
+        one.name: one.own_declaration is not None for one in site.there.library.list_installed()
+    }
     assert installed == {"games": True, "notes": False}
     assert not site.problems()
 
@@ -105,7 +115,10 @@ def test_each_table_of_a_place_becomes_a_catalogue_by_the_spec_it_was_published_
 def test_an_expected_collection_without_a_table_is_skipped_and_said_to_be(site: Site) -> None:
     site.there = site.library("games", "handbook")
     state = site.sync()
-    assert {one.name: one.outcome for one in state.collections} == {"games": "synced", "handbook": "skipped"}
+    assert {one.name: one.outcome for one in state.collections} == {
+        "games": "synced",
+        "handbook": "skipped",
+    }
     reason = site.problems()["catalogue handbook"]
     assert "skipped:" in reason
     assert "has no table handbook_documents; collections there: games" in reason
@@ -136,7 +149,9 @@ def test_sample_data_is_replaced_by_the_collection_of_its_name(site: Site) -> No
 
 
 def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
-    rows = pa.table({"text": ["Leave is thirty days."], "metadata": ['{"source": "people/leave.md"}']})
+    rows = pa.table(
+        {"text": ["Leave is thirty days."], "metadata": ['{"source": "people/leave.md"}']}
+    )
     lancedb.connect(site.place).create_table("theirs_documents", data=rows)
     assert [one.outcome for one in site.sync().collections] == ["synced", "synced"]
     assert site.titles("theirs") != {}
@@ -145,11 +160,26 @@ def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
 @pytest.mark.parametrize(
     ("description", "reason"),
     [
-        ({"layout": 2, "catalogue": "chess", "digest": "x-y"}, "follow the catalogue package 'chess', which is not"),
-        ({"layout": 99, "catalogue": "games"}, r"written by a newer version \(layout 99\); update Stackroom"),
-        ({"layout": 2, "catalogue": "g", "declaration": "name = 1", "digest": "x"}, "games_documents"),
-        ({"layout": 2, "digest": "x-y"}, "its description has no valid 'catalogue'; publish the catalogue again"),
-        ({"layout": 2, "catalogue": "games"}, "its description has no valid 'digest'; publish the catalogue again"),
+        (
+            {"layout": 2, "catalogue": "chess", "digest": "x-y"},
+            "follow the catalogue package 'chess', which is not",
+        ),
+        (
+            {"layout": 99, "catalogue": "games"},
+            r"written by a newer version \(layout 99\); update Stackroom",
+        ),
+        (
+            {"layout": 2, "catalogue": "g", "declaration": "name = 1", "digest": "x"},
+            "games_documents",
+        ),
+        (
+            {"layout": 2, "digest": "x-y"},
+            "its description has no valid 'catalogue'; publish the catalogue again",
+        ),
+        (
+            {"layout": 2, "catalogue": "games"},
+            "its description has no valid 'digest'; publish the catalogue again",
+        ),
         (
             {"layout": 2, "catalogue": "games", "digest": "x-y", "model": 3},
             "its description has no valid 'model'; publish the catalogue again",
@@ -171,7 +201,9 @@ def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(
     assert re.search(reason, games.reason)
 
 
-def test_a_table_of_others_with_vectors_that_are_none_has_rows_without_vectors(tmp_path: Path) -> None:
+def test_a_table_of_others_with_vectors_that_are_none_has_rows_without_vectors(
+    tmp_path: Path,
+) -> None:
     rows = pa.table({"text": ["Bread.", "Butter."], "vector": ["one", "two"]})
     lancedb.connect(tmp_path).create_table("theirs_documents", data=rows)
     database = lance_database.LanceDatabase(str(tmp_path))
@@ -188,7 +220,9 @@ def test_a_published_table_that_lost_a_column_is_skipped_and_the_others_go_on(si
     games, notes = site.sync().collections
     assert (games.outcome, notes.outcome) == ("skipped", "synced")
     assert games.reason
-    assert re.search("games_documents: it has no column 'metadata'; publish the catalogue again", games.reason)
+    assert re.search(
+        "games_documents: it has no column 'metadata'; publish the catalogue again", games.reason
+    )
     assert site.titles() == {"g1": "Catan", "g2": "Azul"}
     site.publish("games")
     assert [one.outcome for one in site.sync().collections] == ["synced", "synced"]
@@ -209,7 +243,10 @@ def test_a_place_that_is_gone_is_an_error_and_its_copies_stay(site: Site) -> Non
 
 def test_two_processes_do_not_sync_one_library_at_once(site: Site) -> None:
     (site.folder / "there").mkdir(exist_ok=True)
-    with filelock.FileLock(site.folder / "there" / "collections.lock"), pytest.raises(BusyError, match="is syncing"):
+    with (
+        filelock.FileLock(site.folder / "there" / "collections.lock"),
+        pytest.raises(BusyError, match="is syncing"),
+    ):
         site.sync()
 
 
@@ -249,7 +286,9 @@ def test_a_sync_that_ends_after_its_first_write_leaves_one_version_whole(
 
 
 @pytest.mark.row("T7")
-def test_an_empty_library_with_a_place_is_served_and_gets_its_collections_as_they_come(site: Site) -> None:
+def test_an_empty_library_with_a_place_is_served_and_gets_its_collections_as_they_come(
+    site: Site,
+) -> None:
     gate = site.there.build_gate(["games"])
     assert not site.there.can_answer()
     site.sync()

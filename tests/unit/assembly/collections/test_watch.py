@@ -17,7 +17,9 @@ from support.processes import wait_until
 @contextmanager
 def watching(place: Path, home: Path, run_sync: RunSync) -> Iterator[None]:
     """Watch a folder of this machine, which is looked at once unless that fails."""
-    settings = Settings(home=home, collections=CollectionSettings(base_db_path=str(place), refresh_s=0))
+    settings = Settings(
+        home=home, collections=CollectionSettings(base_db_path=str(place), refresh_s=0)
+    )
     background = Background()
     background.add(*sync_tasks(settings, first_s=0.0, retry_s=0.01, run_sync=run_sync))
     background.start()
@@ -27,8 +29,12 @@ def watching(place: Path, home: Path, run_sync: RunSync) -> Iterator[None]:
         background.stop()
 
 
-def test_a_look_that_another_sync_kept_from_starting_is_made_up_for_though_nothing_changes(tmp_path: Path) -> None:
-    """The other one may have been of some of the collections only, and is not a problem of the place."""
+def test_a_look_that_another_sync_kept_from_starting_is_made_up_for_though_nothing_changes(
+    tmp_path: Path,
+) -> None:
+    """The other one may have been of some of the collections only, and is not a problem of the
+    place.
+    """
     codes = [BusyError.exit_code, BusyError.exit_code, 0]
     place, home = tmp_path / "vector_dbs", tmp_path / "home"
     place.mkdir()

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.row("N1")
 Row = Mapping[str, Any]
 
 
-def infer(rows: Sequence[Row], *, is_sample: bool = False, **options: Any) -> tuple[CatalogueSpec, Inferred]:
+def infer(
+    rows: Sequence[Row], *, is_sample: bool = False, **options: Any
+) -> tuple[CatalogueSpec, Inferred]:
     inferred = infer_declaration(profile_columns(rows, is_sample=is_sample), name="mine", **options)
     return compile_text(inferred.declaration, origin="inferred"), inferred
 
@@ -32,11 +34,15 @@ def column_of(values: Sequence[Any], name: str = "x") -> list[Row]:
     return [{"title": f"Thing {number}", name: value} for number, value in enumerate(values)]
 
 
-# --- ids ---------------------------------------------------------------------------------------------------------
+# --- ids
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_id_survives_a_few_rows_without_one_and_these_get_ids_of_their_values() -> None:
-    rows = [{"ID": None if number in (3, 70) else number, "Name": f"Game {number}"} for number in range(200)]
+    rows = [
+        {"ID": None if number in (3, 70) else number, "Name": f"Game {number}"}
+        for number in range(200)
+    ]
     spec, inferred = infer(rows)
     assert spec.id_path == "ID"
     assert inferred.notes == ("2 rows have no 'ID'; their ids are made of what the row says",)
@@ -72,17 +78,26 @@ def test_codes_that_are_another_in_every_row_identify_them(name: str, values: li
 
 
 def test_names_and_measures_that_happen_to_differ_are_no_ids() -> None:
-    rows = [{"name": name, "height": 100 + len(name)} for name in ("Ai", "Bea", "Cleo", "David", "Esther")]
+    rows = [
+        {"name": name, "height": 100 + len(name)}
+        for name in ("Ai", "Bea", "Cleo", "David", "Esther")
+    ]
     assert infer(rows)[0].id_path == ""
 
 
-# --- titles ------------------------------------------------------------------------------------------------------
+# --- titles
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_where_no_column_names_a_row_the_title_is_composed_of_those_that_tell_rows_apart() -> None:
     stations = ["Paris Est", "Lyon", "Lille", "Metz"]
     rows = [
-        {"Service": "National", "Gare de départ": one, "Gare d'arrivée": other, "Période": f"2017-{month:02d}"}
+        {
+            "Service": "National",
+            "Gare de départ": one,
+            "Gare d'arrivée": other,
+            "Période": f"2017-{month:02d}",
+        }
         for one in stations
         for other in stations
         if one != other
@@ -90,24 +105,35 @@ def test_where_no_column_names_a_row_the_title_is_composed_of_those_that_tell_ro
     ]
     spec, inferred = infer(rows)
     assert inferred.fields[0].template == "{Gare de départ} – {Gare d'arrivée}, {Période}"
-    assert inferred.fields[0].reason == "composed, since no column names a record; together 100 % are distinct"
+    assert (
+        inferred.fields[0].reason
+        == "composed, since no column names a record; together 100 % are distinct"
+    )
     assert titles_of(spec, rows)[0] == "Paris Est – Lyon, 2017-01"
     assert len(set(titles_of(spec, rows))) == len(rows)
 
 
 def test_a_name_that_repeats_gets_a_second_part() -> None:
     kinds = ["Bar stool", "Bar table", "Bench", "Chair", "Desk"]
-    rows = [{"name": f"NAME{number % 8}", "description": kinds[number // 8]} for number in range(40)]
+    rows = [
+        {"name": f"NAME{number % 8}", "description": kinds[number // 8]} for number in range(40)
+    ]
     spec, inferred = infer(rows)
     assert inferred.fields[0].template == "{name}, {description}"
-    assert inferred.fields[0].reason.startswith("composed, since 'name' alone tells 20 % of the rows apart")
+    assert inferred.fields[0].reason.startswith(
+        "composed, since 'name' alone tells 20 % of the rows apart"
+    )
     assert titles_of(spec, rows)[0] == "NAME0, Bar stool"
 
 
 def test_rows_without_the_name_are_named_by_the_other_parts_and_none_is_lost() -> None:
     species = ["Orca", "Beluga", "Bottlenose", "Pilot", "Minke"]
     rows = [
-        {"name": f"Animal {number}" if number % 3 else None, "species": species[number % 5], "year": 1950 + number}
+        {
+            "name": f"Animal {number}" if number % 3 else None,
+            "species": species[number % 5],
+            "year": 1950 + number,
+        }
         for number in range(60)
     ]
     spec, _ = infer(rows)
@@ -135,7 +161,10 @@ def test_the_question_of_a_survey_is_never_the_title() -> None:
 
 
 def test_a_thing_that_an_id_names_comes_first_in_a_composed_title() -> None:
-    rows = [{"id_drink": n // 4, "drink": f"Drink {n // 4}", "ingredient": f"Liquor {n % 11}"} for n in range(60)]
+    rows = [
+        {"id_drink": n // 4, "drink": f"Drink {n // 4}", "ingredient": f"Liquor {n % 11}"}
+        for n in range(60)
+    ]
     assert infer(rows)[1].fields[0].template == "{drink}, {ingredient}"
 
 
@@ -145,14 +174,17 @@ def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
     assert titles_of(spec, rows) == ["a (1990)", "b (1991)"]
 
 
-# --- roles -------------------------------------------------------------------------------------------------------
+# --- roles
+# -------------------------------------------------------------------------------------------------------
 
 
 def book_rows() -> list[Row]:
     return [
         {
             "title": f"Book {number}",
-            "authors": f"Ann Author{number % 7}, Bob Writer{number % 5}" if number % 2 else f"Ann Author{number % 7}",
+            "authors": f"Ann Author{number % 7}, Bob Writer{number % 5}"
+            if number % 2
+            else f"Ann Author{number % 7}",
             "country": ["France", "Spain"][number % 2],
             "ratings_count": 100 + 37 * number,
             "work_ratings_count": 100 + 31 * number,
@@ -208,12 +240,14 @@ def test_a_popularity_is_told_by_its_name(name: str, is_popularity: bool) -> Non
     assert (spec.field_with_role(FieldRole.POPULARITY) is not None) is is_popularity
 
 
-# --- types -------------------------------------------------------------------------------------------------------
+# --- types
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_people_in_one_cell_are_a_list_and_a_surname_before_a_first_name_is_not() -> None:
     lists = [
-        f"Ann Lee{number % 4}, Bob Ray{number % 3}" if number % 2 else f"Ann Lee{number % 4}" for number in range(20)
+        f"Ann Lee{number % 4}, Bob Ray{number % 3}" if number % 2 else f"Ann Lee{number % 4}"
+        for number in range(20)
     ]
     spec, _ = infer(column_of(lists, "authors"))
     assert (spec.fields["authors"].type, spec.fields["authors"].split) == (FieldType.TEXTS, ",")
@@ -242,20 +276,30 @@ def test_places_are_no_tags() -> None:
         ([f"{50 + number}%" for number in range(20)], FieldType.INT, "%"),
     ],
 )
-def test_numbers_with_a_unit_are_numbers_and_keep_it(values: list[str], kind: FieldType, unit: str) -> None:
+def test_numbers_with_a_unit_are_numbers_and_keep_it(
+    values: list[str], kind: FieldType, unit: str
+) -> None:
     field = infer(column_of(values))[0].fields["x"]
     assert (field.type, field.unit) == (kind, unit)
 
 
 def test_of_numbers_in_two_units_the_text_is_kept_beside_the_numbers_in_the_main_one() -> None:
-    values = [f"{80 + number} min" for number in range(14)] + [f"{number} Seasons" for number in range(1, 7)]
+    values = [f"{80 + number} min" for number in range(14)] + [
+        f"{number} Seasons" for number in range(1, 7)
+    ]
     rows = column_of(values, "duration")
     spec, _ = infer(rows)
-    assert (spec.fields["duration"].type, spec.fields["duration_min"].unit) == (FieldType.TEXT, "min")
+    assert (spec.fields["duration"].type, spec.fields["duration_min"].unit) == (
+        FieldType.TEXT,
+        "min",
+    )
     read = build_mapping(spec).read_row
     assert read is not None
     season = read(rows[-1])
-    assert (season.records[0].get("duration"), season.records[0].get("duration_min")) == ("6 Seasons", None)
+    assert (season.records[0].get("duration"), season.records[0].get("duration_min")) == (
+        "6 Seasons",
+        None,
+    )
     assert season.unread == ()
     assert read(rows[0]).records[0].get("duration_min") == 80
 
@@ -270,7 +314,9 @@ def test_a_word_for_none_however_frequent_leaves_prices_numbers() -> None:
     values = ["No old price"] * 60 + [f"SR {100 + number}" for number in range(20)]
     field = infer(column_of(values, "old_price"))[0].fields["old_price"]
     assert (field.type, field.unit) == (FieldType.INT, "SR")
-    roads = infer(column_of([f"IS {100 + number}" for number in range(20)], "carries"))[0].fields["carries"]
+    roads = infer(column_of([f"IS {100 + number}" for number in range(20)], "carries"))[0].fields[
+        "carries"
+    ]
     assert roads.type is FieldType.TEXT
 
 
@@ -287,7 +333,9 @@ def test_texts_and_numbers_half_and_half_stay_text() -> None:
         (["8/16/1982", "1/2/1983", "12/31/1999"], DateOrder.MONTH_FIRST),
     ],
 )
-def test_dates_of_any_precision_and_order_are_dates(values: list[str], order: DateOrder | None) -> None:
+def test_dates_of_any_precision_and_order_are_dates(
+    values: list[str], order: DateOrder | None
+) -> None:
     rows = column_of(values * 3, "released")
     spec, _ = infer(rows)
     field = spec.fields["released"]
@@ -297,8 +345,12 @@ def test_dates_of_any_precision_and_order_are_dates(values: list[str], order: Da
     assert not any(read(row).unread for row in rows)
 
 
-def test_amounts_in_several_currencies_stay_as_they_are_beside_the_numbers_in_the_main_one() -> None:
-    values = [f"${number},000" for number in range(1, 31)] + [f"€{number},500" for number in range(1, 11)]
+def test_amounts_in_several_currencies_stay_as_they_are_beside_the_numbers_in_the_main_one() -> (
+    None
+):
+    values = [f"${number},000" for number in range(1, 31)] + [
+        f"€{number},500" for number in range(1, 11)
+    ]
     spec, _ = infer(column_of(values, "budget"))
     assert (spec.fields["budget"].type, spec.fields["budget_usd"].unit) == (FieldType.TEXT, "$")
 
@@ -313,13 +365,17 @@ def test_lists_as_numpy_writes_them_are_lists_of_their_items() -> None:
 
 def test_written_objects_are_no_main_text() -> None:
     cell = "[{'aisle': 'Milk', 'steps': array([{'n': 1}], dtype=object)}]"
-    rows = [{"title": f"T{n}", "parts": cell * 1, "summary": f"{n} is cooked slowly. " * 8} for n in range(5)]
+    rows = [
+        {"title": f"T{n}", "parts": cell * 1, "summary": f"{n} is cooked slowly. " * 8}
+        for n in range(5)
+    ]
     spec, _ = infer(rows)
     assert spec.fields["parts"].type in (FieldType.JSON, FieldType.TEXTS)
     assert spec.fields["summary"].role is FieldRole.BODY
 
 
-# --- left out ----------------------------------------------------------------------------------------------------
+# --- left out
+# ----------------------------------------------------------------------------------------------------
 
 
 def reasons(rows: Sequence[Row], **options: Any) -> dict[str, str]:
@@ -363,7 +419,10 @@ def test_numbered_columns_are_one_list() -> None:
     rows = [
         {
             "title": f"T{n}",
-            **{f"rock_{place}": ["Basalt", "Dacite", "Andesite", "Gneiss"][(n + place) % 4] for place in (1, 2, 3)},
+            **{
+                f"rock_{place}": ["Basalt", "Dacite", "Andesite", "Gneiss"][(n + place) % 4]
+                for place in (1, 2, 3)
+            },
         }
         for n in range(12)
     ]
@@ -380,7 +439,8 @@ def test_what_the_user_names_is_kept() -> None:
     assert reasons(rows, choices=Choices(id="column_1")) == {}
 
 
-# --- grouping ----------------------------------------------------------------------------------------------------
+# --- grouping
+# ----------------------------------------------------------------------------------------------------
 
 
 def drink_rows() -> list[Row]:
@@ -408,17 +468,24 @@ def test_rows_are_grouped_when_asked_and_what_differs_in_a_group_is_a_list() -> 
 
 
 def test_rows_grouped_by_a_name_are_named_by_it() -> None:
-    rows = [{"id": n, "name": f"Person {n // 3}", "sex": "mf"[n // 3 % 2], "mission": f"M{n % 7}"} for n in range(60)]
+    rows = [
+        {"id": n, "name": f"Person {n // 3}", "sex": "mf"[n // 3 % 2], "mission": f"M{n % 7}"}
+        for n in range(60)
+    ]
     spec, _ = infer(rows, choices=Choices(group="name"))
     assert (spec.group_path, spec.title_field.source_path) == ("name", "name")
 
 
-# --- verdict -----------------------------------------------------------------------------------------------------
+# --- verdict
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_a_matrix_is_said_to_be_none_with_what_would_make_it_one() -> None:
     names = ["height", "width", "depth", "weight", "price", "age", "size"]
-    rows = [{"variable": name, **{other: (len(name) * len(other)) % 10 / 10 for other in names}} for name in names]
+    rows = [
+        {"variable": name, **{other: (len(name) * len(other)) % 10 / 10 for other in names}}
+        for name in names
+    ]
     assert "matrix" in infer(rows)[1].verdict
     assert "melt" in infer(rows)[1].verdict
 
@@ -427,7 +494,8 @@ def test_a_plain_table_is_a_catalogue() -> None:
     assert infer(book_rows())[1].verdict == ""
 
 
-# --- names and samples -------------------------------------------------------------------------------------------
+# --- names and samples
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -468,14 +536,21 @@ def test_a_single_id_beside_a_name_stays_because_several_rows_may_be_one_thing()
 
 
 def test_the_key_that_a_source_declares_is_never_left_out() -> None:
-    rows = [{"book_id": n, "site_book_id": 7000 + 13 * n, "title": f"Tale {n} of the wood"} for n in range(24)]
+    rows = [
+        {"book_id": n, "site_book_id": 7000 + 13 * n, "title": f"Tale {n} of the wood"}
+        for n in range(24)
+    ]
     assert "site_book_id" not in reasons(rows, id_column="site_book_id")
 
 
 def test_fields_with_long_names_are_named_by_their_first_and_last_words() -> None:
     question = "Please say how much you like each of the following instruments when you hear them."
     rows = [
-        {"name": f"Person {number}", f"{question} Violin": number % 5, f"{question} Bagpipes": number % 3}
+        {
+            "name": f"Person {number}",
+            f"{question} Violin": number % 5,
+            f"{question} Bagpipes": number % 3,
+        }
         for number in range(24)
     ]
     assert [field.name for field in infer(rows)[1].fields] == [
@@ -485,18 +560,33 @@ def test_fields_with_long_names_are_named_by_their_first_and_last_words() -> Non
     ]
 
 
-COMUNI = [("Agliè", "2.644"), ("Airasca", "3.660"), ("Ala", "462"), ("Roma", "2.617.175"), ("Viù", "1.100")]
+COMUNI = [
+    ("Agliè", "2.644"),
+    ("Airasca", "3.660"),
+    ("Ala", "462"),
+    ("Roma", "2.617.175"),
+    ("Viù", "1.100"),
+]
 
 
 def test_numbers_with_dots_between_thousands_are_whole() -> None:
     rows = [{"comune": name, "popolazione": number} for name, number in COMUNI]
     spec, inferred = infer(rows)
-    read = [record.fields["popolazione"] for row in rows for record in build_mapping(spec).records_of(row)]
+    read = [
+        record.fields["popolazione"]
+        for row in rows
+        for record in build_mapping(spec).records_of(row)
+    ]
     assert read == [2644, 3660, 462, 2617175, 1100]
-    assert "popolazione: '2.644' is read as 2644; if it is 2.644: --type 'popolazione=float'" in inferred.notes
+    assert (
+        "popolazione: '2.644' is read as 2644; if it is 2.644: --type 'popolazione=float'"
+        in inferred.notes
+    )
 
 
-def test_numbers_of_which_nothing_tells_what_a_dot_is_are_decimals_and_the_proposal_says_so() -> None:
+def test_numbers_of_which_nothing_tells_what_a_dot_is_are_decimals_and_the_proposal_says_so() -> (
+    None
+):
     rows = [{"name": f"stone {number}", "weight": f"{number + 1}.125"} for number in range(9)]
     spec, inferred = infer(rows)
     assert spec.fields["weight"].type is FieldType.FLOAT
@@ -507,9 +597,14 @@ def test_numbers_of_which_nothing_tells_what_a_dot_is_are_decimals_and_the_propo
 
 
 def test_a_column_with_a_comma_before_decimals_has_no_thousands_of_commas() -> None:
-    rows = [{"name": f"rod {number}", "length": text} for number, text in enumerate(["3,5", "12,345", "1.234,5"])]
+    rows = [
+        {"name": f"rod {number}", "length": text}
+        for number, text in enumerate(["3,5", "12,345", "1.234,5"])
+    ]
     spec, _inferred = infer(rows)
-    read = [record.fields["length"] for row in rows for record in build_mapping(spec).records_of(row)]
+    read = [
+        record.fields["length"] for row in rows for record in build_mapping(spec).records_of(row)
+    ]
     assert read == [3.5, 12.345, 1234.5]
 
 
@@ -526,5 +621,6 @@ def test_a_number_that_counts_the_rows_of_a_record_is_left_out_and_a_year_is_not
     _spec, inferred = infer(rows, choices=Choices(group="drink"))
     assert dict(inferred.left_out) == {"step": "it only counts the rows of a record"}
     assert "step" in [
-        field.name for field in infer(rows, choices=Choices(group="drink", keep=frozenset({"step"})))[1].fields
+        field.name
+        for field in infer(rows, choices=Choices(group="drink", keep=frozenset({"step"})))[1].fields
     ]

@@ -16,7 +16,9 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_is_replaced_with_its_mode_and_line_endings_and_the_former_one_is_kept(tmp_path: Path) -> None:
+def test_a_file_is_replaced_with_its_mode_and_line_endings_and_the_former_one_is_kept(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "config.json"
     path.write_bytes(b"one\r\n")
     path.chmod(0o640)
@@ -24,7 +26,10 @@ def test_a_file_is_replaced_with_its_mode_and_line_endings_and_the_former_one_is
     assert path.read_bytes() == b"one\r\ntwo\r\n"
     assert backup_of(path).read_bytes() == b"one\r\n"
     assert (mode_of(path), mode_of(backup_of(path))) == (0o640, 0o640)
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["config.json", "config.json.bak"]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [
+        "config.json",
+        "config.json.bak",
+    ]
 
 
 def test_a_file_with_a_secret_and_its_back_up_are_the_owners_alone(tmp_path: Path) -> None:
@@ -50,7 +55,9 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
     assert backup_of(link).read_text() == "one"
 
 
-def test_nothing_is_written_where_nothing_changes_and_a_file_without_text_is_removed(tmp_path: Path) -> None:
+def test_nothing_is_written_where_nothing_changes_and_a_file_without_text_is_removed(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "config.json"
     path.write_text("one")
     assert not update_file(path, lambda text: text, is_private=False)
@@ -70,10 +77,15 @@ def test_a_file_that_a_client_writes_meanwhile_is_left_to_it(tmp_path: Path) -> 
     with pytest.raises(ConflictError, match="being written by another program"):
         update_file(path, edit, is_private=False)
     assert path.read_text() == "2"
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["config.json", "config.json.bak"]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [
+        "config.json",
+        "config.json.bak",
+    ]
 
 
-def test_a_write_that_fails_leaves_the_file_and_no_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_file_and_no_remains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "config.json"
     path.write_text("one")
 
@@ -84,7 +96,10 @@ def test_a_write_that_fails_leaves_the_file_and_no_remains(tmp_path: Path, monke
     with pytest.raises(InputError, match="cannot be written: No space left"):
         update_file(path, lambda _text: "two", is_private=False)
     assert path.read_text() == "one"
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["config.json", "config.json.bak"]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [
+        "config.json",
+        "config.json.bak",
+    ]
 
 
 def test_places_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:

@@ -42,8 +42,14 @@ JSON_TEXTS = [
     '{\r\n  "servers": {\r\n    "other": {}\r\n  }\r\n}\r\n',
     '\ufeff{\n  "servers": {"other": {}}\n}\n',
     '// my servers\n{\n  // none yet\n  "servers": {\n    // add here\n  }, // end\n}\n',
-    '{\n    "servers": {\n        "other": {"k": "x"}, // first\n        /* more, "stackroom": 1 */\n    },\n}\n',
-    '{\n  "servers": {\n    "other": {} // the last\n  },\n  "url": "http://x/*y*/", "n": -1.5e3, "k": null\n}\n',
+    (
+        '{\n    "servers": {\n        "other": {"k": "x"}, // first\n        /* more, "stackroom":'
+        " 1 */\n    },\n}\n"
+    ),
+    (
+        '{\n  "servers": {\n    "other": {} // the last\n  },\n  "url": "http://x/*y*/", "n":'
+        ' -1.5e3, "k": null\n}\n'
+    ),
     '{\n  "theme": "dark" // no comma\n}\n',
     '{\n  "theme": "dark", // a comma\n}\n',
     "// nothing but a comment",
@@ -71,10 +77,15 @@ YAML_TEXTS = [
     "\ufeffservers: {other: {cmd: x}}\n# flow\nb: 'x'\n",
     "servers:\nGOOSE_MODEL: x\n",
     "a: 1\r\nservers:\r\n  other:\r\n    cmd: x\r\n",
-    "---\nservers:\n  other:\n    text: |\n      stackroom:\n        no entry\n\n    cmd: x\n\n\nz: [1]\n",
+    (
+        "---\nservers:\n  other:\n    text: |\n      stackroom:\n        no entry\n\n    cmd:"
+        " x\n\n\nz: [1]\n"
+    ),
 ]
 TEXTS = [
-    (form, text) for form, texts in ((JSONC, JSON_TEXTS), (TOML, TOML_TEXTS), (YAML, YAML_TEXTS)) for text in texts
+    (form, text)
+    for form, texts in ((JSONC, JSON_TEXTS), (TOML, TOML_TEXTS), (YAML, YAML_TEXTS))
+    for text in texts
 ]
 
 
@@ -100,7 +111,10 @@ def test_a_former_entry_is_replaced_where_it_is(form: ConfigFormat, text: str) -
 
 
 def test_lines_keep_their_comments_their_order_and_their_commas() -> None:
-    text = '{\n  // mine\n  "servers": {\n    "other": {"command": "x"}, // first\n  },\n  "last": 1\n}\n'
+    text = (
+        '{\n  // mine\n  "servers": {\n    "other": {"command": "x"}, // first\n  },\n  "last":'
+        " 1\n}\n"
+    )
     added = add_entry(JSONC, text, SERVERS, {"command": "p"})
     assert added == (
         '{\n  // mine\n  "servers": {\n    "stackroom": {\n      "command": "p"\n    },\n'
@@ -112,7 +126,8 @@ def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone(
     text = '{"servers": {"stackroom": {"command": "p", /* mine */ "x": 1}, "later": {}}}'
     assert remove_entry(JSONC, text, SERVERS, backup=None) == '{"servers": { "later": {}}}'
     tables = (
-        '[servers.stackroom]\ncommand = "p" # mine\n\n[servers.stackroom.env]\nA = "1"\n\n# of later\n[servers.later]\n'
+        '[servers.stackroom]\ncommand = "p" # mine\n\n[servers.stackroom.env]\nA = "1"\n\n# of'
+        " later\n[servers.later]\n"
     )
     assert remove_entry(TOML, tables, SERVERS, backup=None) == "\n# of later\n[servers.later]\n"
     blocks = "servers:\n  stackroom:\n    cmd: p # mine\n\n    args: []\n  later:\n    cmd: x\n"
@@ -140,7 +155,9 @@ def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone(
         (YAML, "servers: [1]", "'servers' is not a mapping"),
     ],
 )
-def test_a_text_that_cannot_be_edited_is_refused_with_its_place(form: ConfigFormat, text: str, problem: str) -> None:
+def test_a_text_that_cannot_be_edited_is_refused_with_its_place(
+    form: ConfigFormat, text: str, problem: str
+) -> None:
     with pytest.raises(ConfigTextError, match=problem):
         add_entry(form, text, SERVERS, ENTRY)
 
@@ -148,7 +165,9 @@ def test_a_text_that_cannot_be_edited_is_refused_with_its_place(form: ConfigForm
 def test_an_edit_that_would_change_anything_else_is_refused() -> None:
     """The control of the reading back: an insertion that loses another entry."""
     careless = ConfigFormat(
-        parse=JSONC.parse, insert=lambda *_: json.dumps({"servers": {"stackroom": ENTRY}}), remove=JSONC.remove
+        parse=JSONC.parse,
+        insert=lambda *_: json.dumps({"servers": {"stackroom": ENTRY}}),
+        remove=JSONC.remove,
     )
     assert add_entry(careless, "{}", SERVERS, ENTRY)
     with pytest.raises(ConfigTextError, match="cannot be edited safely"):
@@ -158,7 +177,9 @@ def test_an_edit_that_would_change_anything_else_is_refused() -> None:
 BLANKS = st.sampled_from(["", " ", "\n", "\n  ", " // note\n", "/* , } */", "\t"])
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5))
 VALUES = st.recursive(
-    SCALARS, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one, max_size=3), max_leaves=6
+    SCALARS,
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one, max_size=3),
+    max_leaves=6,
 )
 
 
@@ -169,7 +190,8 @@ def commented(draw: st.DrawFn, value: Any) -> str:
         return draw(BLANKS) + json.dumps(value) + draw(BLANKS)
     pairs = value.items() if isinstance(value, dict) else [(None, one) for one in value]
     parts = [
-        ("" if key is None else f"{draw(BLANKS)}{json.dumps(key)}{draw(BLANKS)}:") + draw(commented(one))
+        ("" if key is None else f"{draw(BLANKS)}{json.dumps(key)}{draw(BLANKS)}:")
+        + draw(commented(one))
         for key, one in pairs
     ]
     comma = "," if parts and draw(st.booleans()) else ""

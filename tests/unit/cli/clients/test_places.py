@@ -24,7 +24,11 @@ WHERE = {
     "windsurf": (".codeium/windsurf/mcp_config.json",) * 3,
     "codex": (".codex/config.toml",) * 3,
     "gemini-cli": (".gemini/settings.json",) * 3,
-    "zed": (".config/zed/settings.json", ".config/zed/settings.json", "AppData/Roaming/Zed/settings.json"),
+    "zed": (
+        ".config/zed/settings.json",
+        ".config/zed/settings.json",
+        "AppData/Roaming/Zed/settings.json",
+    ),
     "goose": (
         ".config/goose/config.yaml",
         ".config/goose/config.yaml",
@@ -32,7 +36,14 @@ WHERE = {
     ),
     "lm-studio": (".lmstudio/mcp.json",) * 3,
 }
-VARIABLES = ("APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GOOSE_PATH_ROOT")
+VARIABLES = (
+    "APPDATA",
+    "LOCALAPPDATA",
+    "XDG_CONFIG_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GOOSE_PATH_ROOT",
+)
 
 
 @pytest.fixture
@@ -65,7 +76,12 @@ def test_a_client_has_its_file_on_each_platform(
     ],
 )
 def test_a_folder_that_the_environment_names_is_followed(
-    client: str, variable: str, platform: str, path: str, home: Path, monkeypatch: pytest.MonkeyPatch
+    client: str,
+    variable: str,
+    platform: str,
+    path: str,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.platform", platform)
     monkeypatch.setenv(variable, str(home / "x"))
@@ -78,7 +94,10 @@ def test_claude_desktop_as_a_package_of_windows_reads_its_own_folder(
     monkeypatch.setattr("sys.platform", "win32")
     package = home / "AppData/Local/Packages/Claude_pzs8sxrjxfjjc"
     package.mkdir(parents=True)
-    assert CLIENTS["claude-desktop"].path() == package / "LocalCache/Roaming/Claude/claude_desktop_config.json"
+    assert (
+        CLIENTS["claude-desktop"].path()
+        == package / "LocalCache/Roaming/Claude/claude_desktop_config.json"
+    )
 
 
 def test_lm_studio_is_found_where_it_says_it_is(home: Path) -> None:

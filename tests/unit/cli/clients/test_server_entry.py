@@ -27,15 +27,21 @@ def test_the_entry_starts_this_stackroom_on_this_library(tmp_path: Path) -> None
     assert local_server(tmp_path, [], plain_names=True)["env"]["STACKROOM_TOOL_NAMES"] == "plain"
 
 
-def test_the_command_is_the_one_beside_the_python_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As pipx and `uv tool` install it: an environment of its own, which is not on the search path."""
+def test_the_command_is_the_one_beside_the_python_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pipx and `uv tool` install it: an environment of its own, which is not on the search
+    path.
+    """
     program = make_program(tmp_path / "venvs/stackroom/bin/stackroom")
     monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
     monkeypatch.setenv("PATH", str(make_program(tmp_path / "other/stackroom").parent))
     assert find_command() == [str(program)]
 
 
-def test_without_a_command_the_module_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_command_the_module_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
     assert find_command() == [str(tmp_path / "bin/python"), "-m", "stackroom"]
 
@@ -45,7 +51,11 @@ def test_without_a_command_the_module_is_run(tmp_path: Path, monkeypatch: pytest
     [
         ("http://127.0.0.1:8080", False, "http://127.0.0.1:8080/mcp"),
         ("https://x.example/", True, "https://x.example/mcp?tool_names=plain"),
-        ("https://x.example/stackroom/mcp?a=1", True, "https://x.example/stackroom/mcp?a=1&tool_names=plain"),
+        (
+            "https://x.example/stackroom/mcp?a=1",
+            True,
+            "https://x.example/stackroom/mcp?a=1&tool_names=plain",
+        ),
     ],
 )
 def test_an_address_leads_to_mcp(url: str, plain: bool, whole: str) -> None:
@@ -56,7 +66,13 @@ def test_an_address_leads_to_mcp(url: str, plain: bool, whole: str) -> None:
     "url",
     [
         *("x.example", "ftp://x", "http://", "https://u:p@x/mcp", "https://x/#a", "file:///x"),
-        *("http://[::1", "http://[zz]/", "http://x\u2100.example", "http://x:port", "http://x:99999"),
+        *(
+            "http://[::1",
+            "http://[zz]/",
+            "http://x\u2100.example",
+            "http://x:port",
+            "http://x:99999",
+        ),
     ],
 )
 def test_a_malformed_address_is_refused(url: str) -> None:

@@ -22,7 +22,9 @@ def clock() -> Clock:
 
 
 def principal(name: str = "ada", **quotas: int) -> Principal:
-    return Principal(name=name, actions=frozenset(), quotas=Quotas(**{"read": 0, "write": 0, "sql": 0, **quotas}))
+    return Principal(
+        name=name, actions=frozenset(), quotas=Quotas(**{"read": 0, "write": 0, "sql": 0, **quotas})
+    )
 
 
 def is_taken(work: Callable[[], None]) -> bool:
@@ -33,12 +35,16 @@ def is_taken(work: Callable[[], None]) -> bool:
     return True
 
 
-def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_come_back(clock: Clock) -> None:
+def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_come_back(
+    clock: Clock,
+) -> None:
     limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(3):
         limiter.require(principal(read=3), Cost.READ)
         clock.advance(10)
-    with pytest.raises(RateLimitedError, match="you have 3 read calls a minute; try again in 30 s") as caught:
+    with pytest.raises(
+        RateLimitedError, match="you have 3 read calls a minute; try again in 30 s"
+    ) as caught:
         limiter.require(principal(read=3), Cost.READ)
     assert caught.value.retry_after_s == 30
     clock.advance(29.5)
@@ -73,7 +79,9 @@ def test_costs_and_people_are_counted_apart(clock: Clock) -> None:
                 limiter.require(principal(name, read=1, write=1, sql=1), cost)
 
 
-def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_always_is(clock: Clock) -> None:
+def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_always_is(
+    clock: Clock,
+) -> None:
     limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(1000):
         limiter.require(LOCAL_USER, Cost.SQL)
@@ -97,17 +105,25 @@ def test_a_quota_that_is_lowered_counts_what_was_taken_before(clock: Clock) -> N
 def test_fifty_threads_are_given_exactly_as_many_as_are_allowed(limit: int) -> None:
     limiter = RateLimiter()
     with ThreadPoolExecutor(50) as pool:
-        asked = [pool.submit(is_taken, lambda: limiter.require(principal(read=limit), Cost.READ)) for _ in range(1000)]
+        asked = [
+            pool.submit(is_taken, lambda: limiter.require(principal(read=limit), Cost.READ))
+            for _ in range(1000)
+        ]
         assert sum(one.result() for one in asked) == limit
 
 
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from("ab"), st.sampled_from([0.0, 0.5, 1.0, 19.0, 20.0, 30.0, 60.0, 61.0])), max_size=60
+        st.tuples(
+            st.sampled_from("ab"), st.sampled_from([0.0, 0.5, 1.0, 19.0, 20.0, 30.0, 60.0, 61.0])
+        ),
+        max_size=60,
     ),
     limit=st.integers(0, 4),
 )
-def test_a_moving_window_takes_what_a_list_of_all_times_would(steps: list[tuple[str, float]], limit: int) -> None:
+def test_a_moving_window_takes_what_a_list_of_all_times_would(
+    steps: list[tuple[str, float]], limit: int
+) -> None:
     clock = Clock()
     window = MovingWindow(monotonic=clock.monotonic)
     taken: dict[str, list[float]] = {"a": [], "b": []}
@@ -163,7 +179,9 @@ def test_guesses_from_elsewhere_do_not_keep_a_user_out_of_where_they_log_in(cloc
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "2001:db8::{}", "not an address"])
-def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(clock: Clock, address: str) -> None:
+def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(
+    clock: Clock, address: str
+) -> None:
     limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
     for number in range(30):
         limiter.require(f"user{number}", address.format(number + 1))

@@ -23,18 +23,36 @@ def test_a_password_is_stored_by_argon2id_with_enough_work() -> None:
     stored = hash_password("correct horse")
     for one in (stored, UNMATCHED_HASH):
         found = extract_parameters(one)
-        assert (found.type, found.memory_cost, found.time_cost, found.parallelism) == (Type.ID, 19_456, 2, 1)
+        assert (found.type, found.memory_cost, found.time_cost, found.parallelism) == (
+            Type.ID,
+            19_456,
+            2,
+            1,
+        )
     assert hash_password("correct horse") != stored
 
 
 @pytest.mark.parametrize(
     "common",
-    ["password", "12345678", "PassWord1", "password2026!", " iloveyou ", "qwertyuiop", "aaaaaaaaa", "ｐａｓｓｗｏｒｄ"],
+    [
+        "password",
+        "12345678",
+        "PassWord1",
+        "password2026!",
+        " iloveyou ",
+        "qwertyuiop",
+        "aaaaaaaaa",
+        "ｐａｓｓｗｏｒｄ",
+    ],
 )
 def test_a_common_password_is_refused_and_not_repeated(common: str) -> None:
-    with pytest.raises(InputError, match="one of the most common passwords: choose another") as refusal:
+    with pytest.raises(
+        InputError, match="one of the most common passwords: choose another"
+    ) as refusal:
         require_good_password(common, user_name="ada")
-    assert common not in refusal.value.message.replace("'password'", "").replace("common passwords", "")
+    assert common not in refusal.value.message.replace("'password'", "").replace(
+        "common passwords", ""
+    )
 
 
 @pytest.mark.parametrize("name", ["ada.lovelace", "ADA.Lovelace1815", "stackroom1", "Stackroom!!"])
@@ -44,7 +62,14 @@ def test_the_name_of_the_user_or_of_the_service_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "good", ["correct horse battery", "passwords are dull", "ada.lovelace's cat", "ünïcødé!", "a1b2 c3"[:7] + "x"]
+    "good",
+    [
+        "correct horse battery",
+        "passwords are dull",
+        "ada.lovelace's cat",
+        "ünïcødé!",
+        "a1b2 c3"[:7] + "x",
+    ],
 )
 def test_any_other_password_of_eight_characters_is_taken(good: str) -> None:
     require_good_password(good, user_name="ada.lovelace")

@@ -30,7 +30,9 @@ RIGHTS = Rights(
     usual_quotas=USUAL,
     restrictions={"letters": Restriction(users=frozenset({"bob"}), roles=frozenset())},
 )
-SETS = [frozenset(one) for one in chain.from_iterable(combinations(Action, size) for size in range(7))]
+SETS = [
+    frozenset(one) for one in chain.from_iterable(combinations(Action, size) for size in range(7))
+]
 
 
 def user(actions: frozenset[Action], name: str = "ada") -> User:
@@ -76,8 +78,12 @@ def test_nobody_changes_enters_or_gives_more_than_they_have() -> None:
             reaches = theirs <= having
             has = Reach(actions=theirs)
             assert is_allowed(require_may_give, actor, has) is reaches
-            assert is_allowed(require_may_change, actor, user(theirs, "bob"), has) is (manages and reaches)
-            assert is_allowed(require_may_enter, actor, user(theirs, "bob"), has) is (manages and reaches)
+            assert is_allowed(require_may_change, actor, user(theirs, "bob"), has) is (
+                manages and reaches
+            )
+            assert is_allowed(require_may_enter, actor, user(theirs, "bob"), has) is (
+                manages and reaches
+            )
             assert is_allowed(require_may_enter, actor, user(theirs, "ada"), has) is reaches
     assert frozenset(Action) == EVERYTHING
 
@@ -100,7 +106,11 @@ def test_nobody_gives_a_role_that_opens_a_catalogue_which_is_hidden_from_them() 
     gives = reach_of_roles([role], restrictions)
     assert gives == Reach(actions=frozenset(), catalogues=frozenset({"letters"}))
     for hidden in (frozenset[str](), frozenset({"letters"})):
-        actor = Principal(name="ada", actions=EVERYTHING - {Action.SERVER_ADMIN}, visibility=Visibility(hidden=hidden))
+        actor = Principal(
+            name="ada",
+            actions=EVERYTHING - {Action.SERVER_ADMIN},
+            visibility=Visibility(hidden=hidden),
+        )
         assert is_allowed(require_may_give, actor, gives) is ("letters" not in hidden)
 
 

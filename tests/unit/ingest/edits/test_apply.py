@@ -1,4 +1,6 @@
-"""Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others are in the way."""
+"""Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others
+are in the way.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,7 +26,9 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = compile_text(Path(__file__).with_name("library.toml").read_text(encoding="utf-8"), origin="test")
+SPEC = compile_text(
+    Path(__file__).with_name("library.toml").read_text(encoding="utf-8"), origin="test"
+)
 ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", call_id="c-bob")
 
 
@@ -32,11 +36,20 @@ ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", cal
 class Bench(EditBench):
     """A catalogue in memory, and short ways to edit it."""
 
-    def create(self, kind: str | None, record_id: str | None = None, *, author: Author = LOCAL, **fields: Any) -> str:
+    def create(
+        self,
+        kind: str | None,
+        record_id: str | None = None,
+        *,
+        author: Author = LOCAL,
+        **fields: Any,
+    ) -> str:
         request = EditRequest(action=EditAction.CREATE, kind=kind, id=record_id, fields=fields)
         return self.edits.apply(request, author=author).plan.changes[0].id
 
-    def update(self, record_id: str, *, author: Author = LOCAL, token: str | None = None, **fields: Any) -> Applied:
+    def update(
+        self, record_id: str, *, author: Author = LOCAL, token: str | None = None, **fields: Any
+    ) -> Applied:
         request = EditRequest(action=EditAction.UPDATE, id=record_id, fields=fields)
         return self.edits.apply(request, author=author, token=token)
 
@@ -45,7 +58,9 @@ class Bench(EditBench):
         return self.edits.apply(request, author=author)
 
     def undo(self, what: str, *, author: Author = LOCAL, cascade: bool = False) -> Applied:
-        return self.edits.apply(EditRequest(action=EditAction.UNDO, id=what, cascade=cascade), author=author)
+        return self.edits.apply(
+            EditRequest(action=EditAction.UNDO, id=what, cascade=cascade), author=author
+        )
 
 
 def new_bench(spec: CatalogueSpec, embedder: Any) -> Bench:
@@ -80,7 +95,9 @@ def refusal(what: Callable[[], Any], kind: type[ExpectedError] = InputError) -> 
 # Creating
 
 
-def test_a_new_record_gets_an_id_made_of_its_kind_and_title_and_a_number_where_that_is_taken(bench: Bench) -> None:
+def test_a_new_record_gets_an_id_made_of_its_kind_and_title_and_a_number_where_that_is_taken(
+    bench: Bench,
+) -> None:
     ids = [bench.create("author", title="Virginia  Woolf!") for _ in range(3)]
     assert ids == ["author-virginia-woolf", "author-virginia-woolf-2", "author-virginia-woolf-3"]
     assert bench.create("author", title="進撃の巨人") == "author-進撃の巨人"
@@ -129,7 +146,13 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"titel": "x"}, "no field 'titel' (did you mean 'title'?); book has: title, author_ids, authors, subjects"),
+        (
+            {"titel": "x"},
+            (
+                "no field 'titel' (did you mean 'title'?); book has: title, author_ids, authors,"
+                " subjects"
+            ),
+        ),
         ({"book_id": "x"}, "'book_id' is a field of chapter, not of book; book has: title"),
         ({"id": "x"}, "'id' is given next to 'fields'"),
         ({"title": 5}, "'title' is '5'; expected a text"),
@@ -163,7 +186,10 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         ({"published": "October"}, "'published' is 'October'; expected a date such as 2015-04-30"),
         ({"published": 1931}, "'published' is '1931'; expected a date"),
         ({"form": "poem"}, "'form' is 'poem'; expected one of novel, essay"),
-        ({"page": "not an address"}, "'page' is 'not an address'; expected an address without spaces"),
+        (
+            {"page": "not an address"},
+            "'page' is 'not an address'; expected an address without spaces",
+        ),
         ({"scan": "/etc/passwd"}, "'scan' is '/etc/passwd'; expected a relative path without '..'"),
         ({"scan": " /etc/passwd"}, "'scan' is ' /etc/passwd'; expected a relative path"),
         ({"scan": "a/../../b.mp3"}, "'scan' is 'a/../../b.mp3'; expected a relative path"),
@@ -173,19 +199,26 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         ({"extra": "x" * 2_000_000}, "the limit is 1000000"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_what_would(bench: Bench, fields: dict[str, Any], says: str) -> None:
+def test_a_value_that_does_not_fit_is_refused_with_what_would(
+    bench: Bench, fields: dict[str, Any], says: str
+) -> None:
     assert says in refusal(lambda: bench.create("book", **{"title": "The Waves", **fields}))
     assert bench.ids() == []
 
 
 def test_a_number_at_its_bound_is_kept(bench: Bench) -> None:
     for pages in (1, 9_999):
-        assert bench.get(bench.create("book", title="The Waves", pages=pages, price=0))["pages"] == pages
+        assert (
+            bench.get(bench.create("book", title="The Waves", pages=pages, price=0))["pages"]
+            == pages
+        )
 
 
 def test_letters_are_kept_in_one_form_whatever_form_they_are_given_in(bench: Bench) -> None:
     bench.create("author", "zoe\u0308", title="Zoe\u0308")
-    bench.create("book", title="Ete\u0301", author_ids=["zo\u00eb"], subjects=["ro\u0302le", "r\u00f4le"])
+    bench.create(
+        "book", title="Ete\u0301", author_ids=["zo\u00eb"], subjects=["ro\u0302le", "r\u00f4le"]
+    )
     assert bench.ids() == ["book-ete", "zo\u00eb"]
     assert bench.get("book-ete") == {
         "title": "Et\u00e9",
@@ -205,7 +238,9 @@ def test_a_record_of_a_source_is_named_by_its_id_to_the_letter(bench: Bench) -> 
 
 
 def test_names_of_records_may_be_given_as_they_are_written_there(bench: Bench) -> None:
-    bench.shelf.apply([Put(record=Record(id=RecordId("zoe"), kind="author", fields={"title": "Zoe\u0308"}))])
+    bench.shelf.apply(
+        [Put(record=Record(id=RecordId("zoe"), kind="author", fields={"title": "Zoe\u0308"}))]
+    )
     bench.create("book", "waves", title="The Waves", author_ids=["zoe"], authors=["Zoe\u0308"])
     assert bench.get("waves")["authors"] == ("Zoe\u0308",)
 
@@ -243,23 +278,43 @@ def test_all_that_is_wrong_with_the_fields_is_said_at_once(bench: Bench) -> None
             "no kind 'bok' (did you mean 'book'?)",
         ),
         (EditRequest(action=EditAction.CREATE, kind="book"), "'fields' is missing"),
-        (EditRequest(action=EditAction.CREATE, kind="book", fields={"pages": 1}), "book needs 'title'"),
-        (EditRequest(action=EditAction.CREATE, kind="chapter", fields={"title": "x"}), "chapter needs 'book_id'"),
+        (
+            EditRequest(action=EditAction.CREATE, kind="book", fields={"pages": 1}),
+            "book needs 'title'",
+        ),
+        (
+            EditRequest(action=EditAction.CREATE, kind="chapter", fields={"title": "x"}),
+            "chapter needs 'book_id'",
+        ),
         (
             EditRequest(action=EditAction.CREATE, kind="author", id=" x", fields={"title": "x"}),
             "; expected 1 to 200 characters",
         ),
         (
-            EditRequest(action=EditAction.CREATE, kind="author", id="x" * 201, fields={"title": "x"}),
+            EditRequest(
+                action=EditAction.CREATE, kind="author", id="x" * 201, fields={"title": "x"}
+            ),
             "; expected 1 to 200 characters",
         ),
         (EditRequest(action=EditAction.UPDATE, fields={"title": "x"}), "'id' is missing"),
         (EditRequest(action=EditAction.UPDATE, id="woolf"), "'fields' is missing"),
-        (EditRequest(action=EditAction.UPDATE, id="woolf", kind="book", fields={"title": "x"}), "cannot be changed"),
-        (EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": None}), "author needs 'title'"),
-        (EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "  "}), "author needs 'title'"),
+        (
+            EditRequest(action=EditAction.UPDATE, id="woolf", kind="book", fields={"title": "x"}),
+            "cannot be changed",
+        ),
+        (
+            EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": None}),
+            "author needs 'title'",
+        ),
+        (
+            EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "  "}),
+            "author needs 'title'",
+        ),
         (EditRequest(action=EditAction.DELETE), "'id' is missing"),
-        (EditRequest(action=EditAction.DELETE, id="woolf", fields={"title": "x"}), "a delete takes no 'fields'"),
+        (
+            EditRequest(action=EditAction.DELETE, id="woolf", fields={"title": "x"}),
+            "a delete takes no 'fields'",
+        ),
         (EditRequest(action=EditAction.UNDO), "'id' is missing"),
         (EditRequest(action=EditAction.UNDO, id="c", kind="book"), "an undo takes an 'id' alone"),
     ],
@@ -281,7 +336,9 @@ def test_a_catalogue_that_does_not_say_so_cannot_be_edited(embedder: Any) -> Non
 
 
 def test_where_there_is_one_kind_it_need_not_be_named(embedder: Any) -> None:
-    text = PACKAGES.get("anime").loaded.declaration.replace('name = "anime"', 'name = "anime"\neditable = true', 1)
+    text = PACKAGES.get("anime").loaded.declaration.replace(
+        'name = "anime"', 'name = "anime"\neditable = true', 1
+    )
     bench = new_bench(compile_text(text, origin="test"), embedder)
     assert bench.create(None, title="Undine") == "record-undine"
 
@@ -290,7 +347,9 @@ def test_where_there_is_one_kind_it_need_not_be_named(embedder: Any) -> None:
 
 
 @pytest.mark.parametrize("ids", [["nobody"], ["waves"], ["woolf", "nobody"], ["WOLF-1"]])
-def test_ids_of_records_that_are_not_there_or_of_another_kind_are_refused(filled: Bench, ids: list[str]) -> None:
+def test_ids_of_records_that_are_not_there_or_of_another_kind_are_refused(
+    filled: Bench, ids: list[str]
+) -> None:
     message = refusal(lambda: filled.create("book", title="Another", author_ids=ids))
     assert message.startswith(f"'author_ids': there is no author '{ids[-1]}'; ")
 
@@ -319,7 +378,11 @@ def test_a_name_that_is_written_otherwise_stays_so_when_another_is_renamed(fille
     written = Record(
         id=RecordId("letters"),
         kind="book",
-        fields={"title": "Letters", "author_ids": ("mann", "woolf"), "authors": ("Th. Mann", "V. Woolf")},
+        fields={
+            "title": "Letters",
+            "author_ids": ("mann", "woolf"),
+            "authors": ("Th. Mann", "V. Woolf"),
+        },
     )
     filled.shelf.apply([Put(record=written)])
     filled.update("woolf", title="Virginia Woolf")
@@ -330,8 +393,13 @@ def test_a_name_that_is_written_otherwise_stays_so_when_another_is_renamed(fille
 
 def test_the_copied_names_are_not_set_by_hand_where_ids_say_them(filled: Bench) -> None:
     message = refusal(lambda: filled.update("waves", author_ids=["mann"], authors=["Woolf"]))
-    assert message == "'authors' has the names of the records in 'author_ids'; set that, or rename them"
-    assert "'authors': there is no author 'Somebody'" in refusal(lambda: filled.update("waves", authors=["Somebody"]))
+    assert (
+        message
+        == "'authors' has the names of the records in 'author_ids'; set that, or rename them"
+    )
+    assert "'authors': there is no author 'Somebody'" in refusal(
+        lambda: filled.update("waves", authors=["Somebody"])
+    )
     filled.update("waves", author_ids=["mann"], authors=["Mann"])
     filled.update("waves", author_ids=None, authors=["Anonymous"])
     assert filled.get("waves")["authors"] == ("Anonymous",)
@@ -342,9 +410,14 @@ def test_the_copied_names_are_not_set_by_hand_where_ids_say_them(filled: Bench) 
 # Deleting
 
 
-def test_a_record_that_others_name_is_not_deleted_and_they_are_counted_and_named(filled: Bench) -> None:
+def test_a_record_that_others_name_is_not_deleted_and_they_are_counted_and_named(
+    filled: Bench,
+) -> None:
     message = refusal(lambda: filled.delete("woolf"), ConflictError)
-    assert "author 'woolf' is named by 2 records: book 'waves', book 'letters'; change them first" in message
+    assert (
+        "author 'woolf' is named by 2 records: book 'waves', book 'letters'; change them first"
+        in message
+    )
     for number in range(9):
         filled.create("chapter", f"c{number}", title="A chapter", book_id="mountain")
     message = refusal(lambda: filled.delete("mountain"), ConflictError)
@@ -353,12 +426,18 @@ def test_a_record_that_others_name_is_not_deleted_and_they_are_counted_and_named
     assert len(filled.ids()) == 15
 
 
-def test_a_cascade_deletes_what_names_nothing_else_and_takes_the_id_out_of_the_rest(filled: Bench) -> None:
+def test_a_cascade_deletes_what_names_nothing_else_and_takes_the_id_out_of_the_rest(
+    filled: Bench,
+) -> None:
     applied = filled.delete("woolf", cascade=True)
     ops = {change.id: change.op for change in applied.plan.changes}
     assert ops == {"woolf": Op.DELETE, "waves": Op.DELETE, "dawn": Op.DELETE, "letters": Op.UPDATE}
     assert filled.ids() == ["letters", "mann", "mountain"]
-    assert filled.get("letters") == {"title": "Letters", "author_ids": ("mann",), "authors": ("Mann",)}
+    assert filled.get("letters") == {
+        "title": "Letters",
+        "author_ids": ("mann",),
+        "authors": ("Mann",),
+    }
     assert filled.delete("mann", cascade=True).plan.changes
     assert filled.ids() == []
 
@@ -371,12 +450,16 @@ def test_ids_that_differ_in_case_alone_are_different_records(filled: Bench) -> N
 
 def test_deleting_or_updating_what_is_not_there_is_refused(filled: Bench) -> None:
     assert "no record 'nobody'" in refusal(lambda: filled.delete("nobody"), NotFoundError)
-    assert "no record 'nobody'" in refusal(lambda: filled.update("nobody", title="x"), NotFoundError)
+    assert "no record 'nobody'" in refusal(
+        lambda: filled.update("nobody", title="x"), NotFoundError
+    )
     wrong = EditRequest(action=EditAction.DELETE, id="woolf", kind="book")
     assert "no book 'woolf'" in refusal(lambda: filled.edits.apply(wrong), NotFoundError)
 
 
-def test_an_edit_of_very_many_records_is_refused(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_of_very_many_records_is_refused(
+    filled: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(draft, "MOST_RECORDS", 2)
     assert "more than 2 records" in refusal(lambda: filled.update("woolf", title="Virginia Woolf"))
     assert filled.get("woolf")["title"] == "Woolf"
@@ -397,7 +480,9 @@ def test_a_plan_says_what_would_change_field_by_field_and_changes_nothing(filled
         ("subjects", None, [{"category": "", "value": "sea"}]),
         ("title", "The Waves", "Waves"),
     ]
-    assert [(one.field, one.before, one.after) for one in plan.changes[1].fields] == [("book", "The Waves", "Waves")]
+    assert [(one.field, one.before, one.after) for one in plan.changes[1].fields] == [
+        ("book", "The Waves", "Waves")
+    ]
     assert filled.state() == before
 
 
@@ -416,12 +501,30 @@ def test_a_plan_outlives_changes_that_do_not_matter_to_it(filled: Bench) -> None
             lambda bench: bench.update("woolf", title="V. Woolf", author=BOB),
             "'woolf' was changed since by bob (change 7",
         ),
-        (lambda bench: bench.update("letters", pages=3, author=BOB), "'letters' was changed since by bob (change 7"),
-        (lambda bench: bench.delete("dawn", author=BOB) and bench.delete("waves", author=BOB), "'waves' was deleted"),
-        (lambda bench: bench.create("book", "new", title="x", author_ids=["woolf"], author=BOB), "'new' was changed"),
-        (lambda bench: bench.delete("woolf", author=BOB, cascade=True), "'woolf' was deleted since by bob"),
+        (
+            lambda bench: bench.update("letters", pages=3, author=BOB),
+            "'letters' was changed since by bob (change 7",
+        ),
+        (
+            lambda bench: bench.delete("dawn", author=BOB) and bench.delete("waves", author=BOB),
+            "'waves' was deleted",
+        ),
+        (
+            lambda bench: bench.create("book", "new", title="x", author_ids=["woolf"], author=BOB),
+            "'new' was changed",
+        ),
+        (
+            lambda bench: bench.delete("woolf", author=BOB, cascade=True),
+            "'woolf' was deleted since by bob",
+        ),
     ],
-    ids=["the record", "what follows", "what followed is gone", "more follows", "the record is gone"],
+    ids=[
+        "the record",
+        "what follows",
+        "what followed is gone",
+        "more follows",
+        "the record is gone",
+    ],
 )
 def test_a_plan_is_refused_when_anything_moved_with_what_it_was_and_by_whom(
     filled: Bench, move: Callable[[Bench], Any], says: str
@@ -429,7 +532,9 @@ def test_a_plan_is_refused_when_anything_moved_with_what_it_was_and_by_whom(
     plan = plan_of(filled, "woolf", title="Virginia Woolf")
     move(filled)
     before = filled.state()
-    message = refusal(lambda: filled.update("woolf", title="Virginia Woolf", token=plan.token), ConflictError)
+    message = refusal(
+        lambda: filled.update("woolf", title="Virginia Woolf", token=plan.token), ConflictError
+    )
     assert says in message
     assert filled.state() == before
 
@@ -439,8 +544,12 @@ def test_a_plan_of_another_request_is_refused(filled: Bench) -> None:
     message = refusal(lambda: filled.update("woolf", title="Someone Else", token=plan.token))
     assert "another request" in message
     for token in ("", "x", "12", "-", "12-", "²-x", f"{10**30}-x"):
-        assert "'plan' is not valid" in refusal(lambda token=token: filled.update("woolf", title="x", token=token))
-    assert "nothing was changed" in refusal(lambda: filled.update("woolf", title="x", token="99-x"), ConflictError)
+        assert "'plan' is not valid" in refusal(
+            lambda token=token: filled.update("woolf", title="x", token=token)
+        )
+    assert "nothing was changed" in refusal(
+        lambda: filled.update("woolf", title="x", token="99-x"), ConflictError
+    )
 
 
 def test_a_plan_of_a_creation_is_refused_when_its_id_was_taken(bench: Bench) -> None:
@@ -477,7 +586,9 @@ def meddled(filled: Bench, embedder: Any) -> Bench:
     return Bench(shelf=filled.shelf, embedder=Meddling(embedder))
 
 
-def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench, filled: Bench) -> None:
+def test_an_edit_that_others_are_always_quicker_than_is_given_up(
+    meddled: Bench, filled: Bench
+) -> None:
     prices = iter(range(1_000))
 
     def meddle() -> None:
@@ -491,13 +602,17 @@ def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench,
     assert (filled.get("woolf")["title"], next(prices)) == ("Woolf", ATTEMPTS + 1)
 
 
-def test_an_edit_goes_through_when_others_changed_something_else_meanwhile(meddled: Bench, filled: Bench) -> None:
+def test_an_edit_goes_through_when_others_changed_something_else_meanwhile(
+    meddled: Bench, filled: Bench
+) -> None:
     meddled.embedder.meddle = lambda: filled.update("mann", title="Thomas Mann")
     meddled.update("waves", title="Waves")
     assert (meddled.get("waves")["title"], meddled.get("mann")["title"]) == ("Waves", "Thomas Mann")
 
 
-def test_a_creation_that_somebody_was_in_the_way_of_takes_the_next_id(meddled: Bench, filled: Bench) -> None:
+def test_a_creation_that_somebody_was_in_the_way_of_takes_the_next_id(
+    meddled: Bench, filled: Bench
+) -> None:
     meddled.embedder.meddle = lambda: filled.create("author", title="Joyce")
     assert meddled.create("author", title="Joyce") == "author-joyce-2"
 
@@ -506,7 +621,9 @@ def test_a_record_is_not_deleted_when_another_began_to_name_it_meanwhile(filled:
     request = EditRequest(action=EditAction.DELETE, id="mountain")
     plan = filled.edits.plan(request)
     filled.create("chapter", title="Snow", book_id="mountain")
-    assert "chapter-snow" in refusal(lambda: filled.edits.apply(request, token=plan.token), ConflictError)
+    assert "chapter-snow" in refusal(
+        lambda: filled.edits.apply(request, token=plan.token), ConflictError
+    )
 
 
 # Undo
@@ -562,8 +679,14 @@ def test_a_record_that_comes_back_has_the_present_names_of_what_it_names(filled:
     assert filled.get("dawn")["book"] == "Waves"
 
 
-def test_a_name_that_is_written_otherwise_comes_back_so_unless_its_record_was_renamed(filled: Bench) -> None:
-    fields = {"title": "Letters", "author_ids": ("mann", "woolf"), "authors": ("Th. Mann", "V. Woolf")}
+def test_a_name_that_is_written_otherwise_comes_back_so_unless_its_record_was_renamed(
+    filled: Bench,
+) -> None:
+    fields = {
+        "title": "Letters",
+        "author_ids": ("mann", "woolf"),
+        "authors": ("Th. Mann", "V. Woolf"),
+    }
     filled.shelf.apply([Put(record=Record(id=RecordId("letters"), kind="book", fields=fields))])
     filled.update("woolf", title="Virginia Woolf", author=BOB)
     filled.undo("c-bob")
@@ -584,7 +707,9 @@ def test_a_name_that_is_written_otherwise_comes_back_so_unless_its_record_was_re
 def test_a_record_does_not_come_back_when_what_it_names_is_gone(filled: Bench) -> None:
     filled.delete("dawn", author=ADA)
     filled.delete("waves")
-    assert "the book 'waves' no longer exists" in refusal(lambda: filled.undo("c-ada"), ConflictError)
+    assert "the book 'waves' no longer exists" in refusal(
+        lambda: filled.undo("c-ada"), ConflictError
+    )
 
 
 def test_a_change_that_never_was_cannot_be_undone(filled: Bench) -> None:
@@ -606,7 +731,9 @@ def test_an_undo_can_be_previewed(filled: Bench) -> None:
     assert plan.changes[0].fields[0].after == "Woolf"
     filled.edits.apply(request, token=plan.token)
     assert filled.get("woolf")["title"] == "Woolf"
-    assert "it is undone already (change 12 by local)" in refusal(lambda: filled.edits.apply(request), ConflictError)
+    assert "it is undone already (change 12 by local)" in refusal(
+        lambda: filled.edits.apply(request), ConflictError
+    )
 
 
 # What the caller may see
@@ -633,17 +760,25 @@ def test_what_may_not_be_seen_can_be_neither_changed_nor_named_nor_undone(guarde
     for request in hidden:
         with pytest.raises(NotFoundError):
             guarded.edits.apply(request, visibility=GUEST)
-    naming = EditRequest(action=EditAction.CREATE, kind="chapter", fields={"title": "x", "book_id": "secret"})
-    assert "there is no book 'secret'" in refusal(lambda: guarded.edits.apply(naming, visibility=GUEST))
+    naming = EditRequest(
+        action=EditAction.CREATE, kind="chapter", fields={"title": "x", "book_id": "secret"}
+    )
+    assert "there is no book 'secret'" in refusal(
+        lambda: guarded.edits.apply(naming, visibility=GUEST)
+    )
 
 
-def test_what_may_not_be_seen_follows_a_rename_and_is_not_deleted_with_what_it_names(guarded: Bench) -> None:
+def test_what_may_not_be_seen_follows_a_rename_and_is_not_deleted_with_what_it_names(
+    guarded: Bench,
+) -> None:
     rename = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "Virginia Woolf"})
     guarded.edits.apply(rename, visibility=GUEST)
     assert guarded.get("secret")["authors"] == ("Virginia Woolf",)
     for cascade in (False, True):
         delete = EditRequest(action=EditAction.DELETE, id="woolf", cascade=cascade)
-        message = refusal(lambda delete=delete: guarded.edits.apply(delete, visibility=GUEST), ConflictError)
+        message = refusal(
+            lambda delete=delete: guarded.edits.apply(delete, visibility=GUEST), ConflictError
+        )
         assert "you may not see" in message
         assert "secret" not in message
 
@@ -667,7 +802,9 @@ def test_who_moved_what_may_not_be_seen_is_not_told(guarded: Bench) -> None:
     rename = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "Virginia Woolf"})
     plan = guarded.edits.plan(rename, visibility=GUEST)
     guarded.update("secret", pages=3, author=BOB)
-    message = refusal(lambda: guarded.edits.apply(rename, token=plan.token, visibility=GUEST), ConflictError)
+    message = refusal(
+        lambda: guarded.edits.apply(rename, token=plan.token, visibility=GUEST), ConflictError
+    )
     assert message == "the catalogue has changed since; nothing was changed, ask for a new preview"
 
 
@@ -700,7 +837,9 @@ def test_only_texts_that_are_new_are_embedded(filled: Bench, embedder: Any) -> N
     }
 
 
-def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(filled: Bench, embedder: Any) -> None:
+def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(
+    filled: Bench, embedder: Any
+) -> None:
     embedder.problem = "the embedder is away"
     applied = filled.update("woolf", title="Virginia Lighthouse")
     (note,) = applied.notes
@@ -739,13 +878,17 @@ def test_a_catalogue_without_vectors_is_edited_without_an_embedder(embedder: Any
     assert Bench(shelf=bench.shelf).update("author-woolf", title="x").notes == ()
 
 
-def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(
+    filled: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(_self: MemoryShelf) -> None:
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(MemoryShelf, "publish", fail)
     applied = filled.update("woolf", title="x", author=ADA)
-    assert applied.notes == ("the change is stored, and shown once it can be indexed: the disk is full",)
+    assert applied.notes == (
+        "the change is stored, and shown once it can be indexed: the disk is full",
+    )
     assert filled.get("woolf")["title"] == "x"
 
 

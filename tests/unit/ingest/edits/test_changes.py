@@ -1,4 +1,6 @@
-"""Several changes in one edit: all or none, in any order, related by name; and an album with its tracks in one."""
+"""Several changes in one edit: all or none, in any order, related by name; and an album with its
+tracks in one.
+"""
 
 from typing import Any
 
@@ -14,8 +16,16 @@ from support.editing import MusicBench, batch_of
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]
 
 ARTIST = {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes"}}
-ALBUM = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]}}
-TRACK = {"action": "create", "kind": "track", "fields": {"name": "Salt", "album": "Night Ferry", "position": 1}}
+ALBUM = {
+    "action": "create",
+    "kind": "album",
+    "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]},
+}
+TRACK = {
+    "action": "create",
+    "kind": "track",
+    "fields": {"name": "Salt", "album": "Night Ferry", "position": 1},
+}
 
 
 def creation(kind: str, **fields: Any) -> EditRequest:
@@ -44,7 +54,11 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
     bach = bench.create("artist", name="Bach")
     changes: list[dict[str, Any]] = [
         {"action": "update", "id": bach, "fields": {"year": 1685}},
-        {"action": "create", "kind": "track", "fields": {"name": "Air", "year": "long ago", "yaer": 1}},
+        {
+            "action": "create",
+            "kind": "track",
+            "fields": {"name": "Air", "year": "long ago", "yaer": 1},
+        },
         {"action": "create", "kind": "sonata", "fields": {"name": "Air"}},
         {"action": "update", "fields": {"name": "x"}},
         {"action": "delete", "id": "nobody"},
@@ -69,9 +83,16 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
     [
         ([], InputError, "'changes' is empty; give 1 to 100 changes"),
         ([ARTIST] * 101, InputError, "more than 100 records at once"),
-        ([{"action": "undo", "id": "c0"}, ARTIST], InputError, "'changes.0': an undo cannot be one of several changes"),
         (
-            [{"action": "update", "id": "artist-bach", "fields": {"year": year}} for year in (1685, 1750)],
+            [{"action": "undo", "id": "c0"}, ARTIST],
+            InputError,
+            "'changes.0': an undo cannot be one of several changes",
+        ),
+        (
+            [
+                {"action": "update", "id": "artist-bach", "fields": {"year": year}}
+                for year in (1685, 1750)
+            ],
             InputError,
             "'changes.1': 'artist-bach' is changed twice",
         ),
@@ -80,7 +101,11 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
             NotFoundError,
             "'changes.1': there is no record 'artist-bach'",
         ),
-        ([{"action": "delete", "id": "artist-bach"}], ConflictError, "is named by 1 record: album 'album-air'"),
+        (
+            [{"action": "delete", "id": "artist-bach"}],
+            ConflictError,
+            "is named by 1 record: album 'album-air'",
+        ),
         (
             [
                 {"action": "delete", "id": "artist-bach", "cascade": True},
@@ -100,7 +125,11 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
         (
             [
                 {"action": "delete", "id": "artist-bach", "cascade": True},
-                {"action": "create", "kind": "album", "fields": {"name": "Suite", "artists": ["Bach"]}},
+                {
+                    "action": "create",
+                    "kind": "album",
+                    "fields": {"name": "Suite", "artists": ["Bach"]},
+                },
             ],
             InputError,
             "'changes.1.fields.artists': there is no artist 'Bach'",
@@ -116,18 +145,27 @@ def test_changes_that_cannot_be_made_together_are_refused(
     assert says in bench.refusal(*batch_of(changes), kind=kind)
 
 
-def test_a_record_is_deleted_with_what_names_it_where_all_are_in_the_batch_or_name_another() -> None:
+def test_a_record_is_deleted_with_what_names_it_where_all_are_in_the_batch_or_name_another() -> (
+    None
+):
     bench = MusicBench()
     bench.batch(ARTIST, ALBUM, TRACK)
     bench.create("artist", name="Others")
     before = bench.state()
     bench.batch(
         {"action": "delete", "id": "artist-the-tin-foxes"},
-        {"action": "update", "id": "album-night-ferry", "fields": {"artists": ["Others"], "name": "Day Ferry"}},
+        {
+            "action": "update",
+            "id": "album-night-ferry",
+            "fields": {"artists": ["Others"], "name": "Day Ferry"},
+        },
         {"action": "update", "id": "track-salt", "fields": {"year": 1998}},
     )
     assert bench.get("album-night-ferry")["artist_ids"] == ("artist-others",)
-    assert (bench.get("track-salt")["album"], bench.get("track-salt")["year"]) == ("Day Ferry", 1998)
+    assert (bench.get("track-salt")["album"], bench.get("track-salt")["year"]) == (
+        "Day Ferry",
+        1998,
+    )
     bench.undo(bench.calls[-1])
     assert bench.state() == before
 
@@ -141,7 +179,11 @@ def test_a_renamed_record_of_a_batch_is_named_by_its_new_name() -> None:
     ]
     bench.batch(*changes)
     assert bench.get("album-air")["artist_ids"] == (bach,)
-    old_name = {"action": "create", "kind": "album", "fields": {"name": "Suite", "artists": ["Bach"]}}
+    old_name = {
+        "action": "create",
+        "kind": "album",
+        "fields": {"name": "Suite", "artists": ["Bach"]},
+    }
     assert "no artist 'Bach'; did you mean" in bench.refusal(*batch_of([old_name]), kind=InputError)
 
 
@@ -182,25 +224,37 @@ def test_the_obvious_spellings_of_a_related_record_mean_it(fields: dict[str, Any
 def test_a_name_that_nobody_has_is_refused_with_the_nearest_and_how_to_create_it() -> None:
     bench = MusicBench()
     bench.create("artist", name="The Tin Foxes")
-    message = bench.refusal(creation("album", name="Night Ferry", artists=["The Tin Foxs"]), kind=InputError)
+    message = bench.refusal(
+        creation("album", name="Night Ferry", artists=["The Tin Foxs"]), kind=InputError
+    )
     assert message.startswith(
         "'artists': there is no artist 'The Tin Foxs'; did you mean The Tin Foxes (artist, artist-"
     )
-    assert message.endswith('add {"action": "create", "kind": "artist", "fields": {"name": "…"}} to \'changes\'')
+    assert message.endswith(
+        'add {"action": "create", "kind": "artist", "fields": {"name": "…"}} to \'changes\''
+    )
     bench.create("album", name="Night Ferry", artists=["The Tin Foxes"])
-    update = EditRequest(action=EditAction.UPDATE, id="album-night-ferry", fields={"artists": ["Nobody"]})
+    update = EditRequest(
+        action=EditAction.UPDATE, id="album-night-ferry", fields={"artists": ["Nobody"]}
+    )
     assert "'artists': there is no artist 'Nobody'" in bench.refusal(update, kind=InputError)
 
 
-def test_a_name_that_several_have_is_refused_with_their_ids_unless_relations_tell_them_apart() -> None:
+def test_a_name_that_several_have_is_refused_with_their_ids_unless_relations_tell_them_apart() -> (
+    None
+):
     bench = MusicBench()
     for artist in ("Queen", "Abba"):
         bench.create("artist", name=artist)
         bench.create("album", name="Greatest Hits", artists=[artist], year=1981)
-    message = bench.refusal(creation("track", name="Under Pressure", album="Greatest Hits"), kind=InputError)
-    assert message == (
-        "'album': several are called 'Greatest Hits'; give the id of one in 'album_id': "
-        "Greatest Hits (album, 1981, album-greatest-hits); Greatest Hits (album, 1981, album-greatest-hits-2)"
+    message = bench.refusal(
+        creation("track", name="Under Pressure", album="Greatest Hits"), kind=InputError
+    )
+    assert (
+        message
+        == "'album': several are called 'Greatest Hits'; give the id of one in 'album_id': Greatest"
+        " Hits (album, 1981, album-greatest-hits); Greatest Hits (album, 1981,"
+        " album-greatest-hits-2)"
     )
     track = bench.create("track", name="Dancing Queen", album="Greatest Hits", artists=["Abba"])
     assert bench.get(track)["album_id"] == "album-greatest-hits-2"
@@ -219,11 +273,15 @@ def test_a_name_is_that_of_the_batch_before_it_is_that_of_a_stored_record() -> N
 
 def test_a_name_of_a_record_that_may_not_be_seen_means_nothing_and_is_not_suggested() -> None:
     bench = MusicBench()
-    hidden = Record(id=RecordId("secret"), kind="artist", fields={"name": "Bach"}, audiences=("staff",))
+    hidden = Record(
+        id=RecordId("secret"), kind="artist", fields={"name": "Bach"}, audiences=("staff",)
+    )
     bench.shelf.apply([Put(record=hidden)])
     for fields in ({"artists": ["Bach"]}, {"artist_ids": ["secret"]}):
         with pytest.raises(InputError, match=r"there is no artist '(Bach|secret)'; to create it"):
-            bench.edits.plan(creation("album", name="Air", **fields), visibility=Visibility(frozenset()))
+            bench.edits.plan(
+                creation("album", name="Air", **fields), visibility=Visibility(frozenset())
+            )
 
 
 def test_names_are_kept_as_text_where_the_caller_says_that_there_is_no_record() -> None:
@@ -250,7 +308,15 @@ def test_a_list_of_records_in_a_field_is_refused_with_how_to_create_them() -> No
 
 def test_tracks_are_created_with_their_album_in_one_request() -> None:
     bench = MusicBench()
-    track = {"action": "create", "kind": "track", "fields": {"name": "Salt", "album": "Night Ferry"}}
+    track = {
+        "action": "create",
+        "kind": "track",
+        "fields": {"name": "Salt", "album": "Night Ferry"},
+    }
     album = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry"}}
     assert bench.apply(*batch_of([track, album])) == ["track-salt", "album-night-ferry"]
-    assert bench.get("track-salt") == {"name": "Salt", "album_id": "album-night-ferry", "album": "Night Ferry"}
+    assert bench.get("track-salt") == {
+        "name": "Salt",
+        "album_id": "album-night-ferry",
+        "album": "Night Ferry",
+    }

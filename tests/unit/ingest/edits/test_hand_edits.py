@@ -41,7 +41,9 @@ class Bench(IngestBench):
 
     has_digests: bool = False
 
-    def build(self, *rows: Row, name: str = "songs.csv", request: IngestRequest = UNREQUESTED) -> IngestReport:
+    def build(
+        self, *rows: Row, name: str = "songs.csv", request: IngestRequest = UNREQUESTED
+    ) -> IngestReport:
         return self.add(ListedRows(rows, name=name, has_digests=self.has_digests), request=request)
 
     def edit(self, action: str, record_id: str, **fields: Any) -> None:
@@ -83,7 +85,9 @@ def test_what_stands_by_hand_is_counted_where_the_rows_are_read(embedder: Any) -
     assert bench.build({**ONE, "year": 1999}, {**TWO, "year": 1999}).edited == 1
 
 
-def test_a_changed_row_changes_the_fields_it_changed_and_edits_of_the_others_stand(bench: Bench) -> None:
+def test_a_changed_row_changes_the_fields_it_changed_and_edits_of_the_others_stand(
+    bench: Bench,
+) -> None:
     bench.edit("update", "one", title="The First", genres=["air"])
     report = bench.build({**ONE, "year": 1999}, TWO)
     assert bench.state()["one"] == {"title": "The First", "genres": (Tag("", "air"),), "year": 1999}
@@ -95,13 +99,20 @@ def test_a_changed_row_changes_the_fields_it_changed_and_edits_of_the_others_sta
 def test_where_the_row_and_a_hand_changed_the_same_field_the_source_wins(bench: Bench) -> None:
     bench.edit("update", "one", title="The First", year=1950)
     bench.build({**ONE, "title": "Number One"}, TWO)
-    assert bench.state()["one"] == {"title": "Number One", "genres": (Tag("", "folk"),), "year": 1950}
+    assert bench.state()["one"] == {
+        "title": "Number One",
+        "genres": (Tag("", "folk"),),
+        "year": 1950,
+    }
 
 
 def test_a_field_that_the_row_lost_goes_and_one_that_was_added_by_hand_stays(bench: Bench) -> None:
     bench.edit("update", "two", genres=["air"])
     bench.build({"id": "one", "title": "One"}, {"id": "two", "title": "Two", "genres": ["waltz"]})
-    assert bench.state() == {"one": {"title": "One"}, "two": {"title": "Two", "genres": (Tag("", "air"),)}}
+    assert bench.state() == {
+        "one": {"title": "One"},
+        "two": {"title": "Two", "genres": (Tag("", "air"),)},
+    }
 
 
 def test_a_record_deleted_by_hand_comes_back_when_its_row_changes(bench: Bench) -> None:
@@ -110,17 +121,26 @@ def test_a_record_deleted_by_hand_comes_back_when_its_row_changes(bench: Bench) 
     assert bench.state()["one"]["year"] == 1999
 
 
-def test_a_record_deleted_by_hand_comes_back_when_its_row_is_asked_for_and_is_that_callers(bench: Bench) -> None:
+def test_a_record_deleted_by_hand_comes_back_when_its_row_is_asked_for_and_is_that_callers(
+    bench: Bench,
+) -> None:
     bench.edit("delete", "one")
     bench.edit("update", "two", title="The Second")
     asker = Author(principal="ann", call_id="c-2")
-    bench.build(ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place == "line 2"))
+    bench.build(
+        ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place == "line 2")
+    )
     assert list(bench.state()) == ["two"]
     report = bench.build(
-        ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place in ("line 1", "line 2"))
+        ONE,
+        TWO,
+        request=IngestRequest(author=asker, asks_for=lambda place: place in ("line 1", "line 2")),
     )
     assert (report.written, report.unchanged) == (1, 1)
-    assert {one: fields["title"] for one, fields in bench.state().items()} == {"one": "One", "two": "The Second"}
+    assert {one: fields["title"] for one, fields in bench.state().items()} == {
+        "one": "One",
+        "two": "The Second",
+    }
     (change,) = bench.shelf.history().list_changes(limit=1)
     assert (change.id, change.author) == ("one", asker)
 
@@ -140,7 +160,9 @@ def test_a_record_made_by_hand_is_removed_by_no_source(bench: Bench) -> None:
     assert sorted(bench.state()) == ["mine", "one"]
 
 
-def test_a_source_that_makes_a_record_which_is_there_by_hand_changes_the_fields_that_it_has(bench: Bench) -> None:
+def test_a_source_that_makes_a_record_which_is_there_by_hand_changes_the_fields_that_it_has(
+    bench: Bench,
+) -> None:
     bench.edit("create", "mine", title="Mine", genres=["air"])
     bench.build(ONE, TWO, {"id": "mine", "title": "Theirs", "year": 1903})
     assert bench.state()["mine"] == {"title": "Theirs", "genres": (Tag("", "air"),), "year": 1903}
@@ -162,7 +184,9 @@ def test_a_hand_edit_is_kept_by_an_edit_of_the_source_and_can_still_be_undone(be
     assert bench.state()["two"]["title"] == "Two"
 
 
-def test_a_shelf_that_lost_its_records_is_filled_again_whatever_the_ledger_says(embedder: Any) -> None:
+def test_a_shelf_that_lost_its_records_is_filled_again_whatever_the_ledger_says(
+    embedder: Any,
+) -> None:
     bench = Bench(spec=SPEC, embedder=embedder)
     bench.build(ONE, TWO)
     bench.shelf = MemoryShelf(SPEC, model=embedder.model)

@@ -1,4 +1,6 @@
-"""Undo by field: what the call changed is restored, and what others changed in the same records since stays."""
+"""Undo by field: what the call changed is restored, and what others changed in the same records
+since stays.
+"""
 
 import pytest
 
@@ -46,7 +48,9 @@ def test_what_is_undone_already_is_said_to_be_so_and_by_which_change() -> None:
         assert message == "it is undone already (change 3 by ed); to do it again, undo that change"
     bench.undo(undone)
     assert bench.get(bach)["year"] == 1685
-    assert "it is undone already (change 5 by ed)" in bench.refusal(undo(undone), kind=ConflictError)
+    assert "it is undone already (change 5 by ed)" in bench.refusal(
+        undo(undone), kind=ConflictError
+    )
 
 
 def test_a_creation_or_a_deletion_that_is_undone_is_not_undone_twice() -> None:
@@ -95,7 +99,10 @@ def test_a_credit_is_undone_though_the_artist_was_renamed_since() -> None:
     bench.update(clara, name="Clara Wieck")
     bench.update(bach, name="J. S. Bach")
     bench.undo(credit)
-    assert (bench.get(album)["artist_ids"], bench.get(album)["artists"]) == ((bach,), ("J. S. Bach",))
+    assert (bench.get(album)["artist_ids"], bench.get(album)["artists"]) == (
+        (bach,),
+        ("J. S. Bach",),
+    )
 
 
 def test_a_batch_is_undone_by_one_undo_and_what_is_as_before_already_is_left_alone() -> None:

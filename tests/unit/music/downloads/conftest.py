@@ -17,7 +17,11 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.net.addresses import AddressRules
 from stackroom.net.fetch import FetchLimits
 from stackroom.net.polite import Clock
-from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
+from stackroom_catalogues.music.downloads.downloads import (
+    DownloadHooks,
+    Downloads,
+    DownloadSettings,
+)
 from stackroom_catalogues.music.downloads.providers import Outside
 from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueRules
 
@@ -54,7 +58,9 @@ class DownloadPlace:
         values = {
             "folder": self.music,
             "providers": {"archive": f"{self.server.url}/{{artist}}/{{album}}.json"},
-            "rules": AddressRules(ports=frozenset({80, 443, self.server.port}), allowed_networks=allowed),
+            "rules": AddressRules(
+                ports=frozenset({80, 443, self.server.port}), allowed_networks=allowed
+            ),
             "queue": RULES,
             "limits": FetchLimits(max_bytes=1 << 20, stall_s=5, total_s=30),
             "poll_s": 0.05,
@@ -72,7 +78,9 @@ class DownloadPlace:
         return Downloads(settings, self.database, hooks, outside=outside, now=self.now)
 
     def request(self, downloads: Downloads, **request: Any) -> Download:
-        return downloads.request("ann", **{"artist": "Handel", "album": "Water Music", **request})[0]
+        return downloads.request("ann", **{"artist": "Handel", "album": "Water Music", **request})[
+            0
+        ]
 
     def fetch(self, downloads: Downloads | None = None, **request: Any) -> Download:
         """Request a download, let it be worked on once, and return what came of it."""
@@ -101,7 +109,9 @@ class DownloadPlace:
         files = []
         for name, body in TRACKS.items():
             self.server.files[f"{folder}/{name}"] = body
-            files.append({"url": name, "size": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+            files.append(
+                {"url": name, "size": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+            )
         manifest = {"artist": "Handel", "album": "Water Music", "files": files, **changes}
         self.server.files[path] = json.dumps(manifest).encode()
         return manifest
@@ -112,7 +122,9 @@ class DownloadPlace:
 
     def staged(self) -> list[str]:
         """Return the names of what is in the staging folders."""
-        return sorted(name for _, _, names in [*os.walk(self.music / ".downloads")][1:] for name in names)
+        return sorted(
+            name for _, _, names in [*os.walk(self.music / ".downloads")][1:] for name in names
+        )
 
     def resolve(self, host: str, _port: int) -> list[str]:
         if host not in self.names:

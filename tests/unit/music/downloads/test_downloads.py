@@ -1,4 +1,6 @@
-"""Downloads from request to album, against a real server; only time and name servers are the test's own."""
+"""Downloads from request to album, against a real server; only time and name servers are the test's
+own.
+"""
 
 import errno
 import json
@@ -10,7 +12,13 @@ from typing import Any
 
 import pytest
 
-from stackroom.errors import InputError, InvalidUrlError, NotFoundError, StorageError, UnavailableError
+from stackroom.errors import (
+    InputError,
+    InvalidUrlError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+)
 from stackroom_catalogues.music.downloads import staging
 from stackroom_catalogues.music.downloads.downloads import LONGEST_RETRY_AFTER_S
 from stackroom_catalogues.music.downloads.queue import DownloadState
@@ -75,7 +83,11 @@ def test_an_album_does_not_land_whose_user_has_lost_the_right_by_its_start_or_en
     place.find_refusal = lambda _download: next(left)
     failed = place.fetch()
 
-    assert (failed.state, failed.error_code, failed.error) == (DownloadState.FAILED, "forbidden", "'ann' is gone")
+    assert (failed.state, failed.error_code, failed.error) == (
+        DownloadState.FAILED,
+        "forbidden",
+        "'ann' is gone",
+    )
     assert bool(place.server.requests) is (len(answers) == 2)
     assert [path.name for path in place.music.rglob("*")] == [".downloads"]
     assert (place.albums, place.finished) == ([], [])
@@ -123,7 +135,11 @@ def test_a_transfer_that_is_cut_is_put_off_and_begun_again(place, tracks):
     ]
     downloads = place.downloads()
     put_off = place.fetch(downloads)
-    assert (put_off.state, put_off.attempts, put_off.error_code) == (DownloadState.QUEUED, 1, "unavailable")
+    assert (put_off.state, put_off.attempts, put_off.error_code) == (
+        DownloadState.QUEUED,
+        1,
+        "unavailable",
+    )
     assert not downloads.work_once()
     assert place.staged() == []
     place.passed_s += 30
@@ -146,7 +162,10 @@ def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
         place.passed_s += 3600
         assert downloads.work_once()
     failed = place.get(download)
-    assert (failed.state, failed.error) == (DownloadState.FAILED, "the server answered status 503; try again later")
+    assert (failed.state, failed.error) == (
+        DownloadState.FAILED,
+        "the server answered status 503; try again later",
+    )
     assert not (place.music / "Handel").exists()
     downloads.retry(download.id, user="ann")
     downloads.work_once()
@@ -272,7 +291,9 @@ def test_what_vanished_from_the_staging_folder_is_fetched_again(place, tracks):
 def test_a_disk_that_is_full_is_put_off(place, tracks, monkeypatch):
     downloads = place.downloads()
     with monkeypatch.context() as patched:
-        patched.setattr(staging, "sync_folder", raises(OSError(errno.ENOSPC, "No space left on device")))
+        patched.setattr(
+            staging, "sync_folder", raises(OSError(errno.ENOSPC, "No space left on device"))
+        )
         put_off = place.fetch(downloads)
     assert (put_off.state, put_off.error_code) == (DownloadState.QUEUED, "storage")
     place.passed_s += 3600
@@ -366,11 +387,20 @@ def test_what_is_over_or_unknown_is_swept_and_what_is_open_stays(place):
     downloads.cancel(over.id, user="ann")
     (place.music / ".downloads" / "unknown").mkdir()
     downloads.sweep()
-    assert {path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()} == {kept.key}
+    assert {path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()} == {
+        kept.key
+    }
 
 
 def test_a_name_in_a_manifest_never_leads_out_of_its_folder(place):
-    names = ["../../../evil.mp3", "/etc/passwd.mp3", "..\\..\\x.mp3", "con.mp3", ".hidden.mp3", "a\u202egnp.mp3"]
+    names = [
+        "../../../evil.mp3",
+        "/etc/passwd.mp3",
+        "..\\..\\x.mp3",
+        "con.mp3",
+        ".hidden.mp3",
+        "a\u202egnp.mp3",
+    ]
     files = [{"url": "01.mp3", "name": name} for name in [*names, "x" * 300 + ".mp3"]]
     place.serve_album(files=files, artist="../..", album="/")
     assert place.fetch().state is DownloadState.DONE
@@ -383,19 +413,35 @@ def test_a_name_in_a_manifest_never_leads_out_of_its_folder(place):
 @pytest.mark.parametrize(
     ("wanted", "error", "told"),
     [
-        ({"artist": "Handel", "provider": "archive"}, InputError, "'album'; or give a 'url' instead"),
+        (
+            {"artist": "Handel", "provider": "archive"},
+            InputError,
+            "'album'; or give a 'url' instead",
+        ),
         ({"album": "a"}, InputError, "'artist'"),
         ({"album": "a", "artist": ".."}, InputError, "dots"),
         ({"album": "a\x00", "artist": "b"}, InputError, "'album'"),
         ({"album": "\ud800", "artist": "b"}, InputError, "'album'"),
         ({"album": " ", "artist": "b"}, InputError, "'album'"),
         ({"album": "a" * 201, "artist": "b"}, InputError, "200"),
-        ({"album": "a", "artist": "b", "provider": "arkive"}, NotFoundError, "did you mean 'archive'"),
-        ({"album": "a", "artist": "b", "provider": "archive", "url": "http://93.184.215.14/"}, InputError, "leave out"),
+        (
+            {"album": "a", "artist": "b", "provider": "arkive"},
+            NotFoundError,
+            "did you mean 'archive'",
+        ),
+        (
+            {"album": "a", "artist": "b", "provider": "archive", "url": "http://93.184.215.14/"},
+            InputError,
+            "leave out",
+        ),
         ({"provider": "url"}, InputError, "'url' is missing"),
         ({"url": "http://no.such.example.org/"}, InvalidUrlError, "cannot be resolved"),
         ({"url": "http://10.0.0.1/"}, InvalidUrlError, "not public"),
-        ({"url": "http://10.0.0.1/", "provider": "none", "album": ""}, InvalidUrlError, "not public"),
+        (
+            {"url": "http://10.0.0.1/", "provider": "none", "album": ""},
+            InvalidUrlError,
+            "not public",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_met_is_refused_when_it_is_made(place, wanted, error, told):
@@ -416,7 +462,9 @@ def test_without_providers_the_queue_says_so(place):
 def test_offline_nothing_is_queued_no_worker_runs_and_no_name_is_asked_for(place, monkeypatch):
     download = place.request(place.downloads())
     asked: list[str] = []
-    monkeypatch.setattr(type(place), "resolve", lambda _place, host, _port: asked.append(host) or ["93.184.215.14"])
+    monkeypatch.setattr(
+        type(place), "resolve", lambda _place, host, _port: asked.append(host) or ["93.184.215.14"]
+    )
     downloads = place.downloads(offline=True)
     assert downloads.tasks == []
     for wanted in ({"album": "Other"}, {"url": "https://music.example.org/a.mp3"}):
@@ -429,7 +477,12 @@ def test_offline_nothing_is_queued_no_worker_runs_and_no_name_is_asked_for(place
 
 @pytest.mark.parametrize(
     ("code", "asked", "waited_s"),
-    [(503, "", 30), (503, "500", 500), (429, "600", 600), (503, "999999999", LONGEST_RETRY_AFTER_S)],
+    [
+        (503, "", 30),
+        (503, "500", 500),
+        (429, "600", 600),
+        (503, "999999999", LONGEST_RETRY_AFTER_S),
+    ],
 )
 def test_a_server_may_ask_for_a_longer_wait_within_a_bound(place, code, asked, waited_s):
     place.server.replies[MANIFEST] = [status(code, Retry_After=asked)]
@@ -450,7 +503,9 @@ def failing_first(real: Any, failures: list[Exception]) -> Any:
 def test_a_failure_of_the_database_does_not_end_the_worker(place, monkeypatch, caplog):
     downloads = place.downloads()
     failures: list[Exception] = [StorageError("the database is away"), ZeroDivisionError()]
-    monkeypatch.setattr(downloads.queue, "take_next", failing_first(downloads.queue.take_next, failures))
+    monkeypatch.setattr(
+        downloads.queue, "take_next", failing_first(downloads.queue.take_next, failures)
+    )
     download = place.request(downloads)
     background = place.start(downloads)
     for runs in (1, 2):
@@ -467,7 +522,9 @@ def test_a_transfer_outlives_a_database_that_is_away_for_a_moment(place, monkeyp
     real, failures = downloads.queue.note, [StorageError("the database is away")] * 3
 
     def note(running: Any, **values: Any) -> None:
-        failing_first(real, failures if values.keys() == {"received_bytes"} else [])(running, **values)
+        failing_first(real, failures if values.keys() == {"received_bytes"} else [])(
+            running, **values
+        )
 
     monkeypatch.setattr(downloads.queue, "note", note)
     place.server.on_block = lambda _sent: time.sleep(0.02)

@@ -15,7 +15,11 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
+from stackroom_catalogues.music.downloads.downloads import (
+    DownloadHooks,
+    Downloads,
+    DownloadSettings,
+)
 from stackroom_catalogues.music.downloads.providers import Outside
 from stackroom_catalogues.music.downloads.tools import downloads_tools
 from support.texts import require_fitting, values_missing_from_text
@@ -110,7 +114,9 @@ def test_the_tools_are_for_those_who_may_view_and_request(downloads):
         "x" * 100_000,
     ],
 )
-@pytest.mark.parametrize("more", [{}, {"album": "a"}, {"provider": "archive", "album": ""}, {"provider": "none"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"album": "a"}, {"provider": "archive", "album": ""}, {"provider": "none"}]
+)
 def test_an_address_that_must_not_be_fetched_from_is_refused_first(downloads, url, more):
     answer = downloads.call(BOB, "action", action="request", url=url, **more)
 
@@ -120,7 +126,9 @@ def test_an_address_that_must_not_be_fetched_from_is_refused_first(downloads, ur
 
 def test_a_request_is_queued_and_the_same_again_is_the_same(downloads):
     first = downloads.answer(BOB, "action", action="request", artist="Handel", album="Water Music")
-    again = downloads.answer(BOB, "action", action="request", artist="Handel", album="water music", provider="archive")
+    again = downloads.answer(
+        BOB, "action", action="request", artist="Handel", album="water music", provider="archive"
+    )
 
     assert (first["created"], again["created"]) == (True, False)
     assert first["download"]["id"] == again["download"]["id"]
@@ -156,7 +164,9 @@ def test_the_counts_name_every_state(downloads):
     assert stats["providers"] == ["archive"]
 
 
-@pytest.mark.parametrize("visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))])
+@pytest.mark.parametrize(
+    "visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))]
+)
 def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any_nor_sees_the_queue(
     downloads, visibility
 ):
@@ -169,7 +179,8 @@ def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any
     ]
     refused = [downloads.call(elsewhere, "action", **one) for one in calls]
     refused += [
-        downloads.call(elsewhere, "query", query_type=one, id=shown["id"]) for one in ("stats", "queue", "item")
+        downloads.call(elsewhere, "query", query_type=one, id=shown["id"])
+        for one in ("stats", "queue", "item")
     ]
 
     assert {answer.error_code for answer in refused} == {"forbidden"}
@@ -189,11 +200,19 @@ def test_what_is_missing_or_unknown_is_told(downloads):
     assert downloads.call(VIEWER, "query", query_type="item").error_code == "invalid_input"
     assert downloads.call(VIEWER, "query", query_type="item", id=1).error_code == "not_found"
     assert downloads.call(VIEWER, "query", query_type="other").error_code == "invalid_input"
-    assert downloads.call(VIEWER, "query", query_type="item", id=10**30).error_code == "invalid_input"
-    assert downloads.call(VIEWER, "query", query_type="queue", offset=10**30).error_code == "invalid_input"
+    assert (
+        downloads.call(VIEWER, "query", query_type="item", id=10**30).error_code == "invalid_input"
+    )
+    assert (
+        downloads.call(VIEWER, "query", query_type="queue", offset=10**30).error_code
+        == "invalid_input"
+    )
     assert downloads.call(BOB, "action", action="cancel").error_code == "invalid_input"
     assert downloads.call(BOB, "action", action="request").error_code == "invalid_input"
-    assert downloads.call(BOB, "action", action="request", album="a\x00", artist="b").error_code == "invalid_input"
+    assert (
+        downloads.call(BOB, "action", action="request", album="a\x00", artist="b").error_code
+        == "invalid_input"
+    )
 
 
 @pytest.mark.parametrize("action", ["retry", "cancel"])
@@ -209,7 +228,10 @@ def test_somebody_elses_download_is_not_found_but_for_an_administrator(downloads
 
     assert refused.error_code == unknown.error_code == "not_found"
     assert refused.text == unknown.text.replace(str(shown["id"] + 1), str(shown["id"]))
-    assert downloads.answer(ADMIN, "action", action=action, id=shown["id"])["download"]["id"] == shown["id"]
+    assert (
+        downloads.answer(ADMIN, "action", action=action, id=shown["id"])["download"]["id"]
+        == shown["id"]
+    )
 
 
 def test_ones_own_download_is_cancelled_and_retried(downloads):
@@ -230,6 +252,12 @@ def test_who_may_request_sees_what_became_of_their_own_downloads_and_of_no_other
     one = downloads.answer(BOB, "action", action="status", id=failed["id"])
     assert (one["download"]["state"], one["download"]["error"]) == ("failed", "the server is gone")
     assert downloads.call(BOB, "action", action="status", id=others["id"]).error_code == "not_found"
-    assert downloads.answer(ADMIN, "action", action="status", id=others["id"])["download"]["user"] == "ann"
+    assert (
+        downloads.answer(ADMIN, "action", action="status", id=others["id"])["download"]["user"]
+        == "ann"
+    )
     spec = downloads.specs["downloads.action"]
-    assert (spec.cost_of({"action": "status"}), spec.cost_of({"action": "request"})) == (Cost.READ, Cost.WRITE)
+    assert (spec.cost_of({"action": "status"}), spec.cost_of({"action": "request"})) == (
+        Cost.READ,
+        Cost.WRITE,
+    )

@@ -54,10 +54,14 @@ def test_a_name_that_no_provider_can_have_is_refused(name):
 @pytest.mark.parametrize("value", [".", "..", "...."])
 def test_a_name_that_leads_up_is_refused(value):
     with pytest.raises(InputError, match="dots"):
-        provider("https://music.example.org/{album}").require_request(DownloadRequest(provider="archive", album=value))
+        provider("https://music.example.org/{album}").require_request(
+            DownloadRequest(provider="archive", album=value)
+        )
 
 
-@pytest.mark.parametrize("value", ["a/../../b", "a?b#c", "ä ö", "{artist}", "a%2fb", "http://127.0.0.1/", "a\\b"])
+@pytest.mark.parametrize(
+    "value", ["a/../../b", "a?b#c", "ä ö", "{artist}", "a%2fb", "http://127.0.0.1/", "a\\b"]
+)
 def test_a_name_is_one_part_of_the_address_whatever_is_in_it(value):
     provider("https://music.example.org/x/{album}.json").require_request(
         DownloadRequest(provider="archive", album=value)

@@ -1,4 +1,6 @@
-"""The whole REST side over a small toolbox, behind the guard, with real accounts in a database of its own."""
+"""The whole REST side over a small toolbox, behind the guard, with real accounts in a database of
+its own.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -68,7 +70,12 @@ def lack_storage(_principal: Principal, _params: Any) -> Result:
 
 
 def tool(name: str, *, run: Callable[[Principal, Any], Result] = find, **more: Any) -> ToolSpec:
-    values: dict[str, Any] = {"action": Action.ACCESS_CATALOG, "params": Params, "cost": Cost.READ, **more}
+    values: dict[str, Any] = {
+        "action": Action.ACCESS_CATALOG,
+        "params": Params,
+        "cost": Cost.READ,
+        **more,
+    }
     return ToolSpec(
         name=name,
         description=f"What {name} does.",
@@ -88,7 +95,10 @@ TOOLS = [
     tool(
         "filter",
         properties={"query": {"$ref": "#/$defs/words"}},
-        definitions={"words": {"type": "string", "anyOf": [{"$ref": "#/$defs/word"}]}, "word": {"minLength": 1}},
+        definitions={
+            "words": {"type": "string", "anyOf": [{"$ref": "#/$defs/word"}]},
+            "word": {"minLength": 1},
+        },
     ),
 ]
 CONTENTS = {
@@ -103,7 +113,8 @@ NOTES = ResourceSpec(
     prefix="notes://",
     action=Action.ACCESS_CATALOG,
     entries=lambda _principal: [
-        ResourceEntry(uri=f"notes://{number:03}", name=str(number), title="A note") for number in range(205)
+        ResourceEntry(uri=f"notes://{number:03}", name=str(number), title="A note")
+        for number in range(205)
     ],
     read=lambda _principal, rest: CONTENTS.get(rest),
     template="notes://{name}",
@@ -137,7 +148,9 @@ def _document(service: Service, gate: Gate) -> dict[str, Any]:
     has_accounts = service.control is not None
     offered = [one for one in list_endpoints(service) if has_accounts or not one.needs_accounts]
     documented = [one for one in offered if one.path != TOOL_PATH]
-    return build_document(documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts)
+    return build_document(
+        documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts
+    )
 
 
 @dataclass(kw_only=True)
@@ -160,7 +173,9 @@ class Site:
 
     def add_user(self, name: str = "reader", *roles: str, password: str | None = None) -> None:
         """Make a user; without a password they have tokens alone, which takes no time."""
-        self.control.accounts.create_user(LOCAL_USER, name, password=password, roles=roles or ("user",))
+        self.control.accounts.create_user(
+            LOCAL_USER, name, password=password, roles=roles or ("user",)
+        )
 
     def token(self, name: str = "reader", **more: Any) -> dict[str, str]:
         """Return the headers of a new token of somebody."""
@@ -168,7 +183,9 @@ class Site:
         secret, _ = self.control.credentials.issue_token(LOCAL_USER, name, name=called, **more)
         return {"Authorization": f"Bearer {secret}"}
 
-    def session(self, name: str = "reader", lasts: timedelta = timedelta(hours=1)) -> dict[str, str]:
+    def session(
+        self, name: str = "reader", lasts: timedelta = timedelta(hours=1)
+    ) -> dict[str, str]:
         """Return the headers of a new session of somebody."""
         user = self.control.accounts.get_user(name)
         secret, _ = self.control.credentials.issue_session(user, lasts=lasts)

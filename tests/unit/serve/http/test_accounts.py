@@ -50,12 +50,20 @@ def test_behind_tls_the_cookie_is_for_tls_only(make_site: Any, password: str) ->
     assert "Secure" in log_in(site, "ada", password).headers["set-cookie"]
 
 
-def test_every_wrong_pair_has_the_same_answer_and_is_noted_without_the_password(make_site: Any, password: str) -> None:
+def test_every_wrong_pair_has_the_same_answer_and_is_noted_without_the_password(
+    make_site: Any, password: str
+) -> None:
     site = make_site()
     site.add_user("ada", password=password)
     site.add_user("bob", password=password)
     site.control.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
-    pairs = [("ada", "wrong"), ("nobody", password), ("bob", password), ("a\x00b", "x"), ("LOCAL", "x")]
+    pairs = [
+        ("ada", "wrong"),
+        ("nobody", password),
+        ("bob", password),
+        ("a\x00b", "x"),
+        ("LOCAL", "x"),
+    ]
     replies = [log_in(site, *pair) for pair in pairs]
     assert {reply.status_code for reply in replies} == {401}
     assert len({reply.text for reply in replies}) == 1
@@ -82,7 +90,10 @@ def test_guessing_is_limited_by_name(make_site: Any) -> None:
         ({"name": "a", "pasword": "hunter2"}, "unknown field 'pasword' (did you mean 'password'?)"),
         ({"name": 1, "password": "hunter2"}, "'name': must be a text"),
         ({"name": "a", "password": ["hunter2"]}, "'password': must be a text"),
-        ({"name": "a", "password": "hunter2" * 200}, "'password': must have 1024 or fewer characters"),
+        (
+            {"name": "a", "password": "hunter2" * 200},
+            "'password': must have 1024 or fewer characters",
+        ),
     ],
 )
 def test_a_wrong_body_names_the_field_and_never_repeats_what_was_given(
@@ -96,13 +107,18 @@ def test_a_wrong_body_names_the_field_and_never_repeats_what_was_given(
 
 def test_the_message_about_a_wrong_body_is_short_however_much_is_wrong(make_site: Any) -> None:
     client = make_site().client
-    for count, says in ((50, "; and 42 more"), (1500, "1500 fields are too many; known: name, password")):
+    for count, says in (
+        (50, "; and 42 more"),
+        (1500, "1500 fields are too many; known: name, password"),
+    ):
         reply = client.post("/v1/login", json={f"a{number}": 1 for number in range(count)})
         assert (reply.status_code, len(reply.text) < 1500) == (400, True)
         assert says in reply.json()["error"]["message"]
 
 
-def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(make_site: Any, password: str) -> None:
+def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(
+    make_site: Any, password: str
+) -> None:
     site = make_site()
     secret = site.control.accounts.create_first_admin()
     first = log_in(site, "admin", secret).json()
@@ -120,7 +136,9 @@ def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(make_site: An
     assert password not in repr(site.notes.entries)
 
 
-def test_a_one_time_password_allows_nothing_but_choosing_a_password(make_site: Any, password: str) -> None:
+def test_a_one_time_password_allows_nothing_but_choosing_a_password(
+    make_site: Any, password: str
+) -> None:
     site = make_site(rate_limit=RateLimitSettings(write_per_minute=0))
     first = log_in(site, "admin", site.control.accounts.create_first_admin()).json()
     for method, path in (
@@ -132,14 +150,20 @@ def test_a_one_time_password_allows_nothing_but_choosing_a_password(make_site: A
         ("GET", "/metrics"),
     ):
         for headers in (bearer(first["token"]), {}):  # by its token, and by the cookie
-            reply = site.client.request(method, path, headers=headers, json={} if method == "POST" else None)
+            reply = site.client.request(
+                method, path, headers=headers, json={} if method == "POST" else None
+            )
             assert (reply.status_code, path) == (403, path)
-            assert "choose a password first: POST /v1/me/password" in reply.json()["error"]["message"]
+            assert (
+                "choose a password first: POST /v1/me/password" in reply.json()["error"]["message"]
+            )
     assert site.control.credentials.list_of("admin")[0].scopes == frozenset()
     me = site.client.get("/v1/me").json()
     assert (me["must_change_password"], me["permissions"]) == (True, [])
     assert "/v1/tools/search" not in site.client.get("/openapi.json").json()["paths"]
-    chosen = site.client.post("/v1/me/password", json={"password": password}, headers=bearer(first["token"]))
+    chosen = site.client.post(
+        "/v1/me/password", json={"password": password}, headers=bearer(first["token"])
+    )
     assert chosen.status_code == 200
     assert site.client.get("/v1/tools", headers=bearer(chosen.json()["token"])).status_code == 200
     assert site.client.get("/v1/me", headers=bearer(first["token"])).status_code == 401
@@ -175,7 +199,10 @@ def test_guessing_the_current_password_is_limited_too(make_site: Any, password: 
     site.add_user("ada", password=password)
     body = {"password": "another one", "current_password": "wrong"}
     session = site.session("ada")
-    statuses = [site.client.post("/v1/me/password", json=body, headers=session).status_code for _ in range(11)]
+    statuses = [
+        site.client.post("/v1/me/password", json=body, headers=session).status_code
+        for _ in range(11)
+    ]
     assert statuses == [403] * 10 + [429]
 
 
@@ -203,7 +230,10 @@ def test_a_token_is_not_ended_by_a_logout(site: Any) -> None:
 
 def test_me_tells_who_by_which_credential_and_with_which_quotas(site: Any) -> None:
     me = site.client.get(
-        "/v1/me", headers=site.token(scopes=[Action.ACCESS_CATALOG], catalogues=["anime"], expires_in=timedelta(days=1))
+        "/v1/me",
+        headers=site.token(
+            scopes=[Action.ACCESS_CATALOG], catalogues=["anime"], expires_in=timedelta(days=1)
+        ),
     ).json()
     assert (me["name"], me["roles"], me["permissions"]) == ("reader", ["user"], ["AccessCatalog"])
     assert me["quotas"] == {"read": 120, "write": 30, "sql": 10}
@@ -218,8 +248,18 @@ def test_without_accounts_me_is_the_local_user_and_the_rest_is_not_there(local: 
     me = local.client.get("/v1/me").json()
     assert (me["name"], me["credential"], me["quotas"]) == ("local", None, None)
     assert me["permissions"] == sorted(Action)
-    asked = [("POST", "/v1/login"), ("POST", "/v1/logout"), ("POST", "/v1/me/password"), ("GET", "/v1/tokens")]
-    for method, path in [*asked, ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/x"), ("GET", "/v1/access")]:
+    asked = [
+        ("POST", "/v1/login"),
+        ("POST", "/v1/logout"),
+        ("POST", "/v1/me/password"),
+        ("GET", "/v1/tokens"),
+    ]
+    for method, path in [
+        *asked,
+        ("POST", "/v1/tokens"),
+        ("DELETE", "/v1/tokens/x"),
+        ("GET", "/v1/access"),
+    ]:
         reply = local.client.request(method, path)
         assert (reply.status_code, reply.json()["error"]["code"]) == (404, "not_found")
 
@@ -237,11 +277,17 @@ def test_a_token_is_made_shown_once_used_listed_and_revoked(site: Any) -> None:
     assert site.client.post("/v1/tools/ping", headers=bearer(secret)).status_code == 200
 
     (listed,) = site.client.get("/v1/tokens", headers=session).json()["tokens"]
-    assert (listed["name"], listed["scopes"], listed["is_this"]) == ("laptop", ["AccessCatalog"], False)
+    assert (listed["name"], listed["scopes"], listed["is_this"]) == (
+        "laptop",
+        ["AccessCatalog"],
+        False,
+    )
     assert "token" not in listed
     assert site.client.get("/v1/tokens", headers=bearer(secret)).json()["tokens"][0]["is_this"]
 
-    assert site.client.delete(f"/v1/tokens/{listed['id']}", headers=session).json() == {"revoked": listed["id"]}
+    assert site.client.delete(f"/v1/tokens/{listed['id']}", headers=session).json() == {
+        "revoked": listed["id"]
+    }
     assert site.client.post("/v1/tools/ping", headers=bearer(secret)).status_code == 401
     assert site.client.get("/v1/tokens", headers=session).json()["tokens"] == []
 
@@ -253,9 +299,16 @@ def test_a_token_makes_none_that_lasts_longer_than_itself(site: Any) -> None:
         reply = make("/v1/tokens", json=body, headers=ending)
         assert (reply.status_code, reply.json()["error"]["code"]) == (403, "forbidden")
         assert "give 'expires', at most '9d', or log in first" in reply.json()["error"]["message"]
-    reply = make("/v1/tokens", json={"name": "x"}, headers=site.token(expires_in=timedelta(hours=3)))
-    assert reply.json()["error"]["message"].endswith("cannot make a token that lasts longer: log in first")
-    assert make("/v1/tokens", json={"name": "shorter", "expires": "9d"}, headers=ending).status_code == 201
+    reply = make(
+        "/v1/tokens", json={"name": "x"}, headers=site.token(expires_in=timedelta(hours=3))
+    )
+    assert reply.json()["error"]["message"].endswith(
+        "cannot make a token that lasts longer: log in first"
+    )
+    assert (
+        make("/v1/tokens", json={"name": "shorter", "expires": "9d"}, headers=ending).status_code
+        == 201
+    )
     assert make("/v1/tokens", json={"name": "by login"}, headers=site.session()).status_code == 201
 
 
@@ -263,7 +316,10 @@ def test_what_somebody_does_with_their_account_is_limited_and_noted(make_site: A
     site = make_site(rate_limit=RateLimitSettings(write_per_minute=1))
     site.add_user()
     session = site.session()
-    statuses = [site.client.post("/v1/tokens", json={"name": name}, headers=session).status_code for name in "ab"]
+    statuses = [
+        site.client.post("/v1/tokens", json={"name": name}, headers=session).status_code
+        for name in "ab"
+    ]
     assert statuses == [201, 429]
     assert [note.operation for note in site.notes.entries] == ["account/create_token"] * 2
     assert site.last_note().outcome is Outcome.LIMITED

@@ -26,12 +26,24 @@ def access(site: Any, who: str = "root") -> Any:
 
 def test_a_catalogue_is_restricted_and_opened_again_and_both_are_audited(managed: Any) -> None:
     root = managed.token("root")
-    everybodys = {"catalogue": "anime", "restricted": False, "users": [], "roles": [], "installed": True}
+    everybodys = {
+        "catalogue": "anime",
+        "restricted": False,
+        "users": [],
+        "roles": [],
+        "installed": True,
+    }
     assert access(managed).json() == {"catalogues": [everybodys]}
-    reply = managed.client.put("/v1/access/anime", json={"users": ["ada"], "roles": ["editor"]}, headers=root)
+    reply = managed.client.put(
+        "/v1/access/anime", json={"users": ["ada"], "roles": ["editor"]}, headers=root
+    )
     assert reply.json() == {**everybodys, "restricted": True, "users": ["ada"], "roles": ["editor"]}
     note = managed.last_note()
-    assert (note.operation, note.target, note.parameters["users"]) == ("account/restrict_catalogue", "anime", ["ada"])
+    assert (note.operation, note.target, note.parameters["users"]) == (
+        "account/restrict_catalogue",
+        "anime",
+        ["ada"],
+    )
     assert access(managed).json()["catalogues"] == [reply.json()]
     assert managed.client.delete("/v1/access/anime", headers=root).json() == everybodys
     assert managed.last_note().operation == "account/open_catalogue"
@@ -44,15 +56,21 @@ def test_who_may_not_restrict_is_told_no_names(managed: Any) -> None:
 
 
 def test_a_catalogue_is_not_named_to_a_manager_who_may_not_see_it(managed: Any) -> None:
-    managed.control.accounts.create_role(LOCAL_USER, "manager", ["AccessCatalog", "ManagePermissions"], None)
+    managed.control.accounts.create_role(
+        LOCAL_USER, "manager", ["AccessCatalog", "ManagePermissions"], None
+    )
     managed.add_user("mia", "manager")
     managed.control.access.restrict(LOCAL_USER, "anime", users=["ada"])
     managed.control.access.restrict(LOCAL_USER, "removed", roles=["manager"])
     assert [one["catalogue"] for one in access(managed, "mia").json()["catalogues"]] == ["removed"]
-    assert managed.client.delete("/v1/access/anime", headers=managed.token("mia")).status_code == 404
+    assert (
+        managed.client.delete("/v1/access/anime", headers=managed.token("mia")).status_code == 404
+    )
 
 
-def test_tokens_of_everybody_are_listed_without_their_secrets_and_revoked_by_a_manager(managed: Any) -> None:
+def test_tokens_of_everybody_are_listed_without_their_secrets_and_revoked_by_a_manager(
+    managed: Any,
+) -> None:
     theirs = managed.token("ada", catalogues=["anime"])
     root = managed.token("root")
     listed = managed.client.get("/v1/tokens", headers=root)
@@ -60,5 +78,7 @@ def test_tokens_of_everybody_are_listed_without_their_secrets_and_revoked_by_a_m
     assert by_user["ada"]["catalogues"] == ["anime"]
     assert (by_user["root"]["is_this"], by_user["ada"]["is_this"]) == (True, False)
     assert theirs["Authorization"].removeprefix("Bearer ") not in listed.text
-    assert managed.client.delete(f"/v1/tokens/{by_user['ada']['id']}", headers=root).status_code == 200
+    assert (
+        managed.client.delete(f"/v1/tokens/{by_user['ada']['id']}", headers=root).status_code == 200
+    )
     assert managed.client.get("/v1/me", headers=theirs).status_code == 401

@@ -1,4 +1,6 @@
-"""Every REST answer in these tests is held against the OpenAPI document; here, that this can fail."""
+"""Every REST answer in these tests is held against the OpenAPI document; here, that this can
+fail.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,14 +10,22 @@ import pytest
 
 from stackroom.model.principal import Action
 from stackroom.serve.http.server import LiveResult
-from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, PageParams
+from stackroom.tools.endpoint import (
+    BodyParams,
+    Endpoint,
+    EndpointRequest,
+    EndpointResult,
+    PageParams,
+)
 from support.rest_answers import AnswerCheck
 
 
 def test_a_server_whose_answer_has_an_undocumented_field_fails_its_test(
     local: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LiveResult, "model_dump", lambda _self, **_options: {"live": True, "extra": 1})
+    monkeypatch.setattr(
+        LiveResult, "model_dump", lambda _self, **_options: {"live": True, "extra": 1}
+    )
     with pytest.raises(AssertionError, match="'extra' was unexpected"):
         local.client.get("/health/live")
 
@@ -29,10 +39,14 @@ def test_a_server_whose_answer_has_an_undocumented_field_fails_its_test(
         (404, b'{"error": {"code": "not_found"}}', "'message' is a required property"),
     ],
 )
-def test_an_undocumented_status_or_value_fails(local: Any, status: int, body: bytes, says: str) -> None:
+def test_an_undocumented_status_or_value_fails(
+    local: Any, status: int, body: bytes, says: str
+) -> None:
     documented = AnswerCheck(lambda: local.client.get("/openapi.json").json())
     with pytest.raises(AssertionError, match=says):
-        documented.check("GET", "/health/live", status=status, content_type="application/json", body=body)
+        documented.check(
+            "GET", "/health/live", status=status, content_type="application/json", body=body
+        )
 
 
 class Note(BodyParams):
@@ -47,7 +61,11 @@ class Notes(EndpointResult):
 
 def write_note(request: EndpointRequest[None, Note]) -> Notes:
     """Write a note."""
-    return Notes(by=request.principal.name, texts=[request.path["topic"], request.body.text], call_id=request.call_id)
+    return Notes(
+        by=request.principal.name,
+        texts=[request.path["topic"], request.body.text],
+        call_id=request.call_id,
+    )
 
 
 def list_notes(request: EndpointRequest[PageParams, None]) -> Notes:
@@ -69,7 +87,15 @@ NOTES = [
         target="topic",
         needs_accounts=True,
     ),
-    Endpoint("GET", "/v1/notes", list_notes, tag="notes", query=PageParams, result=Notes, action=Action.ACCESS_CATALOG),
+    Endpoint(
+        "GET",
+        "/v1/notes",
+        list_notes,
+        tag="notes",
+        query=PageParams,
+        result=Notes,
+        action=Action.ACCESS_CATALOG,
+    ),
 ]
 
 
@@ -86,12 +112,20 @@ def test_an_endpoint_of_a_package_has_the_server_s_authentication_permissions_au
         "'limit': must be a whole number of at most 15 digits (given: 'none')"
     )
     written = {"json": {"text": "x"}}
-    assert site.client.post("/v1/notes/t", headers=reader, **written).json()["error"]["code"] == "forbidden"
+    assert (
+        site.client.post("/v1/notes/t", headers=reader, **written).json()["error"]["code"]
+        == "forbidden"
+    )
     reply = site.client.post("/v1/notes/t", headers=editor, **written)
     note = site.last_note()
-    assert (reply.status_code, reply.json()) == (201, {"by": "editor", "texts": ["t", "x"], "call_id": note.call_id})
+    assert (reply.status_code, reply.json()) == (
+        201,
+        {"by": "editor", "texts": ["t", "x"], "call_id": note.call_id},
+    )
     assert (note.operation, note.target) == ("notes/write_note", "t")
-    described = site.client.get("/openapi.json", headers=reader).json()["paths"]["/v1/notes/{topic}"]["post"]
+    described = site.client.get("/openapi.json", headers=reader).json()["paths"][
+        "/v1/notes/{topic}"
+    ]["post"]
     assert (described["operationId"], described["summary"]) == ("writeNote", "Write a note.")
     assert set(described["responses"]) == {"201", "default"}
     assert "/v1/notes" not in site.client.get("/openapi.json").json()["paths"]

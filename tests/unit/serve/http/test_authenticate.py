@@ -90,7 +90,13 @@ def client(secrets: Secrets, tmp_path: Path) -> TestClient:
         Route("/known", Authenticated(JSONReply({}), authenticator, via="rest")),
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, Streams(10))),
     ]
-    app = build_app(None, Settings(home=tmp_path), authenticator=authenticator, streams=Streams(10), routes=routes)
+    app = build_app(
+        None,
+        Settings(home=tmp_path),
+        authenticator=authenticator,
+        streams=Streams(10),
+        routes=routes,
+    )
     return TestClient(app, base_url="http://localhost", headers={"Authorization": "Bearer secret"})
 
 
@@ -99,11 +105,16 @@ def error_of(reply: Any) -> tuple[int, str]:
     return reply.status_code, reply.json()["error"]["code"]
 
 
-def test_while_accounts_cannot_be_read_callers_are_told_to_come_back(client: TestClient, secrets: Secrets) -> None:
+def test_while_accounts_cannot_be_read_callers_are_told_to_come_back(
+    client: TestClient, secrets: Secrets
+) -> None:
     assert client.get("/known").status_code == 200
     secrets.is_out = True
     assert error_of(client.get("/known")) == (503, "storage")
-    with pytest.raises(WebSocketDenialResponse) as refused, client.websocket_connect("ws://localhost/v1/mcp"):
+    with (
+        pytest.raises(WebSocketDenialResponse) as refused,
+        client.websocket_connect("ws://localhost/v1/mcp"),
+    ):
         pass
     assert error_of(refused.value) == (503, "storage")
 

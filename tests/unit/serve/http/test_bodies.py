@@ -22,7 +22,9 @@ KIB = 1024
 
 
 class Recorder:
-    """An application that keeps the body it is given, and answers with a type; and what it answered."""
+    """An application that keeps the body it is given, and answers with a type; and what it
+    answered.
+    """
 
     def __init__(self, media_type: bytes = b"application/json") -> None:
         self.media_type = media_type
@@ -32,11 +34,19 @@ class Recorder:
 
     async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
         self.bodies.append((await receive())["body"])
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", self.media_type)]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", self.media_type)],
+            }
+        )
         self.held_meanwhile = [share.held for share in self.watched]
 
 
-def post(app: WithBody, parts: Iterable[bytes], *, headers: Iterable[tuple[bytes, bytes]] = ()) -> list[Any]:
+def post(
+    app: WithBody, parts: Iterable[bytes], *, headers: Iterable[tuple[bytes, bytes]] = ()
+) -> list[Any]:
     """Post a body in parts, and return the messages of the answer."""
     sent: list[Any] = []
 
@@ -74,7 +84,9 @@ def test_a_body_comes_whole_to_the_application_and_counts_until_it_is_answered()
     assert bodies.of_callers.held == 0
 
 
-def test_the_body_of_a_request_that_is_answered_by_a_stream_counts_until_the_stream_begins() -> None:
+def test_the_body_of_a_request_that_is_answered_by_a_stream_counts_until_the_stream_begins() -> (
+    None
+):
     bodies, app = Bodies(), Recorder(b"text/event-stream; charset=utf-8")
     app.watched = [bodies.of_callers]
     post(WithBody(app, bodies), [b"a" * 10])
@@ -88,7 +100,9 @@ def test_a_body_that_is_declared_too_long_is_refused_before_any_of_it_is_read() 
         raise AssertionError("it was read")
         yield b""
 
-    sent = post(WithBody(app, bodies, most_bytes=100), parts(), headers=[(b"content-length", b"101")])
+    sent = post(
+        WithBody(app, bodies, most_bytes=100), parts(), headers=[(b"content-length", b"101")]
+    )
     assert status_of(sent) == 413
     assert app.bodies == []
 

@@ -1,4 +1,6 @@
-"""The documentation at `/docs`: pages for browsers, Markdown for programs, and an index for language models."""
+"""The documentation at `/docs`: pages for browsers, Markdown for programs, and an index for
+language models.
+"""
 
 import posixpath
 import re
@@ -29,7 +31,10 @@ class Parts(HTMLParser):
 
 
 def test_a_page_is_html_for_browsers_and_markdown_for_programs(site: Any) -> None:
-    shown, told = site.client.get("/docs/start.md", headers=BROWSER), site.client.get("/docs/start.md")
+    shown, told = (
+        site.client.get("/docs/start.md", headers=BROWSER),
+        site.client.get("/docs/start.md"),
+    )
     assert shown.headers["content-type"] == "text/html; charset=utf-8"
     assert '<h1 id="start">Start</h1>' in shown.text
     assert told.headers["content-type"] == "text/markdown; charset=utf-8"
@@ -47,9 +52,13 @@ def test_every_link_of_every_page_leads_to_a_page_and_a_heading() -> None:
     pages = {name: Parts(docs.render_page(name)[1]) for name in docs.list_pages()}
     broken = []
     for name, parts in pages.items():
-        for link in (one for one in parts.links if "://" not in one and not one.startswith("mailto:")):
+        for link in (
+            one for one in parts.links if "://" not in one and not one.startswith("mailto:")
+        ):
             path, _, anchor = link.partition("#")
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            target = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            )
             if target not in pages or (anchor and anchor not in pages[target].anchors):
                 broken.append(f"{name}: {link}")
     assert broken == []
@@ -63,14 +72,17 @@ def test_headings_of_the_same_words_have_different_anchors() -> None:
 
 def test_nothing_runs_on_a_page_of_the_documentation(site: Any) -> None:
     reply = site.client.get("/docs/reference/tools.md", headers=BROWSER)
-    assert reply.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
+    assert reply.headers["content-security-policy"].startswith(
+        "default-src 'none'; style-src 'self'"
+    )
     assert "<script" not in reply.text
     assert "<!--" not in reply.text
     assert not re.search(r"""\s(on\w+|style)=["']""", reply.text)
 
 
 @pytest.mark.parametrize(
-    "path", ["/docs/nope.md", "/docs/../pyproject.toml", "/docs/%2e%2e/README.md", "/docs/decisions"]
+    "path",
+    ["/docs/nope.md", "/docs/../pyproject.toml", "/docs/%2e%2e/README.md", "/docs/decisions"],
 )
 def test_what_is_no_page_is_not_found(site: Any, path: str) -> None:
     assert site.client.get(path).status_code == 404

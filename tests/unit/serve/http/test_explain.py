@@ -17,19 +17,25 @@ TASTE = {"likes": ["Cowboy Bebop"], "limit": 5}
 
 @pytest.fixture
 def plain_site(make_site: Callable[..., Any], plain: Library) -> Any:
-    """A server of the sample catalogue without vectors, with a reader; its search has another name."""
+    """A server of the sample catalogue without vectors, with a reader; its search has another
+    name.
+    """
     catalogue = plain.app.open_catalogue("anime")
     own = [
         replace(tool, name=tool.name.replace("search_anime", "anime.search"))
         for tool in plain.gate.list_tools(LOCAL_USER)
     ]
-    site = make_site(toolboxes=Toolbox([*own, *generic_tools([catalogue], own=own)], catalogues=[catalogue]))
+    site = make_site(
+        toolboxes=Toolbox([*own, *generic_tools([catalogue], own=own)], catalogues=[catalogue])
+    )
     site.add_user("ada")
     return site
 
 
 def explain(site: Any, **body: Any) -> Any:
-    return site.client.post("/v1/tools/explain", json={"id": "anime/mal-1", **body}, headers=site.token("ada"))
+    return site.client.post(
+        "/v1/tools/explain", json={"id": "anime/mal-1", **body}, headers=site.token("ada")
+    )
 
 
 def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
@@ -39,25 +45,57 @@ def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
 
 
 @pytest.mark.row("N17")
-def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(plain_site: Any) -> None:
-    assert explain(plain_site, tool="anime_search", arguments={"query": "x"}).json()["tool"] == "anime.search"
-    answer = plain_site.client.post("/v1/tools/anime_search", json={"query": "x"}, headers=plain_site.token("ada"))
+def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(
+    plain_site: Any,
+) -> None:
+    assert (
+        explain(plain_site, tool="anime_search", arguments={"query": "x"}).json()["tool"]
+        == "anime.search"
+    )
+    answer = plain_site.client.post(
+        "/v1/tools/anime_search", json={"query": "x"}, headers=plain_site.token("ada")
+    )
     assert (answer.status_code, plain_site.last_note().target) == (200, "anime.search")
 
 
 def test_a_reader_is_told_which_filter_keeps_a_record_out(plain_site: Any) -> None:
-    told = explain(plain_site, arguments={"query": "Cowboy Bebop", "filters": {"year": {"min": 2010}}}).json()
+    told = explain(
+        plain_site, arguments={"query": "Cowboy Bebop", "filters": {"year": {"min": 2010}}}
+    ).json()
     assert (told["found"], told["cut"]) == (False, "condition")
-    assert told["because"][:2] == ["the filter 'year' leaves it out: it has 1998", "otherwise it would be number 1"]
+    assert told["because"][:2] == [
+        "the filter 'year' leaves it out: it has 1998",
+        "otherwise it would be number 1",
+    ]
 
 
 @pytest.mark.parametrize(
     ("record", "given", "cut", "says"),
     [
-        ("Trigun", {"wishes": "after 2010"}, "condition", "'year ≥ 2011' leaves it out: it has 1998"),
-        ("Trigun", {"wishes": "5 hours"}, "condition", "'episodes × duration ≤ 300' leaves it out: it has 26, 2"),
-        ("Trigun", {"wishes": "not western"}, "condition", "'tags is not western' leaves it out: it has western"),
-        ("Trigun", {"filters": {"type": ["MOVIE"]}}, "condition", "'type is MOVIE' leaves it out: it has TV"),
+        (
+            "Trigun",
+            {"wishes": "after 2010"},
+            "condition",
+            "'year ≥ 2011' leaves it out: it has 1998",
+        ),
+        (
+            "Trigun",
+            {"wishes": "5 hours"},
+            "condition",
+            "'episodes × duration ≤ 300' leaves it out: it has 26, 2",
+        ),
+        (
+            "Trigun",
+            {"wishes": "not western"},
+            "condition",
+            "'tags is not western' leaves it out: it has western",
+        ),
+        (
+            "Trigun",
+            {"filters": {"type": ["MOVIE"]}},
+            "condition",
+            "'type is MOVIE' leaves it out: it has TV",
+        ),
         ("Cowboy Bebop", {}, "named", "it is one of the records that were given"),
         ("Doraemon", {}, "limit", "by its score it is number "),
         ("Ashita no Joe", {}, "depth", "it is not among the "),
@@ -66,19 +104,23 @@ def test_a_reader_is_told_which_filter_keeps_a_record_out(plain_site: Any) -> No
 def test_a_reader_is_told_why_a_record_is_not_recommended(
     plain_site: Any, record: str, given: dict[str, Any], cut: str, says: str
 ) -> None:
-    told = explain(plain_site, id=f"anime/{record}", tool="recommend", arguments={**TASTE, **given}).json()
+    told = explain(
+        plain_site, id=f"anime/{record}", tool="recommend", arguments={**TASTE, **given}
+    ).json()
     assert (told["found"], told["cut"]) == (False, cut)
     assert told["because"][0].startswith(says)
 
 
 def test_a_recommendation_is_explained_by_parts_that_add_up(plain_site: Any) -> None:
-    best = plain_site.client.post("/v1/tools/recommend", json=TASTE, headers=plain_site.token("ada")).json()["results"][
-        0
-    ]
+    best = plain_site.client.post(
+        "/v1/tools/recommend", json=TASTE, headers=plain_site.token("ada")
+    ).json()["results"][0]
     told = explain(plain_site, id=best["id"], tool="recommend", arguments=TASTE).json()
     assert (told["found"], told["whole"]["rank"]) == (True, 1)
     assert sum(told["order"].values()) == pytest.approx(best["score"], abs=1.1e-4)
-    own = explain(plain_site, id=best["id"], tool="recommend_similar", arguments={"titles": TASTE["likes"]}).json()
+    own = explain(
+        plain_site, id=best["id"], tool="recommend_similar", arguments={"titles": TASTE["likes"]}
+    ).json()
     assert (own["found"], own["order"]) == (True, told["order"])
 
 

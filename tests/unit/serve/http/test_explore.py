@@ -1,4 +1,6 @@
-"""A result set as the page asks for it: `search` and `browse` over REST, with the parts that it draws."""
+"""A result set as the page asks for it: `search` and `browse` over REST, with the parts that it
+draws.
+"""
 
 import json
 from collections.abc import Callable
@@ -47,7 +49,9 @@ def explore(plain_site: Any) -> Callable[..., Any]:
     return ask
 
 
-def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(explore: Callable[..., Any]) -> None:
+def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(
+    explore: Callable[..., Any],
+) -> None:
     found = explore(SENTENCE)
     understood = found["understood"]
     assert (understood["query"], understood["filters"], understood["exclude"]) == (
@@ -65,7 +69,9 @@ def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(explore: C
     assert (taken_back["query"], taken_back["filters"]) == ("melancholy films after 2010", {})
 
 
-def test_conditions_of_the_query_and_those_by_hand_hold_together_where_they_can(explore: Callable[..., Any]) -> None:
+def test_conditions_of_the_query_and_those_by_hand_hold_together_where_they_can(
+    explore: Callable[..., Any],
+) -> None:
     by_hand = {"type": ["movie", "tv"], "year": {"min": "2005", "max": "2015"}}
     both = explore("films after 2010", filters=by_hand)
     assert both["understood"]["filters"] == {"type": ["MOVIE"], "year": {"min": 2011, "max": 2015}}
@@ -73,7 +79,10 @@ def test_conditions_of_the_query_and_those_by_hand_hold_together_where_they_can(
     assert both["notes"] == []
     others = {"type": ["tv"], "year": {"max": "2005"}}
     against = explore("films after 2010", filters=others)
-    assert (against["understood"]["phrases"], against["total"]) == ([], explore(filters=others)["total"])
+    assert (against["understood"]["phrases"], against["total"]) == (
+        [],
+        explore(filters=others)["total"],
+    )
     assert against["notes"] == [
         "'films' was left aside: it does not go with what you chose under Type",
         "'after 2010' was left aside: it does not go with what you chose under Year",
@@ -82,14 +91,19 @@ def test_conditions_of_the_query_and_those_by_hand_hold_together_where_they_can(
 
 def test_words_for_a_mood_only_order_what_has_the_conditions(explore: Callable[..., Any]) -> None:
     found = explore(SENTENCE, include=["counts", "facets"])
-    limits = {"filters": {"type": ["MOVIE"], "year": {"min": 2011}}, "exclude": {"tags": ["horror"]}}
+    limits = {
+        "filters": {"type": ["MOVIE"], "year": {"min": 2011}},
+        "exclude": {"tags": ["horror"]},
+    }
     every = explore(**limits)
     assert (found["evidence"], found["only_orders"]) == ("weak", True)
     assert found["total"] == found["listed"] == every["total"] > 5
     kinds = next(facet for facet in found["facets"] if facet["field"] == "type")
     assert [one["count"] for one in kinds["values"] if one["chosen"]] == [every["total"]]
     asked_by_a_tool = explore("melancholy", **limits)
-    assert [one["id"] for one in asked_by_a_tool["results"]] == [one["id"] for one in found["results"]]
+    assert [one["id"] for one in asked_by_a_tool["results"]] == [
+        one["id"] for one in found["results"]
+    ]
     topic = explore("qwxzv films after 2010")
     assert (topic["evidence"], topic["only_orders"]) == ("none", False)
 
@@ -135,13 +149,22 @@ def test_results_are_sorted_by_a_column_and_paged(explore: Callable[..., Any]) -
     assert years_of(first) == sorted(years_of(first), reverse=True)
     second = explore(sort="-year", include=["cells"], limit=5, cursor=first["cursor"])
     assert years_of(second)[0] <= years_of(first)[-1]
-    assert {one["id"] for one in first["results"]}.isdisjoint(one["id"] for one in second["results"])
-    named = [one["tile"]["cells"]["type"] for one in explore(sort="type", include=["cells"], limit=50)["results"]]
+    assert {one["id"] for one in first["results"]}.isdisjoint(
+        one["id"] for one in second["results"]
+    )
+    named = [
+        one["tile"]["cells"]["type"]
+        for one in explore(sort="type", include=["cells"], limit=50)["results"]
+    ]
     assert named == sorted(named)
 
 
-def test_a_sorted_search_has_what_answers_before_what_is_only_near(explore: Callable[..., Any]) -> None:
-    found = explore("space adventure of robots", sort="-year", include=["cells", "counts"], limit=50)
+def test_a_sorted_search_has_what_answers_before_what_is_only_near(
+    explore: Callable[..., Any],
+) -> None:
+    found = explore(
+        "space adventure of robots", sort="-year", include=["cells", "counts"], limit=50
+    )
     answers = [one["relevance"] is not None for one in found["results"]]
     assert answers == sorted(answers, reverse=True)
     assert sum(answers) == found["total"] < len(answers)
@@ -155,7 +178,9 @@ def test_values_of_a_facet_are_looked_for(explore: Callable[..., Any]) -> None:
     assert len(facet["values"]) < 10
 
 
-def test_the_keys_of_a_result_set_are_the_records_that_it_lists(explore: Callable[..., Any]) -> None:
+def test_the_keys_of_a_result_set_are_the_records_that_it_lists(
+    explore: Callable[..., Any],
+) -> None:
     every = explore(filters={"type": ["MOVIE"]}, include=["keys"])
     assert len(every["keys"]) == every["total"]
     found = explore("space", include=["keys"], limit=50)
@@ -170,23 +195,41 @@ def test_records_are_listed_by_their_ids_in_their_order(explore: Callable[..., A
 def test_what_is_left_out_is_counted_by_its_reason(explore: Callable[..., Any]) -> None:
     found = explore(filters={"type": ["MOVIE"]})
     every = explore()
-    assert found["left_out"] == {"adult": 0, "hidden": 0, "filtered": every["total"] - found["total"]}
+    assert found["left_out"] == {
+        "adult": 0,
+        "hidden": 0,
+        "filtered": every["total"] - found["total"],
+    }
     assert every["left_out"]["filtered"] == 0
 
 
 def test_a_misspelt_title_is_an_answer(explore: Callable[..., Any]) -> None:
     for catalogue in ("anime", None):
-        first = explore("fulmetal alchemst", catalogue=catalogue, read_conditions=False)["results"][0]
+        first = explore("fulmetal alchemst", catalogue=catalogue, read_conditions=False)["results"][
+            0
+        ]
         assert (first["title"], first["relevance"]) == ("Fullmetal Alchemist", "HIGHLY_SIMILAR")
 
 
-def test_the_catalogues_are_described_with_what_to_begin_with(plain_site: Any, explore: Callable[..., Any]) -> None:
+def test_the_catalogues_are_described_with_what_to_begin_with(
+    plain_site: Any, explore: Callable[..., Any]
+) -> None:
     asked = {"include": ["fields"], "limit": 200}
-    answer = plain_site.client.post("/v1/tools/browse", json=asked, headers=plain_site.token("ada")).json()
+    answer = plain_site.client.post(
+        "/v1/tools/browse", json=asked, headers=plain_site.token("ada")
+    ).json()
     (catalogue,) = answer["catalogues"]
     overview = catalogue["overview"]
-    assert (catalogue["name"], catalogue["title"], overview["listed"]) == ("anime", "Anime", explore()["total"])
-    assert (overview["has_vectors"], overview["has_audio"], len(overview["samples"])) == (False, False, 5)
+    assert (catalogue["name"], catalogue["title"], overview["listed"]) == (
+        "anime",
+        "Anime",
+        explore()["total"],
+    )
+    assert (overview["has_vectors"], overview["has_audio"], len(overview["samples"])) == (
+        False,
+        False,
+        5,
+    )
     assert overview["changed_at"].startswith("20")
     assert next(field for field in overview["fields"] if field["field"] == "year")["sortable"]
     for sample in overview["samples"]:
@@ -201,12 +244,18 @@ def test_the_catalogues_are_described_with_what_to_begin_with(plain_site: Any, e
         ({"filters": {"year": {"min": "new"}}}, 400, "'new' is not a number"),
         ({"exclude": {"yaer": ["2015"]}}, 400, "nothing can be excluded by it"),
         ({"sort": "yaer"}, 400, "did you mean 'year'"),
-        ({"include": ["facets"], "facet": "nope"}, 400, "'facet': no field 'nope' to filter by; there are "),
+        (
+            {"include": ["facets"], "facet": "nope"},
+            400,
+            "'facet': no field 'nope' to filter by; there are ",
+        ),
         ({"include": ["facets"], "facet": "tag"}, 400, "did you mean 'tags'"),
         ({"include": ["covers"]}, 400, "'include"),
     ],
 )
-def test_a_wrong_part_says_what_is_right(plain_site: Any, asked: dict[str, Any], status: int, says: str) -> None:
+def test_a_wrong_part_says_what_is_right(
+    plain_site: Any, asked: dict[str, Any], status: int, says: str
+) -> None:
     given = {"query": "*", "catalogue": "anime", **asked}
     reply = plain_site.client.post("/v1/tools/search", json=given, headers=plain_site.token("ada"))
     assert reply.status_code == status
@@ -233,7 +282,9 @@ def test_a_result_set_is_downloaded_whole_as_it_is_filtered_and_sorted(plain_sit
 
 def test_figures_by_group_are_downloaded_as_browse_counts_them(plain_site: Any) -> None:
     browse = {"catalogue": "anime", "by": ["type"], "sort": "count"}
-    counted = plain_site.client.post("/v1/tools/browse", json=browse, headers=plain_site.token("ada")).json()
+    counted = plain_site.client.post(
+        "/v1/tools/browse", json=browse, headers=plain_site.token("ada")
+    ).json()
     asked = {"format": "json", "browse": json.dumps(browse)}
     reply = plain_site.client.get("/v1/export", params=asked, headers=plain_site.token("ada"))
     groups = counted["catalogues"][0]["groups"]
@@ -248,7 +299,8 @@ def test_a_download_is_of_records_or_of_figures(plain_site: Any, asked: dict[str
 
 
 @pytest.mark.parametrize(
-    ("search", "says"), [("[", "not valid JSON"), ("[]", "must be a JSON object"), ('{"qury": "x"}', "did you mean")]
+    ("search", "says"),
+    [("[", "not valid JSON"), ("[]", "must be a JSON object"), ('{"qury": "x"}', "did you mean")],
 )
 def test_a_download_with_other_arguments_than_those_of_search_is_refused(
     plain_site: Any, search: str, says: str

@@ -25,7 +25,12 @@ def test_a_server_that_is_well_says_so(site: Any) -> None:
     reply = site.client.get("/health", headers=site.token())
     assert reply.status_code == 200
     report = reply.json()
-    assert (report["status"], report["live"], report["ready"], report["degraded"]) == ("ok", True, True, [])
+    assert (report["status"], report["live"], report["ready"], report["degraded"]) == (
+        "ok",
+        True,
+        True,
+        [],
+    )
     assert report["uptime_s"] >= 0
     assert (report["streams"], report["calls_in_flight"]) == (0, 0)
     assert reply.headers["cache-control"] == "no-store"
@@ -33,9 +38,16 @@ def test_a_server_that_is_well_says_so(site: Any) -> None:
 
 @pytest.mark.row("T6")
 def test_while_the_catalogues_load_it_is_live_and_not_ready(loading: Any) -> None:
-    statuses = {path: loading.client.get(path).status_code for path in ("/health", "/health/live", "/health/ready")}
+    statuses = {
+        path: loading.client.get(path).status_code
+        for path in ("/health", "/health/live", "/health/ready")
+    }
     assert statuses == {"/health": 503, "/health/live": 200, "/health/ready": 503}
-    assert loading.client.get("/health").json() == {"status": "starting", "live": True, "ready": False}
+    assert loading.client.get("/health").json() == {
+        "status": "starting",
+        "live": True,
+        "ready": False,
+    }
     loading.add_user()
     assert loading.client.get("/health", headers=loading.token()).json()["cache"]["size"] == 100
 
@@ -44,24 +56,36 @@ def test_while_the_catalogues_load_it_is_live_and_not_ready(loading: Any) -> Non
 def test_a_server_that_ends_is_live_and_takes_no_more(site: Any) -> None:
     site.service.is_ending = True
     reply = site.client.get("/health")
-    assert (reply.status_code, reply.json()["status"], reply.json()["live"]) == (503, "ending", True)
+    assert (reply.status_code, reply.json()["status"], reply.json()["live"]) == (
+        503,
+        "ending",
+        True,
+    )
     assert site.client.get("/health/live").status_code == 200
     assert site.client.get("/health/ready").json() == {"ready": False, "status": "ending"}
 
 
-def test_catalogues_that_could_not_be_loaded_are_told_without_why_to_strangers(loading: Any) -> None:
+def test_catalogues_that_could_not_be_loaded_are_told_without_why_to_strangers(
+    loading: Any,
+) -> None:
     loading.service.opened_gate.set_exception(StorageError(REASON))
     loading.add_user()
     stranger = loading.client.get("/health")
     assert (stranger.status_code, stranger.json()["status"]) == (503, "degraded")
     assert "secret" not in stranger.text
-    assert "secret.sqlite: file is not a database" in loading.client.get("/health", headers=loading.token()).text
+    assert (
+        "secret.sqlite: file is not a database"
+        in loading.client.get("/health", headers=loading.token()).text
+    )
 
 
 def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> None:
     site.problems |= {"embedding": REASON, "catalogue hidden": REASON, "catalogue anime": REASON}
     stranger = site.client.get("/health")
-    assert (stranger.status_code, stranger.json()) == (200, {"status": "degraded", "live": True, "ready": True})
+    assert (stranger.status_code, stranger.json()) == (
+        200,
+        {"status": "degraded", "live": True, "ready": True},
+    )
     reader = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["degraded"]
     assert [one["part"] for one in reader] == ["catalogue anime", "catalogue", "embedding"]
     without_path = "secret.sqlite: file is not a database"
@@ -72,7 +96,10 @@ def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> N
 
 @pytest.mark.row("T6")
 def test_every_part_is_named_with_its_state(site: Any) -> None:
-    site.health.others |= {"disk": "ok", "catalogue anime": "40 % of the records can be found by meaning so far"}
+    site.health.others |= {
+        "disk": "ok",
+        "catalogue anime": "40 % of the records can be found by meaning so far",
+    }
     site.problems["control database"] = REASON
     parts = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["parts"]
     assert [(one["part"], one["state"]) for one in parts] == [
@@ -110,18 +137,27 @@ def test_measures_are_told_of_catalogues_that_are_seen_and_of_the_whole_server(s
         Reading(name="disk_free_bytes", value=7.0),
         Reading(name="waiting_vectors", value=3.0, labels={"catalogue": "anime"}),
         Reading(name="waiting_vectors", value=4.0, labels={"catalogue": "hidden"}),
-        Reading(name="token_expiry_timestamp_seconds", value=1e9, labels={"user": "anna", "token": "one"}),
+        Reading(
+            name="token_expiry_timestamp_seconds",
+            value=1e9,
+            labels={"user": "anna", "token": "one"},
+        ),
     ]
     site.add_user("root", "admin")
     whole = site.client.get("/metrics", headers=site.token("root")).text
-    part = site.client.get("/metrics", headers=site.token("root", catalogues=["anime"], scopes=["ViewAnalytics"])).text
+    part = site.client.get(
+        "/metrics", headers=site.token("root", catalogues=["anime"], scopes=["ViewAnalytics"])
+    ).text
     assert "stackroom_disk_free_bytes 7.0" in part
     assert 'stackroom_waiting_vectors{catalogue="anime"} 3.0' in part
     assert "hidden" in whole
     assert "hidden" not in part
     assert 'stackroom_token_expiry_timestamp_seconds{token="one",user="anna"} 1e+09' in whole
     assert "anna" in part
-    assert f'stackroom_build_info{{accounts_layout="10",records_layout="2",version="{__version__}"}} 1.0' in whole
+    assert (
+        f'stackroom_build_info{{accounts_layout="10",records_layout="2",version="{__version__}"}} 1.0'
+        in whole
+    )
 
 
 def test_a_token_that_is_not_valid_sees_what_strangers_see(site: Any) -> None:
@@ -146,7 +182,9 @@ def test_health_can_be_asked_for_without_its_body(site: Any) -> None:
 
 
 @pytest.mark.row("T8")
-def test_while_the_control_database_fails_every_account_path_is_503_and_tells_not_where_it_is(site: Any) -> None:
+def test_while_the_control_database_fails_every_account_path_is_503_and_tells_not_where_it_is(
+    site: Any,
+) -> None:
     token, place = site.token(), site.control.database.name
     with site.control.database.begin() as connection:
         connection.execute(text("ALTER TABLE users RENAME TO gone"))
@@ -165,13 +203,20 @@ def test_while_the_control_database_fails_every_account_path_is_503_and_tells_no
 
 def test_the_tasks_of_the_server_are_listed_for_those_who_run_it(site: Any) -> None:
     background = Background()
-    background.add(Task(name="look", description="Looks.", run=lambda _context: None, period_s=60.0))
+    background.add(
+        Task(name="look", description="Looks.", run=lambda _context: None, period_s=60.0)
+    )
     site.health.in_background = background.list_tasks()
     site.add_user("root", "admin")
     site.add_user("ada")
     report = site.client.get("/status", headers=site.token("root")).json()
     (task,) = report["tasks"]
-    assert (task["name"], task["state"], task["runs"], task["last_error"]) == ("look", "waiting", 0, "")
+    assert (task["name"], task["state"], task["runs"], task["last_error"]) == (
+        "look",
+        "waiting",
+        0,
+        "",
+    )
     assert "MainThread" in report["threads"]
     assert site.client.get("/status", headers=site.token("ada")).status_code == 403
     assert site.client.get("/status").status_code == 401

@@ -1,4 +1,6 @@
-"""Requests whose body or query has not its form are in the audit, with what was wrong and without any secret."""
+"""Requests whose body or query has not its form are in the audit, with what was wrong and without
+any secret.
+"""
 
 from typing import Any
 
@@ -15,14 +17,32 @@ SECRET = "correct horse battery staple"
 @pytest.mark.parametrize(
     ("method", "path", "content", "operation", "problem"),
     [
-        ("POST", "/v1/tokens", '{"nmae": "laptop"}', "account/create_token", "unknown field 'nmae'"),
+        (
+            "POST",
+            "/v1/tokens",
+            '{"nmae": "laptop"}',
+            "account/create_token",
+            "unknown field 'nmae'",
+        ),
         ("POST", "/v1/tokens", '{"name": 1}', "account/create_token", "'name'"),
         ("POST", "/v1/me/password", '{"password": 7}', "account/set_password", "'password'"),
         ("POST", "/v1/plays", '{"track": "song"}', "player/note_play", "'track'"),
-        ("POST", "/v1/tools/echo", '{"text": "a", "text": "b"}', "tools/call", "the body is not valid JSON"),
+        (
+            "POST",
+            "/v1/tools/echo",
+            '{"text": "a", "text": "b"}',
+            "tools/call",
+            "the body is not valid JSON",
+        ),
         ("POST", "/v1/tools/echo", "[]", "tools/call", "the body must be a JSON object"),
         ("GET", "/v1/resources/read", "", "resources/read", "'uri' is missing"),
-        ("GET", "/v1/resources/read?uri=a&uri=b", "", "resources/read", "'uri' is in the query string 2 times"),
+        (
+            "GET",
+            "/v1/resources/read?uri=a&uri=b",
+            "",
+            "resources/read",
+            "'uri' is in the query string 2 times",
+        ),
     ],
 )
 def test_a_request_that_has_not_its_form_is_noted_with_what_was_wrong(
@@ -46,7 +66,9 @@ def test_a_body_that_is_not_json_is_noted_and_answered_as_before(make_site: Any)
     site.add_user("ada")
     headers = {**site.session("ada"), "Content-Type": "text/plain"}
     assert site.client.post("/v1/tokens", content="name=laptop", headers=headers).status_code == 415
-    assert site.last_note().parameters == {"problem": "the body must be JSON: Content-Type: application/json"}
+    assert site.last_note().parameters == {
+        "problem": "the body must be JSON: Content-Type: application/json"
+    }
 
 
 def test_no_value_of_a_refused_body_is_noted(make_site: Any) -> None:
@@ -58,7 +80,10 @@ def test_no_value_of_a_refused_body_is_noted(make_site: Any) -> None:
         {"password": SECRET, "again": SECRET},
     ]
     for body in bodies:
-        assert site.client.post("/v1/me/password", json=body, headers=site.session("ada")).status_code == 400
+        assert (
+            site.client.post("/v1/me/password", json=body, headers=site.session("ada")).status_code
+            == 400
+        )
         assert site.client.post("/v1/login", json={"name": [SECRET], **body}).status_code == 400
     assert len(site.notes.entries) == 6
     assert SECRET not in repr(site.notes.entries)
@@ -72,13 +97,17 @@ def test_refused_bodies_count_against_the_rate_limit(make_site: Any) -> None:
     site = make_site(rate_limit=RateLimitSettings(read_per_minute=3))
     site.add_user("ada")
     headers = site.session("ada")
-    statuses = [site.client.post("/v1/tokens", json={"x": 1}, headers=headers).status_code for _ in range(4)]
+    statuses = [
+        site.client.post("/v1/tokens", json={"x": 1}, headers=headers).status_code for _ in range(4)
+    ]
     assert statuses == [400, 400, 400, 429]
     assert [note.outcome for note in site.notes.entries] == [Outcome.ERROR] * 3 + [Outcome.LIMITED]
 
 
 def test_unauthenticated_callers_cannot_fill_the_audit(make_site: Any) -> None:
     site = make_site()
-    statuses = {site.client.post("/v1/login", json={"x": number}).status_code for number in range(30)}
+    statuses = {
+        site.client.post("/v1/login", json={"x": number}).status_code for number in range(30)
+    }
     assert statuses == {400}
     assert len(site.notes.entries) == 10

@@ -1,4 +1,6 @@
-"""The languages of the page: each has every text that people read, and none that is no longer there."""
+"""The languages of the page: each has every text that people read, and none that is no longer
+there.
+"""
 
 import json
 import os
@@ -13,7 +15,13 @@ from support.interface_texts import iter_keys, iter_unmarked, list_keys
 pytestmark = pytest.mark.row("Z16")
 
 LANGUAGES = sorted((FOLDER / "languages").glob("*.json"))
-FOR_PROGRAMS = ("vendor/", "core/mcp.js", "views/chat/providers/", "views/chat/loop.js", "views/chat/talk.js")
+FOR_PROGRAMS = (
+    "vendor/",
+    "core/mcp.js",
+    "views/chat/providers/",
+    "views/chat/loop.js",
+    "views/chat/talk.js",
+)
 """Modules whose texts are read by language models and servers."""
 NOT_TEXTS = re.compile(
     r"""Accept|Authorization|Bearer|SELECT|curl|claude\ mcp|application/|\w*\(|\.call|button,|textarea,
@@ -43,7 +51,9 @@ def test_a_language_has_every_text_of_the_page_and_no_other(path: Path) -> None:
 def test_a_translation_has_the_values_of_its_text(path: Path) -> None:
     texts = json.loads(path.read_text(encoding="utf-8"))
     forms = [
-        (key, form) for key, said in texts.items() for form in (said.values() if isinstance(said, dict) else [said])
+        (key, form)
+        for key, said in texts.items()
+        for form in (said.values() if isinstance(said, dict) else [said])
     ]
     assert [key for key, form in forms if len(HOLES.findall(key)) != len(HOLES.findall(form))] == []
 
@@ -52,7 +62,9 @@ def test_every_text_that_people_read_can_be_translated() -> None:
     found = {
         f"{name}: {text}"
         for path in FOLDER.rglob("*.js")
-        if not (name := path.relative_to(FOLDER).as_posix()).startswith((*FOR_PROGRAMS, "views/chat/ui_tools.js"))
+        if not (name := path.relative_to(FOLDER).as_posix()).startswith(
+            (*FOR_PROGRAMS, "views/chat/ui_tools.js")
+        )
         for text in iter_unmarked(path.read_text(encoding="utf-8"))
         if not NOT_TEXTS.match(text)
     }

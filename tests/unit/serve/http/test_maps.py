@@ -21,11 +21,19 @@ SNOW, FIRE = "a long road through snow and ice", "a river burns and nobody sleep
 
 @pytest.fixture
 def stories(make_site: Callable[..., Any]) -> Any:
-    """A server with forty stories of two topics, and one that only curators may see, with a mood of its own."""
+    """A server with forty stories of two topics, and one that only curators may see, with a mood of
+    its own.
+    """
     shelved = Shelved(spec=SPEC)
-    shelved.put(*(make_story(f"snow {one}", SNOW, moods=("cold",), year=1980 + one) for one in range(20)))
-    shelved.put(*(make_story(f"fire {one}", FIRE, moods=("wild",), year=1990 + one) for one in range(20)))
-    shelved.put(make_story("secret", SNOW, moods=("hidden mood",), year=1700, audiences=("curator",)))
+    shelved.put(
+        *(make_story(f"snow {one}", SNOW, moods=("cold",), year=1980 + one) for one in range(20))
+    )
+    shelved.put(
+        *(make_story(f"fire {one}", FIRE, moods=("wild",), year=1990 + one) for one in range(20))
+    )
+    shelved.put(
+        make_story("secret", SNOW, moods=("hidden mood",), year=1700, audiences=("curator",))
+    )
     catalogue = replace(open_stories(), shelf=shelved.shelf)
     boxes = Toolbox(generic_tools([catalogue]), catalogues=[catalogue])
     site = make_site(toolboxes=boxes)
@@ -52,12 +60,18 @@ def test_a_map_has_a_place_and_a_colour_for_each_record_that_the_caller_sees(sto
     places = decoded(shown["places"], "<i2").reshape(-1, 2).astype(float)
     is_snow = np.array([one.startswith("snow") for one in shown["ids"]])
     middles = places[is_snow].mean(axis=0), places[~is_snow].mean(axis=0)
-    assert np.linalg.norm(places[is_snow] - middles[0], axis=1).mean() < np.linalg.norm(middles[0] - middles[1]) / 2
+    assert (
+        np.linalg.norm(places[is_snow] - middles[0], axis=1).mean()
+        < np.linalg.norm(middles[0] - middles[1]) / 2
+    )
     colour = shown["colour"]
     assert colour["field"] == "moods"
     names = [colour["values"][code - 1]["value"] for code in decoded(colour["codes"], "u1")]
     assert names == ["cold" if one else "wild" for one in is_snow]
-    assert {word for label in shown["labels"] for word in label["text"].split(" · ")} >= {"cold", "wild"}
+    assert {word for label in shown["labels"] for word in label["text"].split(" · ")} >= {
+        "cold",
+        "wild",
+    }
     assert (stories.last_note().operation, stories.last_note().target) == ("tools/call", "map")
 
 
@@ -90,7 +104,9 @@ def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes
     first = get_map(stories)
     assert get_map(stories).json() == get_map(stories, user="bob").json() == first.json()
     assert made == [40]
-    assert "secret" in get_map(stories, user="root").json()["ids"], "who sees more gets a map of their own"
+    assert "secret" in get_map(stories, user="root").json()["ids"], (
+        "who sees more gets a map of their own"
+    )
     assert made == [40, 41]
     assert get_map(stories, colour="year").json()["colour"]["field"] == "year"
     assert "secret" not in get_map(stories).text
@@ -108,14 +124,26 @@ def test_an_area_of_the_map_is_a_filter_of_the_one_result_set(stories: Any) -> N
     box = f"{left}_{top}_{right}_{bottom}"
     polygon = f"{left}_{top}_{right}_{top}_{right}_{bottom}_{left}_{bottom}"
     for area in (box, polygon):
-        asked = {"catalogue": "stories", "query": "*", "area": area, "include": ["counts", "facets", "keys"]}
+        asked = {
+            "catalogue": "stories",
+            "query": "*",
+            "area": area,
+            "include": ["counts", "facets", "keys"],
+        }
         found = call(stories, "search", **asked).json()
         assert (found["total"], found["listed"], found["left_out"]["filtered"]) == (20, 20, 20)
         assert {key.split()[0] for key in found["keys"]} == {"stories/snow"}
-        assert [one["count"] for one in found["facets"] if one["field"] == "moods" for one in one["values"]] == [20]
+        assert [
+            one["count"]
+            for one in found["facets"]
+            if one["field"] == "moods"
+            for one in one["values"]
+        ] == [20]
     found = call(stories, "search", catalogue="stories", query="river burns", area=box).json()
     assert {one["title"].split()[0] for one in found["results"]} <= {"snow"}
-    told = call(stories, "explain", id="stories/fire 1", arguments={"query": "river burns", "area": box}).json()
+    told = call(
+        stories, "explain", id="stories/fire 1", arguments={"query": "river burns", "area": box}
+    ).json()
     assert "it lies outside of the area of the map" in told["because"]
 
 
@@ -131,7 +159,13 @@ def test_a_legend_has_the_filter_of_each_colour(stories: Any) -> None:
     assert colour["filter"] == "year"
     for value in colour["values"]:
         low, high = value["wanted"].split("..")
-        found = call(stories, "search", catalogue="stories", query="*", filters={"year": {"min": low, "max": high}})
+        found = call(
+            stories,
+            "search",
+            catalogue="stories",
+            query="*",
+            filters={"year": {"min": low, "max": high}},
+        )
         assert found.json()["total"] == value["count"]
 
 
@@ -145,6 +179,8 @@ def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> 
     assert "no field 'mood' (did you mean 'moods'?); there are moods, year, _kind" in refused.text
 
 
-def test_a_catalogue_says_that_its_map_is_still_being_made(stories: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalogue_says_that_its_map_is_still_being_made(
+    stories: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(making, "SMALL", 10)
     assert get_map(stories).json()["state"] == "being made"

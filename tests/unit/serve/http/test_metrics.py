@@ -12,11 +12,20 @@ from stackroom.model.principal import Action, AuditEntry, Outcome
 from stackroom.serve.http.metrics import Metrics
 from support.work import count_calls
 
-READINGS = [Reading("ready", True), Reading("cache_hits_total", 7), Reading("part_ok", False, {"part": "disk"})]
+READINGS = [
+    Reading("ready", True),
+    Reading("cache_hits_total", 7),
+    Reading("part_ok", False, {"part": "disk"}),
+]
 
 
 def entry(target: str = "search", outcome: Outcome = Outcome.OK, **more: Any) -> AuditEntry:
-    values: dict[str, Any] = {"operation": "tools/call", "duration_ms": 20.0, "result_bytes": 100, **more}
+    values: dict[str, Any] = {
+        "operation": "tools/call",
+        "duration_ms": 20.0,
+        "result_bytes": 100,
+        **more,
+    }
     return AuditEntry(
         at=datetime.now(UTC),
         call_id="x",
@@ -52,20 +61,35 @@ def test_calls_are_counted_by_operation_tool_outcome_and_way() -> None:
     assert found["stackroom_calls_total", "tools/call", "error", "search", "rest"] == 1
     assert found["stackroom_result_bytes_total", "tools/call", "search"] == 200
     assert found["stackroom_call_duration_seconds_count", "tools/call", "search"] == 3
-    assert found["stackroom_call_duration_seconds_sum", "tools/call", "search"] == pytest.approx(0.06)
+    assert found["stackroom_call_duration_seconds_sum", "tools/call", "search"] == pytest.approx(
+        0.06
+    )
     assert found["stackroom_call_duration_seconds_bucket", "0.01", "tools/call", "search"] == 0
     assert found["stackroom_call_duration_seconds_bucket", "0.025", "tools/call", "search"] == 3
 
 
 def test_names_that_callers_make_up_are_no_labels() -> None:
-    made_up = [entry(f"made up {number}", outcome) for number in range(50) for outcome in (Outcome.REFUSED,)]
+    made_up = [
+        entry(f"made up {number}", outcome)
+        for number in range(50)
+        for outcome in (Outcome.REFUSED,)
+    ]
     crowded = [
-        entry(f"made up {number}", outcome) for number in range(50) for outcome in (Outcome.OVERLOADED, Outcome.LIMITED)
+        entry(f"made up {number}", outcome)
+        for number in range(50)
+        for outcome in (Outcome.OVERLOADED, Outcome.LIMITED)
     ]
     read = [entry(f"notes://{number}", operation="resources/read") for number in range(50)]
     found = samples(
         Metrics(),
-        [*made_up, *crowded, *read, entry(), entry(outcome=Outcome.OVERLOADED), entry(outcome=Outcome.LIMITED)],
+        [
+            *made_up,
+            *crowded,
+            *read,
+            entry(),
+            entry(outcome=Outcome.OVERLOADED),
+            entry(outcome=Outcome.LIMITED),
+        ],
     )
     assert tools_counted(found) == {"", "unknown", "search"}
     assert found["stackroom_calls_total", "tools/call", "overloaded", "search", "rest"] == 1
@@ -95,7 +119,9 @@ def test_counting_a_call_costs_next_to_nothing() -> None:
 
 
 def test_openmetrics_is_given_to_who_asks_for_it() -> None:
-    body, media_type = Metrics().render(READINGS, accept="application/openmetrics-text; version=1.0.0")
+    body, media_type = Metrics().render(
+        READINGS, accept="application/openmetrics-text; version=1.0.0"
+    )
     assert media_type.startswith("application/openmetrics-text")
     assert body.endswith(b"# EOF\n")
 
@@ -105,9 +131,19 @@ def test_without_accounts_metrics_are_open(local: Any) -> None:
     reply = local.client.get("/metrics")
     assert reply.status_code == 200
     assert reply.headers["content-type"].startswith("text/plain")
-    for name in ("ready", "streams_open", "calls_in_flight", "cache_entries", "cache_hits_total", "cache_misses_total"):
+    for name in (
+        "ready",
+        "streams_open",
+        "calls_in_flight",
+        "cache_entries",
+        "cache_hits_total",
+        "cache_misses_total",
+    ):
         assert f"\nstackroom_{name} " in reply.text
-    assert 'stackroom_calls_total{operation="tools/call",outcome="ok",tool="ping",via="rest"} 1.0' in reply.text
+    assert (
+        'stackroom_calls_total{operation="tools/call",outcome="ok",tool="ping",via="rest"} 1.0'
+        in reply.text
+    )
 
 
 def test_with_accounts_metrics_need_a_permission(site: Any) -> None:
@@ -115,8 +151,16 @@ def test_with_accounts_metrics_need_a_permission(site: Any) -> None:
     assert site.client.get("/metrics").status_code == 401
     assert site.client.get("/metrics", headers=site.token()).status_code == 403
     for allowed in (Action.VIEW_ANALYTICS, Action.SERVER_ADMIN):
-        assert site.client.get("/metrics", headers=site.token("boss", scopes=[allowed])).status_code == 200
-    assert site.client.get("/metrics", headers=site.token("boss", scopes=[Action.ACCESS_CATALOG])).status_code == 403
+        assert (
+            site.client.get("/metrics", headers=site.token("boss", scopes=[allowed])).status_code
+            == 200
+        )
+    assert (
+        site.client.get(
+            "/metrics", headers=site.token("boss", scopes=[Action.ACCESS_CATALOG])
+        ).status_code
+        == 403
+    )
 
 
 def test_metrics_do_not_wait_for_the_catalogues(make_site: Any) -> None:

@@ -1,4 +1,6 @@
-"""The OpenAPI document: what the structure must have, and that it tells of what is there and of nothing else."""
+"""The OpenAPI document: what the structure must have, and that it tells of what is there and of
+nothing else.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,13 +21,19 @@ OPERATION = {
             "minProperties": 1,
             "patternProperties": {
                 "^([2-5][0-9]{2}|default)$": {
-                    "oneOf": [{"required": ["$ref"], "maxProperties": 1}, {"required": ["description"]}]
+                    "oneOf": [
+                        {"required": ["$ref"], "maxProperties": 1},
+                        {"required": ["description"]},
+                    ]
                 }
             },
             "additionalProperties": False,
         },
         "requestBody": {"type": "object", "required": ["content"]},
-        "parameters": {"type": "array", "items": {"type": "object", "required": ["name", "in", "schema"]}},
+        "parameters": {
+            "type": "array",
+            "items": {"type": "object", "required": ["name", "in", "schema"]},
+        },
         "security": {"type": "array", "items": {"type": "object"}},
     },
 }
@@ -70,7 +78,9 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
     """Yield every object within a document."""
     if isinstance(value, dict):
         yield value
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    children = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
     for child in children:
         yield from nodes(child)
 
@@ -83,7 +93,11 @@ def resolved(document: Any, reference: str) -> Any:
 
 
 def tools_of(document: Any) -> list[str]:
-    return [path.removeprefix("/v1/tools/") for path in document["paths"] if path.startswith("/v1/tools/")]
+    return [
+        path.removeprefix("/v1/tools/")
+        for path in document["paths"]
+        if path.startswith("/v1/tools/")
+    ]
 
 
 @pytest.fixture(params=["stranger", "reader", "admin", "local"])
@@ -114,7 +128,9 @@ def test_every_reference_leads_somewhere_and_every_schema_is_one(document: Any) 
 def test_every_path_with_a_variable_declares_it(document: Any) -> None:
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            declared = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
+            declared = {
+                one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"
+            }
             assert declared == set(re.findall(r"{(\w+)}", path))
 
 
@@ -123,14 +139,18 @@ def test_strangers_are_told_of_no_tools(site: Any) -> None:
     assert tools_of(document) == []
     assert "/v1/tools" not in document["paths"]
     assert "/v1/login" in document["paths"]
-    assert document["components"]["securitySchemes"] == {"bearer": {"type": "http", "scheme": "bearer"}}
+    assert document["components"]["securitySchemes"] == {
+        "bearer": {"type": "http", "scheme": "bearer"}
+    }
 
 
 def test_a_caller_is_told_of_exactly_their_tools(site: Any) -> None:
     site.add_user("boss", "admin")
     for name in ("reader", "boss"):
         headers = site.token(name)
-        listed = [tool["name"] for tool in site.client.get("/v1/tools", headers=headers).json()["tools"]]
+        listed = [
+            tool["name"] for tool in site.client.get("/v1/tools", headers=headers).json()["tools"]
+        ]
         assert tools_of(document_of(site, headers)) == listed
     assert "edit" in listed
 
@@ -138,15 +158,24 @@ def test_a_caller_is_told_of_exactly_their_tools(site: Any) -> None:
 def test_a_tool_s_schemas_are_its_own(site: Any) -> None:
     document = document_of(site, site.token())
     post = document["paths"]["/v1/tools/filter"]["post"]
-    arguments = resolved(document, post["requestBody"]["content"]["application/json"]["schema"]["$ref"])
+    arguments = resolved(
+        document, post["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    )
     assert arguments["properties"]["query"]["anyOf"] == [{"minLength": 1}]
-    answer = resolved(document, post["responses"]["200"]["content"]["application/json"]["schema"]["$ref"])
+    answer = resolved(
+        document, post["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+    )
     assert "foundBy" in answer["properties"]
     assert post["security"] == [{"bearer": []}]
 
 
 def test_a_token_that_is_not_valid_is_refused_rather_than_ignored(site: Any) -> None:
-    assert site.client.get("/openapi.json", headers={"Authorization": "Bearer stk_t_wrong"}).status_code == 401
+    assert (
+        site.client.get(
+            "/openapi.json", headers={"Authorization": "Bearer stk_t_wrong"}
+        ).status_code
+        == 401
+    )
 
 
 def test_without_accounts_nothing_of_them_is_told_and_no_token_is_asked_for(local: Any) -> None:
@@ -158,7 +187,9 @@ def test_without_accounts_nothing_of_them_is_told_and_no_token_is_asked_for(loca
 
 
 @pytest.mark.parametrize("accounts", [True, False])
-def test_every_route_is_told_of_and_nothing_that_is_not_there(make_site: Any, accounts: bool) -> None:
+def test_every_route_is_told_of_and_nothing_that_is_not_there(
+    make_site: Any, accounts: bool
+) -> None:
     site = make_site(accounts=accounts)
     if accounts:
         site.add_user()
@@ -168,9 +199,16 @@ def test_every_route_is_told_of_and_nothing_that_is_not_there(make_site: Any, ac
         for path, operations in document["paths"].items()
         for method in operations
     }
-    there = {(route.path_format, method) for route in site.routes for method in route.methods if method != "HEAD"}
+    there = {
+        (route.path_format, method)
+        for route in site.routes
+        for method in route.methods
+        if method != "HEAD"
+    }
     other_spellings = {
-        one for one in there if one[0].startswith("/rest/") and (one[0].endswith(".view") or one[1] == "POST")
+        one
+        for one in there
+        if one[0].startswith("/rest/") and (one[0].endswith(".view") or one[1] == "POST")
     }
     there -= other_spellings
     absent = {(path, method) for path, method in there if _status(site, path, method) == 404}

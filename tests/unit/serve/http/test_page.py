@@ -82,7 +82,9 @@ def test_browsers_get_a_page_that_needs_this_server_alone(site: Any) -> None:
     assert "{{" not in reply.text
 
 
-def test_an_address_without_anything_is_a_page_for_browsers_and_json_for_programs(site: Any) -> None:
+def test_an_address_without_anything_is_a_page_for_browsers_and_json_for_programs(
+    site: Any,
+) -> None:
     shown, told = site.client.get("/nope", headers=BROWSER), site.client.get("/nope")
     assert (shown.status_code, told.status_code) == (404, 404)
     assert "There is nothing here" in shown.text
@@ -91,7 +93,9 @@ def test_an_address_without_anything_is_a_page_for_browsers_and_json_for_program
 
 def test_nothing_runs_in_the_page_but_its_own_files(site: Any) -> None:
     reply = site.client.get("/", headers=BROWSER)
-    policy = dict(rule.split(" ", 1) for rule in reply.headers["content-security-policy"].split("; "))
+    policy = dict(
+        rule.split(" ", 1) for rule in reply.headers["content-security-policy"].split("; ")
+    )
     assert policy["default-src"] == "'none'"
     assert policy["style-src"] == "'self'"
     (inside,) = re.findall(r"<script[^>]*>(.+?)</script>", reply.text, re.DOTALL)
@@ -101,9 +105,16 @@ def test_nothing_runs_in_the_page_but_its_own_files(site: Any) -> None:
 
 
 def test_what_comes_from_the_server_is_put_into_the_page_as_text_only() -> None:
-    own = [path for path in FOLDER.rglob("*") if path.suffix in (".js", ".css") and "vendor" not in path.parts]
+    own = [
+        path
+        for path in FOLDER.rglob("*")
+        if path.suffix in (".js", ".css") and "vendor" not in path.parts
+    ]
     assert len(own) > 10
-    found = {path.name: [word for word in WRITES_HTML if word in path.read_text(encoding="utf-8")] for path in own}
+    found = {
+        path.name: [word for word in WRITES_HTML if word in path.read_text(encoding="utf-8")]
+        for path in own
+    }
     assert not {name: words for name, words in found.items() if words}
 
 
@@ -138,9 +149,14 @@ def test_the_resource_is_what_clients_call_the_server_by(make_site: Any) -> None
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_who_is_refused_is_told_where_to_look_in_the_scheme_they_came_by(site: Any, scheme: str) -> None:
+def test_who_is_refused_is_told_where_to_look_in_the_scheme_they_came_by(
+    site: Any, scheme: str
+) -> None:
     reply = site.client.get(f"{scheme}://localhost:8080/v1/tools")
-    assert f'resource_metadata="{scheme}://localhost:8080{PATHS[1]}"' in reply.headers["www-authenticate"]
+    assert (
+        f'resource_metadata="{scheme}://localhost:8080{PATHS[1]}"'
+        in reply.headers["www-authenticate"]
+    )
 
 
 @pytest.mark.parametrize("path", PATHS)

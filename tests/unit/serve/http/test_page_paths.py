@@ -1,4 +1,6 @@
-"""The page's document and files: sent small, kept by browsers, and apart from the JSON at the same paths."""
+"""The page's document and files: sent small, kept by browsers, and apart from the JSON at the same
+paths.
+"""
 
 import gzip
 import json
@@ -28,7 +30,9 @@ PAGE = (
 <script type="module" src="{{site}}/app.js"></script>"""
     + b" " * 300
 )
-PATHS = json.dumps({"/": ["home.js"], "/c/*": ["list.js"], "/search": ["home.js"], "&view=map": ["map.js"]}).encode()
+PATHS = json.dumps(
+    {"/": ["home.js"], "/c/*": ["list.js"], "/search": ["home.js"], "&view=map": ["map.js"]}
+).encode()
 FILES = {
     "index.html": PAGE,
     "not-found.html": PAGE,
@@ -59,7 +63,9 @@ HOSTS = ServerSettings()
 
 def serve(files: SiteFiles, **settings: Any) -> TestClient:
     app = build_router(with_page(ROUTES, WebSettings(**settings), files), lifespan=None)
-    client = TestClient(Guard(app, HOSTS), base_url="http://localhost:8080", raise_server_exceptions=False)
+    client = TestClient(
+        Guard(app, HOSTS), base_url="http://localhost:8080", raise_server_exceptions=False
+    )
     client.headers["Accept-Encoding"] = "identity"
     return client
 
@@ -78,10 +84,15 @@ def client(files: SiteFiles) -> TestClient:
     return serve(files)
 
 
-def test_browsers_get_the_page_at_its_paths_and_programs_get_the_json_there(client: TestClient) -> None:
+def test_browsers_get_the_page_at_its_paths_and_programs_get_the_json_there(
+    client: TestClient,
+) -> None:
     for path in ("/", "/c/games", "/c/games/1", "/search"):
         reply = client.get(path, headers=BROWSER)
-        assert (reply.status_code, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert (reply.status_code, reply.headers["content-type"]) == (
+            200,
+            "text/html; charset=utf-8",
+        )
         assert "Accept" in reply.headers["vary"]
     for accept in ("*/*", "application/json", "application/json, text/html;q=0.5"):
         reply = client.get("/c/games", headers={"Accept": accept})
@@ -89,7 +100,9 @@ def test_browsers_get_the_page_at_its_paths_and_programs_get_the_json_there(clie
     assert client.get("/search").headers["vary"] == "Accept"
 
 
-def test_the_page_names_its_files_by_an_address_that_is_another_when_one_of_them_changes(files: SiteFiles) -> None:
+def test_the_page_names_its_files_by_an_address_that_is_another_when_one_of_them_changes(
+    files: SiteFiles,
+) -> None:
     page = serve(files).get("/", headers=BROWSER).text
     assert f'src="{files.address}/app.js"' in page
     assert SiteFiles(files.folder).address == files.address
@@ -98,37 +111,62 @@ def test_the_page_names_its_files_by_an_address_that_is_another_when_one_of_them
 
 
 def linked(client: TestClient, path: str) -> list[str]:
-    """Return the files that the document at an address has the browser load with it, apart from its log-in form."""
+    """Return the files that the document at an address has the browser load with it, apart from its
+    log-in form.
+    """
     links = re.findall(
-        r'<link rel="(?:modulepreload|stylesheet)" href="/site/\w+/(.+?)">', client.get(path, headers=BROWSER).text
+        r'<link rel="(?:modulepreload|stylesheet)" href="/site/\w+/(.+?)">',
+        client.get(path, headers=BROWSER).text,
     )
     return sorted(name for name in links if name != "views/account.js")
 
 
-def test_the_document_names_every_file_of_the_view_that_its_address_shows(client: TestClient) -> None:
+def test_the_document_names_every_file_of_the_view_that_its_address_shows(
+    client: TestClient,
+) -> None:
     shared = ["start.js", "app.js", "core/text.js", "core/words.js"]
     assert linked(client, "/") == sorted([*shared, "home.js"])
     assert linked(client, "/c/games?q=a") == sorted([*shared, "list.js"])
-    assert linked(client, "/c/games?q=a&view=map") == sorted([*shared, "list.js", "map.js", "views/map.css"])
+    assert linked(client, "/c/games?q=a&view=map") == sorted(
+        [*shared, "list.js", "map.js", "views/map.css"]
+    )
 
 
-def test_files_are_kept_for_ever_and_of_other_versions_there_are_none(client: TestClient, files: SiteFiles) -> None:
+def test_files_are_kept_for_ever_and_of_other_versions_there_are_none(
+    client: TestClient, files: SiteFiles
+) -> None:
     reply = client.get(f"{files.address}/app.js")
     assert reply.content == SCRIPT.removeprefix(COMMENT)
     assert reply.headers["content-type"] == "text/javascript; charset=utf-8"
     assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert reply.headers["x-content-type-options"] == "nosniff"
-    assert client.get(f"{files.address}/views/map.css").headers["content-type"] == "text/css; charset=utf-8"
-    for wrong in ("/site/0123456789abcdef/app.js", f"{files.address}/none.js", f"{files.address}/../app.js", "/site/"):
+    assert (
+        client.get(f"{files.address}/views/map.css").headers["content-type"]
+        == "text/css; charset=utf-8"
+    )
+    for wrong in (
+        "/site/0123456789abcdef/app.js",
+        f"{files.address}/none.js",
+        f"{files.address}/../app.js",
+        "/site/",
+    ):
         assert client.get(wrong).status_code == 404
 
 
-def test_files_are_sent_compressed_to_those_who_take_it(client: TestClient, files: SiteFiles) -> None:
+def test_files_are_sent_compressed_to_those_who_take_it(
+    client: TestClient, files: SiteFiles
+) -> None:
     path = f"{files.address}/app.js"
-    for taken, coding, opened in (("gzip, deflate, br", "br", brotli.decompress), ("gzip", "gzip", gzip.decompress)):
+    for taken, coding, opened in (
+        ("gzip, deflate, br", "br", brotli.decompress),
+        ("gzip", "gzip", gzip.decompress),
+    ):
         with client.stream("GET", path, headers={"Accept-Encoding": taken}) as reply:
             sent = b"".join(reply.iter_raw())
-            assert (reply.headers["content-encoding"], reply.headers["vary"]) == (coding, "Accept-Encoding")
+            assert (reply.headers["content-encoding"], reply.headers["vary"]) == (
+                coding,
+                "Accept-Encoding",
+            )
         assert opened(sent) == SCRIPT.removeprefix(COMMENT)
         assert len(sent) < len(SCRIPT) / 5
     plain = client.get(path, headers={"Accept-Encoding": "identity"})
@@ -147,19 +185,28 @@ def policy_of(client: TestClient) -> dict[str, str]:
     return dict(rule.split(" ", 1) for rule in header.split("; "))
 
 
-def test_the_page_runs_its_own_files_and_calls_the_models_that_the_chat_knows(files: SiteFiles) -> None:
+def test_the_page_runs_its_own_files_and_calls_the_models_that_the_chat_knows(
+    files: SiteFiles,
+) -> None:
     policy = policy_of(serve(files, connect=("http://127.0.0.1:*", "https://models.example.org/")))
     assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
     assert policy["script-src"].startswith("'self' 'sha256-")
     assert "unsafe" not in str(policy)
     assert "https://api.anthropic.com" in policy["connect-src"]
     assert policy["connect-src"].endswith(" http://127.0.0.1:* https://models.example.org")
-    assert policy_of(serve(files, chat=False, connect=("https://a.example",)))["connect-src"] == "'self'"
+    assert (
+        policy_of(serve(files, chat=False, connect=("https://a.example",)))["connect-src"]
+        == "'self'"
+    )
 
 
-@pytest.mark.parametrize("wrong", ["models.example.org", "https://a.example; script-src *", "https://a b", "ftp://a.b"])
+@pytest.mark.parametrize(
+    "wrong", ["models.example.org", "https://a.example; script-src *", "https://a b", "ftp://a.b"]
+)
 def test_an_address_that_is_no_origin_is_refused_with_its_name(tmp_path: Any, wrong: str) -> None:
-    with pytest.raises(Exception, match=r"setting 'web\.connect'.*is not a scheme, a host and a port"):
+    with pytest.raises(
+        Exception, match=r"setting 'web\.connect'.*is not a scheme, a host and a port"
+    ):
         load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_WEB_CONNECT": wrong})
 
 
@@ -195,7 +242,9 @@ def test_there_is_an_icon_for_browsers(client: TestClient, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/nope", "/bug", "/c/games", "/favicon.ico"])
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_every_answer_has_the_headers_that_keep_browsers_safe(client: TestClient, path: str, accept: str) -> None:
+def test_every_answer_has_the_headers_that_keep_browsers_safe(
+    client: TestClient, path: str, accept: str
+) -> None:
     headers = client.get(path, headers={"Accept": accept}).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"

@@ -1,4 +1,6 @@
-"""The player's side over a real music catalogue: ranges, covers, likes and playlists, under the caller's rights."""
+"""The player's side over a real music catalogue: ranges, covers, likes and playlists, under the
+caller's rights.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -34,7 +36,13 @@ ROOT = "/v1/media/music"
 
 
 def track(name: str, file: str | None, **more: Any) -> dict[str, Any]:
-    return {"id": name, "kind": "track", "name": name.title(), **({"file": file} if file else {}), **more}
+    return {
+        "id": name,
+        "kind": "track",
+        "name": name.title(),
+        **({"file": file} if file else {}),
+        **more,
+    }
 
 
 TRACKS = [
@@ -70,12 +78,19 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     home = tmp_path_factory.mktemp("home")
     outside = home / "outside.wav"
     outside.write_bytes(b"a secret")
-    hostile = [track(name, file.replace("{outside}", str(outside))) for name, file in OUTSIDE.items()]
+    hostile = [
+        track(name, file.replace("{outside}", str(outside))) for name, file in OUTSIDE.items()
+    ]
     rows = home / "rows.jsonl"
     rows.write_bytes(b"\n".join(orjson.dumps(row) for row in [ALBUM, BARE, *TRACKS, *hostile]))
     app = App(Settings(home=home))
-    source, recipe = open_rows(PACKAGES.get("music"), str(rows)), package_recipe(PACKAGES.get("music"))
-    report = add_catalogue(app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
+    source, recipe = (
+        open_rows(PACKAGES.get("music"), str(rows)),
+        package_recipe(PACKAGES.get("music")),
+    )
+    report = add_catalogue(
+        app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False
+    )
     assert report.rejected == 0
     _put_files(app.open_catalogue("music").folder, outside)
     yield app
@@ -112,7 +127,9 @@ def toolboxes_of(app: App) -> ToolboxesByVisibility:
 def music(make_site: Callable[..., Any], app: App) -> Any:
     """A server of that library, with two listeners."""
     site = make_site(toolboxes=toolboxes_of(app))
-    app.own_records.keep_in(OwnStorage(database=site.control.database, record_play=site.recorder.record_play))
+    app.own_records.keep_in(
+        OwnStorage(database=site.control.database, record_play=site.recorder.record_play)
+    )
     site.add_user("ada")
     site.add_user("bob")
     return site
@@ -130,7 +147,9 @@ def bob(music: Any) -> dict[str, str]:
     return dict(music.token("bob"))
 
 
-def play(site: Any, headers: dict[str, str], wanted: str | None = None, name: str = "song", **more: str) -> Any:
+def play(
+    site: Any, headers: dict[str, str], wanted: str | None = None, name: str = "song", **more: str
+) -> Any:
     ranged = {"Range": wanted} if wanted is not None else {}
     return site.client.get(f"{ROOT}/audio/{name}", headers={**headers, **ranged, **more})
 
@@ -170,7 +189,9 @@ def test_a_track_is_played_whole(music: Any, ada: dict[str, str]) -> None:
         (f"bytes={SIZE - 1}-{SIZE + 10}", SIZE - 1, SIZE),
     ],
 )
-def test_a_part_is_played(music: Any, ada: dict[str, str], wanted: str, first: int, end: int) -> None:
+def test_a_part_is_played(
+    music: Any, ada: dict[str, str], wanted: str, first: int, end: int
+) -> None:
     reply = play(music, ada, wanted)
     assert (reply.status_code, reply.content) == (206, SOUND[first:end])
     assert reply.headers["content-range"] == f"bytes {first}-{end - 1}/{SIZE}"
@@ -178,8 +199,12 @@ def test_a_part_is_played(music: Any, ada: dict[str, str], wanted: str, first: i
     assert music.last_note().result_bytes == end - first
 
 
-@pytest.mark.parametrize("wanted", [f"bytes={SIZE}-", f"bytes={SIZE}-{SIZE + 5}", "bytes=-0", f"bytes={'9' * 18}-"])
-def test_a_part_beyond_the_end_is_refused_and_the_length_told(music: Any, ada: dict[str, str], wanted: str) -> None:
+@pytest.mark.parametrize(
+    "wanted", [f"bytes={SIZE}-", f"bytes={SIZE}-{SIZE + 5}", "bytes=-0", f"bytes={'9' * 18}-"]
+)
+def test_a_part_beyond_the_end_is_refused_and_the_length_told(
+    music: Any, ada: dict[str, str], wanted: str
+) -> None:
     reply = play(music, ada, wanted)
     assert error_of(reply) == (416, "range_not_satisfiable")
     assert reply.headers["content-range"] == f"bytes */{SIZE}"
@@ -212,7 +237,9 @@ def test_the_whole_is_played_where_several_parts_or_none_that_make_sense_are_ask
     assert music.last_note().result_bytes == SIZE
 
 
-def test_a_part_of_a_file_that_has_changed_is_not_mixed_with_the_rest(music: Any, ada: dict[str, str]) -> None:
+def test_a_part_of_a_file_that_has_changed_is_not_mixed_with_the_rest(
+    music: Any, ada: dict[str, str]
+) -> None:
     whole = play(music, ada)
     for known in (whole.headers["etag"], whole.headers["last-modified"]):
         assert play(music, ada, "bytes=0-9", **{"If-Range": known}).status_code == 206
@@ -280,26 +307,39 @@ def test_what_there_is_no_room_for_is_noted(music: Any, ada: dict[str, str]) -> 
 
 def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
     reply = play(music, ada, name="empty")
-    assert (reply.status_code, reply.content, reply.headers["content-type"]) == (200, b"", "audio/mpeg")
+    assert (reply.status_code, reply.content, reply.headers["content-type"]) == (
+        200,
+        b"",
+        "audio/mpeg",
+    )
     assert play(music, ada, "bytes=0-", name="empty").status_code == 416
     assert play(music, ada, "bytes=-5", name="empty").status_code == 416
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(music: Any, ada: dict[str, str], name: str) -> None:
-    answers = {(play(music, ada, name=one).text.replace(one, "")) for one in (name, "silent", "no-such-track")}
+def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(
+    music: Any, ada: dict[str, str], name: str
+) -> None:
+    answers = {
+        (play(music, ada, name=one).text.replace(one, ""))
+        for one in (name, "silent", "no-such-track")
+    }
     assert len(answers) == 1
     reply = play(music, ada, name=name)
     assert error_of(reply) == (404, "unknown_resource")
     assert b"secret" not in reply.content
 
 
-def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(music: Any, ada: dict[str, str]) -> None:
+def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(
+    music: Any, ada: dict[str, str]
+) -> None:
     name = quote("cd 1/09 più", safe="")
     assert play(music, ada, name=name).content == SOUND
     assert music.client.get(f"{ROOT}/cover/{name}", headers=ada).content == PICTURE
     assert music.client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
-    assert [one["id"] for one in music.client.get("/v1/likes", headers=ada).json()["likes"]] == ["cd 1/09 più"]
+    assert [one["id"] for one in music.client.get("/v1/likes", headers=ada).json()["likes"]] == [
+        "cd 1/09 più"
+    ]
     assert music.client.delete(f"/v1/likes/{name}", headers=ada).status_code == 204
     assert music.client.get("/v1/likes", headers=ada).json()["total"] == 0
 
@@ -330,7 +370,12 @@ def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
         assert music.client.put(f"/v1/likes/{name}", headers=bob).status_code == 403
         listed = {"name": "x", "tracks": [name]}
         assert music.client.post("/v1/playlists", json=listed, headers=bob).status_code == 403
-        assert music.client.post("/v1/plays", json={"track_id": name, "seconds": 1}, headers=bob).status_code == 403
+        assert (
+            music.client.post(
+                "/v1/plays", json={"track_id": name, "seconds": 1}, headers=bob
+            ).status_code
+            == 403
+        )
 
 
 def test_a_token_is_for_catalogues_that_its_maker_sees(music: Any) -> None:
@@ -372,10 +417,14 @@ BODIES = {
 
 
 @pytest.mark.parametrize(("method", "path"), PATHS)
-def test_strangers_and_who_may_not_look_at_the_catalogue_are_refused(music: Any, method: str, path: str) -> None:
+def test_strangers_and_who_may_not_look_at_the_catalogue_are_refused(
+    music: Any, method: str, path: str
+) -> None:
     body = {"json": BODIES[path]} if method in ("POST", "PUT") and path in BODIES else {}
     assert error_of(music.client.request(method, path, **body)) == (401, "unauthenticated")
-    music.control.accounts.create_user(LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS])
+    music.control.accounts.create_user(
+        LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS]
+    )
     clerk = music.token("clerk")
     expected = (404, "unknown_resource") if path.startswith(ROOT) else (403, "forbidden")
     assert error_of(music.client.request(method, path, headers=clerk, **body)) == expected
@@ -386,9 +435,17 @@ def test_likes_are_kept_for_each(music: Any, ada: dict[str, str], bob: dict[str,
     for name in ("song", "album", "song"):
         assert client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
     listed = client.get("/v1/likes", headers=ada).json()
-    assert {(one["id"], one["kind"]) for one in listed["likes"]} == {("song", "track"), ("album", "album")}
+    assert {(one["id"], one["kind"]) for one in listed["likes"]} == {
+        ("song", "track"),
+        ("album", "album"),
+    }
     assert listed["total"] == 2
-    assert client.get("/v1/likes", headers=bob).json() == {"likes": [], "total": 0, "has_more": False, "missing": []}
+    assert client.get("/v1/likes", headers=bob).json() == {
+        "likes": [],
+        "total": 0,
+        "has_more": False,
+        "missing": [],
+    }
     assert client.delete("/v1/likes/song", headers=bob).status_code == 204
     assert client.delete("/v1/likes/album", headers=ada).status_code == 204
     assert [one["id"] for one in client.get("/v1/likes", headers=ada).json()["likes"]] == ["song"]
@@ -397,9 +454,13 @@ def test_likes_are_kept_for_each(music: Any, ada: dict[str, str], bob: dict[str,
     assert error_of(client.delete("/v1/likes/no-such%00", headers=ada)) == (400, "invalid_input")
 
 
-def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, str], bob: dict[str, str]) -> None:
+def test_playlists_are_made_changed_and_taken_away(
+    music: Any, ada: dict[str, str], bob: dict[str, str]
+) -> None:
     client = music.client
-    made = client.post("/v1/playlists", json={"name": "Evening", "tracks": ["second", "song"]}, headers=ada)
+    made = client.post(
+        "/v1/playlists", json={"name": "Evening", "tracks": ["second", "song"]}, headers=ada
+    )
     assert (made.status_code, made.json()["tracks"]) == (201, ["second", "song"])
     place = f"/v1/playlists/{made.json()['id']}"
     assert client.get(place, headers=ada).json() == made.json()
@@ -411,10 +472,18 @@ def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, st
     ):
         assert error_of(reply) == (404, "not_found")
     changed = client.put(place, json={"name": "Night", "tracks": []}, headers=ada)
-    assert (changed.status_code, changed.json()["name"], changed.json()["tracks"]) == (200, "Night", [])
+    assert (changed.status_code, changed.json()["name"], changed.json()["tracks"]) == (
+        200,
+        "Night",
+        [],
+    )
     whole = {"playlists": [changed.json()], "total": 1, "has_more": False}
     assert client.get("/v1/playlists", headers=ada).json() == whole
-    assert client.get("/v1/playlists", headers=bob).json() == {"playlists": [], "total": 0, "has_more": False}
+    assert client.get("/v1/playlists", headers=bob).json() == {
+        "playlists": [],
+        "total": 0,
+        "has_more": False,
+    }
     assert client.delete(place, headers=ada).status_code == 204
     assert client.get(place, headers=ada).status_code == 404
 
@@ -427,19 +496,26 @@ def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, st
         ({"name": "x", "tracks": [7]}, "'tracks.0'"),
         ({"name": "x", "tracks": ["song"] * 2001}, "'tracks'"),
         ({"name": "x", "tracks": ["no-such"]}, "'tracks': no track 'no-such'"),
-        ({"name": "x", "tracks": ["album"]}, "'tracks': 'album' is of the kind album; give the id of a track"),
+        (
+            {"name": "x", "tracks": ["album"]},
+            "'tracks': 'album' is of the kind album; give the id of a track",
+        ),
         ({"name": "x", "trakcs": []}, "unknown field 'trakcs'"),
     ],
 )
 def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
     music: Any, ada: dict[str, str], body: dict[str, Any], field: str
 ) -> None:
-    kept = music.client.post("/v1/playlists", json={"name": "kept", "tracks": ["song"]}, headers=ada).json()
+    kept = music.client.post(
+        "/v1/playlists", json={"name": "kept", "tracks": ["song"]}, headers=ada
+    ).json()
     for reply in (
         music.client.post("/v1/playlists", json=body, headers=ada),
         music.client.put(f"/v1/playlists/{kept['id']}", json=body, headers=ada),
     ):
-        assert error_of(reply) == ((404, "not_found") if "no-such" in field else (400, "invalid_input"))
+        assert error_of(reply) == (
+            (404, "not_found") if "no-such" in field else (400, "invalid_input")
+        )
         assert field in reply.json()["error"]["message"]
     assert music.client.get("/v1/playlists", headers=ada).json()["playlists"] == [kept]
 
@@ -463,15 +539,21 @@ def test_what_is_wrong_with_a_play_is_told_by_its_field(
     assert field in reply.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("body", [{"track_id": "timed", "seconds": 181}, {"track_id": "song", "seconds": 86_400}])
+@pytest.mark.parametrize(
+    "body", [{"track_id": "timed", "seconds": 181}, {"track_id": "song", "seconds": 86_400}]
+)
 def test_a_play_may_be_as_long_as_its_track_or_of_any_length_where_that_is_not_known(
     music: Any, ada: dict[str, str], body: dict[str, Any]
 ) -> None:
     assert music.client.post("/v1/plays", json=body, headers=ada).status_code == 204
 
 
-def test_a_playlist_that_is_given_a_name_alone_keeps_its_tracks(music: Any, ada: dict[str, str]) -> None:
-    made = music.client.post("/v1/playlists", json={"name": "V1", "tracks": ["second", "song"]}, headers=ada).json()
+def test_a_playlist_that_is_given_a_name_alone_keeps_its_tracks(
+    music: Any, ada: dict[str, str]
+) -> None:
+    made = music.client.post(
+        "/v1/playlists", json={"name": "V1", "tracks": ["second", "song"]}, headers=ada
+    ).json()
     place = f"/v1/playlists/{made['id']}"
     renamed = music.client.put(place, json={"name": "V2"}, headers=ada).json()
     assert (renamed["name"], renamed["tracks"]) == ("V2", ["second", "song"])
@@ -483,11 +565,17 @@ def test_a_track_that_is_gone_is_named_and_may_stay_where_it_was(
 ) -> None:
     client, tracks = music.client, ["song", "gone", "second", "gone"]
     kept = Player(music.control.database)
-    made, other = kept.create_playlist("ada", "a", tracks), kept.create_playlist("ada", "b", ["song"])
+    made, other = (
+        kept.create_playlist("ada", "a", tracks),
+        kept.create_playlist("ada", "b", ["song"]),
+    )
     kept.like("ada", "gone", "track")
     kept.like("ada", "song", "track")
     place = f"/v1/playlists/{made.id}"
-    assert (client.get(place, headers=ada).json()["tracks"], client.get(place, headers=ada).json()["missing"]) == (
+    assert (
+        client.get(place, headers=ada).json()["tracks"],
+        client.get(place, headers=ada).json()["missing"],
+    ) == (
         tracks,
         ["gone"],
     )
@@ -495,9 +583,15 @@ def test_a_track_that_is_gone_is_named_and_may_stay_where_it_was(
     assert [one["missing"] for one in listed] == [["gone"], []]
     assert client.get("/v1/likes", headers=ada).json()["missing"] == ["gone"]
     kept = client.put(place, json={"name": "a", "tracks": ["gone", "song"]}, headers=ada)
-    assert (kept.status_code, kept.json()["tracks"], kept.json()["missing"]) == (200, ["gone", "song"], ["gone"])
+    assert (kept.status_code, kept.json()["tracks"], kept.json()["missing"]) == (
+        200,
+        ["gone", "song"],
+        ["gone"],
+    )
     for wrong in (
-        client.put(f"/v1/playlists/{other.id}", json={"name": "b", "tracks": ["gone"]}, headers=ada),
+        client.put(
+            f"/v1/playlists/{other.id}", json={"name": "b", "tracks": ["gone"]}, headers=ada
+        ),
         client.post("/v1/playlists", json={"name": "c", "tracks": ["gone"]}, headers=bob),
     ):
         assert error_of(wrong) == (404, "not_found")
@@ -513,15 +607,34 @@ def test_likes_and_playlists_come_in_pages(music: Any, ada: dict[str, str]) -> N
         first = client.get(f"{path}?limit=2", headers=ada).json()
         last = client.get(f"{path}?limit=2&offset=2", headers=ada).json()
         assert (first[key] + last[key], len(first[key])) == (whole[key], 2)
-        assert [(one["total"], one["has_more"]) for one in (whole, first, last)] == [(3, False), (3, True), (3, False)]
-        for wrong in ("limit=0", "limit=x", "limit=-1", "offset=-1", f"offset={10**30}", "limit=1&limit=2", "limit=²"):
+        assert [(one["total"], one["has_more"]) for one in (whole, first, last)] == [
+            (3, False),
+            (3, True),
+            (3, False),
+        ]
+        for wrong in (
+            "limit=0",
+            "limit=x",
+            "limit=-1",
+            "offset=-1",
+            f"offset={10**30}",
+            "limit=1&limit=2",
+            "limit=²",
+        ):
             reply = client.get(f"{path}?{wrong}", headers=ada)
             assert error_of(reply) == (400, "invalid_input")
             assert f"'{wrong.partition('=')[0]}'" in reply.json()["error"]["message"]
 
 
-def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, ada: dict[str, str]) -> None:
-    assert music.client.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada).status_code == 204
+def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(
+    music: Any, ada: dict[str, str]
+) -> None:
+    assert (
+        music.client.post(
+            "/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada
+        ).status_code
+        == 204
+    )
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
     rows, _ = EventReports(music.control.database, music.recorder).popular(EventSpan())
@@ -556,14 +669,20 @@ def ids_in(answer: dict[str, Any], group: str) -> list[str]:
     return [one["id"] for one in answer[group]["items"]]
 
 
-def test_a_player_lists_everything_by_name_and_says_what_can_be_played(music: Any, ada: dict[str, str]) -> None:
+def test_a_player_lists_everything_by_name_and_says_what_can_be_played(
+    music: Any, ada: dict[str, str]
+) -> None:
     albums = listed(music, ada, list="albums")["albums"]
     assert [(one["id"], one["image"]) for one in albums["items"]] == [
         ("album", "/v1/media/music/cover/album"),
         ("bare", None),
     ]
     page = listed(music, ada, list="albums", limit=1, offset=1)["albums"]
-    assert ([one["id"] for one in page["items"]], page["total"], page["has_more"]) == (["bare"], 2, False)
+    assert ([one["id"] for one in page["items"]], page["total"], page["has_more"]) == (
+        ["bare"],
+        2,
+        False,
+    )
     album = listed(music, ada, list="album", id="album")
     assert [(one["id"], one["playable"], one["image"]) for one in album["tracks"]["items"]] == [
         ("cd 1/09 più", True, "/v1/media/music/cover/album"),
@@ -577,18 +696,27 @@ def test_a_player_lists_everything_by_name_and_says_what_can_be_played(music: An
     assert ids_in(listed(music, ada, list="tracks", q="second"), "tracks")[0] == "second"
 
 
-def test_a_player_lists_what_its_caller_keeps(music: Any, ada: dict[str, str], bob: dict[str, str]) -> None:
+def test_a_player_lists_what_its_caller_keeps(
+    music: Any, ada: dict[str, str], bob: dict[str, str]
+) -> None:
     music.client.put("/v1/likes/song", headers=ada)
     music.client.post("/v1/plays", json={"track_id": "song", "seconds": 3}, headers=ada)
-    assert (ids_in(listed(music, ada, list="likes"), "tracks"), ids_in(listed(music, bob, list="likes"), "tracks")) == (
+    assert (
+        ids_in(listed(music, ada, list="likes"), "tracks"),
+        ids_in(listed(music, bob, list="likes"), "tracks"),
+    ) == (
         ["song"],
         [],
     )
     assert listed(music, ada, list="plays")["tracks"]["items"][0]["plays"] == 1
-    made = music.client.post("/v1/playlists", json={"name": "Songs", "tracks": ["song"]}, headers=ada).json()
+    made = music.client.post(
+        "/v1/playlists", json={"name": "Songs", "tracks": ["song"]}, headers=ada
+    ).json()
     shown = listed(music, ada, list="playlist", id=made["id"])
     assert (shown["name"], ids_in(shown, "tracks")) == ("Songs", ["song"])
-    refused = music.client.get("/v1/player", params={"list": "playlist", "id": made["id"]}, headers=bob)
+    refused = music.client.get(
+        "/v1/player", params={"list": "playlist", "id": made["id"]}, headers=bob
+    )
     assert refused.status_code == 404
 
 
@@ -615,5 +743,7 @@ def test_a_program_is_told_whether_a_catalogue_that_it_sees_has_audio(
 ) -> None:
     assert music.client.get("/", headers=ada).json()["audio"] is True
     assert music.client.get("/").json()["audio"] is None
-    without = make_site(toolboxes=ToolboxesByVisibility([], lambda _names: Toolbox([], catalogues=[], media=[])))
+    without = make_site(
+        toolboxes=ToolboxesByVisibility([], lambda _names: Toolbox([], catalogues=[], media=[]))
+    )
     assert without.client.get("/", headers=ada).json()["audio"] is False

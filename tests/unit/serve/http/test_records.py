@@ -1,4 +1,6 @@
-"""Records and recommendations as the page shows them: `fetch`, `similar` and `recommend` with parts for pages."""
+"""Records and recommendations as the page shows them: `fetch`, `similar` and `recommend` with parts
+for pages.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +29,9 @@ def call(site: Any, tool: str, user: str, **given: Any) -> Any:
 
 
 def show(site: Any, record_id: str, user: str = "ada") -> Any:
-    return call(site, "fetch", user, id=f"stories/{record_id}", include=["fields"], max_tokens=100_000)
+    return call(
+        site, "fetch", user, id=f"stories/{record_id}", include=["fields"], max_tokens=100_000
+    )
 
 
 def taste(site: Any, user: str = "ada", **given: Any) -> Any:
@@ -54,21 +58,30 @@ def test_a_record_is_shown_with_its_fields_by_role(stories: Any) -> None:
     assert "author_ids" not in fields, "the records that it names are shown themselves"
 
 
-def test_relations_are_shown_from_both_sides_without_what_the_caller_may_not_see(stories: Any) -> None:
+def test_relations_are_shown_from_both_sides_without_what_the_caller_may_not_see(
+    stories: Any,
+) -> None:
     (wrote,) = show(stories, "Winter Road").json()["relations"]
     assert (wrote["name"], [one["id"] for one in wrote["results"]]) == ("Authors", ["stories/ida"])
     (by,) = show(stories, "ida").json()["relations"]
     assert by["name"] == "Stories"
-    assert ([one["title"] for one in by["results"]], by["total"]) == (["Snow House", "Winter Road"], 2)
+    assert ([one["title"] for one in by["results"]], by["total"]) == (
+        ["Snow House", "Winter Road"],
+        2,
+    )
     assert show(stories, "Secret Snow").status_code == 404
 
 
 def test_a_name_without_a_record_of_its_own_stays_a_field(stories: Any) -> None:
     assert shown_fields(show(stories, "Fire Island"))["authors"]["text"] == "Nobody"
-    assert "authors" not in shown_fields(show(stories, "Winter Road")), "its author is shown as a record"
+    assert "authors" not in shown_fields(show(stories, "Winter Road")), (
+        "its author is shown as a record"
+    )
 
 
-def test_the_fields_of_a_record_are_those_of_a_form_whose_call_previews_applies_and_undoes(stories: Any) -> None:
+def test_the_fields_of_a_record_are_those_of_a_form_whose_call_previews_applies_and_undoes(
+    stories: Any,
+) -> None:
     shown = show(stories, "Ice Lake").json()
     year = next(field for field in shown["fields"] if field["field"] == "year")
     assert (shown["editable"], year["is_edited"], year["value"]) == (True, True, 2012)
@@ -97,22 +110,36 @@ def test_likes_find_more_of_the_kind_and_say_what_each_signal_says(stories: Any)
 
 
 def test_a_record_counts_once_however_it_is_named(stories: Any) -> None:
-    named_twice = taste(stories, likes=["Winter Road", "stories/Winter Road", "River of Fire"]).json()
+    named_twice = taste(
+        stories, likes=["Winter Road", "stories/Winter Road", "River of Fire"]
+    ).json()
     assert [one["title"] for one in named_twice["likes"]] == ["Winter Road", "River of Fire"]
-    assert named_twice["results"] == taste(stories, likes=["Winter Road", "River of Fire"]).json()["results"]
+    assert (
+        named_twice["results"]
+        == taste(stories, likes=["Winter Road", "River of Fire"]).json()["results"]
+    )
 
 
 def test_weights_change_the_order_by_name(stories: Any) -> None:
     by_meaning = titles(taste(stories, likes=["River of Fire"]))
-    by_time = titles(taste(stories, likes=["River of Fire"], weights={"semantic": 0, "temporal": 1}))
+    by_time = titles(
+        taste(stories, likes=["River of Fire"], weights={"semantic": 0, "temporal": 1})
+    )
     assert by_meaning[0] == by_time[0] == "Fire Island"
-    assert by_time[1:] == ["Snow House", "Ice Lake", "Winter Road"], "by the distance of their years from 2005"
+    assert by_time[1:] == ["Snow House", "Ice Lake", "Winter Road"], (
+        "by the distance of their years from 2005"
+    )
 
 
 def test_what_is_disliked_is_left_out_and_moves_others_down(stories: Any) -> None:
     assert titles(taste(stories, likes=["Winter Road"]))[0] == "Snow House"
     spoilt = titles(
-        taste(stories, likes=["Winter Road", "River of Fire"], dislikes=["Snow House"], weights={"wish": 1})
+        taste(
+            stories,
+            likes=["Winter Road", "River of Fire"],
+            dislikes=["Snow House"],
+            weights={"wish": 1},
+        )
     )
     assert "Snow House" not in spoilt
     assert spoilt[0] == "Fire Island", "Ice Lake is like what is disliked"
@@ -143,7 +170,9 @@ def test_a_sentence_is_understood_and_will_do_without_a_like(stories: Any) -> No
         ({"likes": ["Ice Lake"], "catalogue": "storys"}, 404, "did you mean 'stories'"),
     ],
 )
-def test_a_taste_that_cannot_be_answered_says_why(stories: Any, body: dict[str, Any], status: int, says: str) -> None:
+def test_a_taste_that_cannot_be_answered_says_why(
+    stories: Any, body: dict[str, Any], status: int, says: str
+) -> None:
     reply = taste(stories, **body)
     assert reply.status_code == status
     assert says in reply.json()["error"]["message"]

@@ -8,7 +8,9 @@ from stackroom.model.principal import Outcome
 from stackroom.settings import RateLimitSettings
 
 
-def test_a_tool_is_called_with_its_arguments_as_the_body_and_answers_with_its_structured_content(local: Any) -> None:
+def test_a_tool_is_called_with_its_arguments_as_the_body_and_answers_with_its_structured_content(
+    local: Any,
+) -> None:
     reply = local.client.post("/v1/tools/search", json={"query": "x"})
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "application/json"
@@ -51,9 +53,13 @@ def test_a_bug_is_answered_without_its_details(local: Any) -> None:
 
 
 @pytest.mark.row("T8")
-def test_a_tool_that_the_caller_may_not_use_is_as_unknown_as_one_that_does_not_exist(site: Any) -> None:
+def test_a_tool_that_the_caller_may_not_use_is_as_unknown_as_one_that_does_not_exist(
+    site: Any,
+) -> None:
     headers = site.token()
-    replies = [site.client.post(f"/v1/tools/{name}", json={}, headers=headers) for name in ("edit", "exit")]
+    replies = [
+        site.client.post(f"/v1/tools/{name}", json={}, headers=headers) for name in ("edit", "exit")
+    ]
     assert {reply.status_code for reply in replies} == {404}
     assert {reply.json()["error"]["message"][:9] for reply in replies} == {"no tool '"}
 
@@ -79,7 +85,9 @@ def test_a_call_that_there_is_no_room_for_is_refused_at_once_and_noted(local: An
     assert local.last_note().outcome is Outcome.OVERLOADED
 
 
-def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waiting_for_them(make_site: Any) -> None:
+def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waiting_for_them(
+    make_site: Any,
+) -> None:
     loading = make_site(accounts=False, is_loaded=False)
     loading.service.workers.in_flight = 1_000_000
     assert loading.client.post("/v1/tools/ping").status_code == 503
@@ -95,7 +103,9 @@ def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waitin
         ({}, b"{}"),
     ],
 )
-def test_a_body_that_is_not_said_to_be_json_is_refused(local: Any, headers: dict[str, str], body: bytes) -> None:
+def test_a_body_that_is_not_said_to_be_json_is_refused(
+    local: Any, headers: dict[str, str], body: bytes
+) -> None:
     reply = local.client.post("/v1/tools/ping", content=body, headers=headers)
     assert reply.status_code == 415
     assert "Content-Type: application/json" in reply.json()["error"]["message"]
@@ -103,7 +113,9 @@ def test_a_body_that_is_not_said_to_be_json_is_refused(local: Any, headers: dict
 
 @pytest.mark.parametrize("content_type", ["application/json", "Application/JSON;charset=UTF-8"])
 def test_json_may_say_that_it_is_utf_8(local: Any, content_type: str) -> None:
-    reply = local.client.post("/v1/tools/ping", content=b"{}", headers={"Content-Type": content_type})
+    reply = local.client.post(
+        "/v1/tools/ping", content=b"{}", headers={"Content-Type": content_type}
+    )
     assert reply.status_code == 200
 
 
@@ -124,8 +136,12 @@ def test_json_may_say_that_it_is_utf_8(local: Any, content_type: str) -> None:
         (b'{"query": "\\ud83d"}', "surrogate"),
     ],
 )
-def test_a_body_that_could_be_read_in_two_ways_or_in_none_is_refused(local: Any, body: bytes, says: str) -> None:
-    reply = local.client.post("/v1/tools/search", content=body, headers={"Content-Type": "application/json"})
+def test_a_body_that_could_be_read_in_two_ways_or_in_none_is_refused(
+    local: Any, body: bytes, says: str
+) -> None:
+    reply = local.client.post(
+        "/v1/tools/search", content=body, headers={"Content-Type": "application/json"}
+    )
     assert reply.status_code == 400
     assert reply.json()["error"]["code"] == "invalid_input"
     assert says in reply.json()["error"]["message"]
@@ -133,15 +149,22 @@ def test_a_body_that_could_be_read_in_two_ways_or_in_none_is_refused(local: Any,
 
 def test_a_whole_surrogate_pair_is_a_character(local: Any) -> None:
     body = b'{"query": "\\ud83d\\ude00"}'
-    reply = local.client.post("/v1/tools/search", content=body, headers={"Content-Type": "application/json"})
+    reply = local.client.post(
+        "/v1/tools/search", content=body, headers={"Content-Type": "application/json"}
+    )
     assert reply.json()["results"][0]["title"] == "😀"
 
 
 def test_a_large_body_is_read_as_a_small_one_is(local: Any) -> None:
     query = "x" * 100_000
-    assert local.client.post("/v1/tools/search", json={"query": query}).json()["results"][0]["title"] == query
+    assert (
+        local.client.post("/v1/tools/search", json={"query": query}).json()["results"][0]["title"]
+        == query
+    )
     doubled = b'{"query": "%s", "query": ""}' % query.encode()
-    reply = local.client.post("/v1/tools/search", content=doubled, headers={"Content-Type": "application/json"})
+    reply = local.client.post(
+        "/v1/tools/search", content=doubled, headers={"Content-Type": "application/json"}
+    )
     assert (reply.status_code, "twice" in reply.text) == (400, True)
 
 
@@ -155,14 +178,29 @@ def test_tools_are_listed_as_over_mcp_and_only_those_that_may_be_called(site: An
     reply = site.client.get("/v1/tools", headers=site.token())
     tools = reply.json()["tools"]
     assert [tool["name"] for tool in tools] == ["away", "bug", "filter", "ping", "search"]
-    assert set(tools[-1]) == {"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
+    assert set(tools[-1]) == {
+        "name",
+        "title",
+        "description",
+        "inputSchema",
+        "outputSchema",
+        "annotations",
+    }
     assert tools[-1]["annotations"] == {"readOnlyHint": True}
     assert "private" in reply.headers["cache-control"]
 
 
 def test_nothing_is_for_callers_who_are_not_known(site: Any) -> None:
-    for method, path in (("GET", "/v1/tools"), ("POST", "/v1/tools/ping"), ("GET", "/v1/resources")):
-        for headers in ({}, {"Authorization": "Bearer stk_t_wrong"}, {"Authorization": "Basic YTpi"}):
+    for method, path in (
+        ("GET", "/v1/tools"),
+        ("POST", "/v1/tools/ping"),
+        ("GET", "/v1/resources"),
+    ):
+        for headers in (
+            {},
+            {"Authorization": "Bearer stk_t_wrong"},
+            {"Authorization": "Basic YTpi"},
+        ):
             reply = site.client.request(method, path, headers=headers)
             assert reply.status_code == 401
             assert reply.headers["www-authenticate"].startswith("Bearer ")
@@ -232,7 +270,9 @@ def test_a_long_text_is_read_in_parts(local: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "status"), [("", 400), ("?uri=", 400), ("?uri=a&uri=b", 400), ("?uri=notes://z", 404)]
 )
-def test_an_address_that_is_missing_or_unknown_is_told_so(local: Any, query: str, status: int) -> None:
+def test_an_address_that_is_missing_or_unknown_is_told_so(
+    local: Any, query: str, status: int
+) -> None:
     assert local.client.get(f"/v1/resources/read{query}").status_code == status
 
 

@@ -11,7 +11,8 @@ from stackroom.serve.http.run import PING_EVERY_S, PONG_WITHIN_S, listen, url_of
 
 
 @pytest.mark.parametrize(
-    ("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("localhost", "localhost"), ("::1", "[::1]"), ("[::1]", "[::1]")]
+    ("host", "shown"),
+    [("127.0.0.1", "127.0.0.1"), ("localhost", "localhost"), ("::1", "[::1]"), ("[::1]", "[::1]")],
 )
 def test_an_address_can_be_given_to_a_browser(host: str, shown: str) -> None:
     with closing(listen("127.0.0.1", 0)) as listener:
@@ -34,8 +35,12 @@ run(app, listener, workers=Workers(), streams=Streams(1), shutdown_s=1)
 """
 
 
-def test_a_server_starts_answers_and_ends_where_there_are_no_resource_limits_and_no_uvloop() -> None:
-    process = subprocess.Popen([sys.executable, "-c", WITHOUT_UNIX_MODULES], stdout=subprocess.PIPE, text=True)
+def test_a_server_starts_answers_and_ends_where_there_are_no_resource_limits_and_no_uvloop() -> (
+    None
+):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT_UNIX_MODULES], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

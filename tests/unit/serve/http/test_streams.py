@@ -65,12 +65,16 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
     assert "changed rights could not be checked" in caplog.text
 
 
-def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_a_task_that_fails_does_not_take_the_server_along(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
     async def fail() -> None:
         raise RuntimeError("a bug")
 
     authenticator = Authenticator(None, base_url=lambda _scope: "")
-    app = build_app(None, Settings(home=tmp_path), authenticator=authenticator, streams=Streams(1), tasks=[fail])
+    app = build_app(
+        None, Settings(home=tmp_path), authenticator=authenticator, streams=Streams(1), tasks=[fail]
+    )
     with TestClient(app, base_url="http://localhost") as client:
         assert client.get("/nothing").status_code == 404
     assert "a background task of the server failed" in caplog.text

@@ -1,4 +1,6 @@
-"""The OpenSubsonic API over a real music catalogue: logins, forms, errors, and the caller's own records."""
+"""The OpenSubsonic API over a real music catalogue: logins, forms, errors, and the caller's own
+records.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,8 +87,13 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     rows = home / "rows.jsonl"
     rows.write_bytes(b"\n".join(orjson.dumps(row) for row in ROWS))
     app = App(Settings(home=home))
-    source, recipe = open_rows(PACKAGES.get("music"), str(rows)), package_recipe(PACKAGES.get("music"))
-    add_catalogue(app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
+    source, recipe = (
+        open_rows(PACKAGES.get("music"), str(rows)),
+        package_recipe(PACKAGES.get("music")),
+    )
+    add_catalogue(
+        app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False
+    )
     place = Path(str(app.open_catalogue("music").folder)) / "media"
     place.mkdir(exist_ok=True)
     (place / "song.wav").write_bytes(SOUND)
@@ -110,7 +117,9 @@ def make_music(make_site: Callable[..., Any], app: App) -> Callable[..., Any]:
 @pytest.fixture
 def music(make_music: Callable[..., Any], app: App, password: str) -> Any:
     site = make_music()
-    app.own_records.keep_in(OwnStorage(database=site.control.database, record_play=site.recorder.record_play))
+    app.own_records.keep_in(
+        OwnStorage(database=site.control.database, record_play=site.recorder.record_play)
+    )
     site.add_user("ada", password=password)
     site.add_user("bob")
     return site
@@ -122,7 +131,9 @@ def key(music: Any) -> str:
 
 
 def call(site: Any, method: str, **parameters: Any) -> Any:
-    reply = site.client.get(f"/rest/{method}", params={"f": "json", "v": "1.16.1", "c": "test", **parameters})
+    reply = site.client.get(
+        f"/rest/{method}", params={"f": "json", "v": "1.16.1", "c": "test", **parameters}
+    )
     assert reply.status_code == 200
     return reply.json()["subsonic-response"]
 
@@ -137,7 +148,9 @@ def titles(found: list[dict[str, Any]]) -> list[str]:
     return [one["title"] for one in found]
 
 
-def test_an_access_token_is_an_api_key_and_a_password_of_its_user(music: Any, key: str, password: str) -> None:
+def test_an_access_token_is_an_api_key_and_a_password_of_its_user(
+    music: Any, key: str, password: str
+) -> None:
     assert call(music, "ping", apiKey=key)["status"] == "ok"
     assert call(music, "getUser", apiKey=key)["user"]["username"] == "ada"
     assert call(music, "ping", u="ada", p=key)["status"] == "ok"
@@ -145,7 +158,9 @@ def test_an_access_token_is_an_api_key_and_a_password_of_its_user(music: Any, ke
     assert call(music, "ping", u="ada", p=f"enc:{password.encode().hex()}")["status"] == "ok"
 
 
-def test_a_wrong_login_is_refused_with_the_code_that_says_what_is_wrong(music: Any, key: str) -> None:
+def test_a_wrong_login_is_refused_with_the_code_that_says_what_is_wrong(
+    music: Any, key: str
+) -> None:
     assert code(music, "ping", u="ada", p="wrong") == (40, "the name or the password is not right")
     assert code(music, "ping", u="bob", p=key)[0] == 40, "the token of another user"
     assert code(music, "ping", apiKey="stk_t_wrong")[0] == 44
@@ -157,13 +172,19 @@ def test_a_wrong_login_is_refused_with_the_code_that_says_what_is_wrong(music: A
     assert code(music, "ping", u="ada", p="enc:zz")[0] == 0
 
 
-def test_a_cookie_or_header_is_no_login_since_a_link_could_change_something(music: Any, key: str) -> None:
+def test_a_cookie_or_header_is_no_login_since_a_link_could_change_something(
+    music: Any, key: str
+) -> None:
     music.client.cookies.set("stackroom_session", key)
-    reply = music.client.get("/rest/ping", params={"f": "json"}, headers={"Authorization": f"Bearer {key}"})
+    reply = music.client.get(
+        "/rest/ping", params={"f": "json"}, headers={"Authorization": f"Bearer {key}"}
+    )
     assert reply.json()["subsonic-response"]["error"]["code"] == 10
 
 
-def test_a_password_that_comes_with_each_request_begins_one_session(music: Any, password: str) -> None:
+def test_a_password_that_comes_with_each_request_begins_one_session(
+    music: Any, password: str
+) -> None:
     for _ in range(15):
         assert call(music, "ping", u="ada", p=password)["status"] == "ok"
     assert sum(one.kind == "session" for one in music.control.credentials.list_of("ada")) == 1
@@ -178,7 +199,10 @@ def test_a_one_time_password_is_not_used_up_by_a_player(music: Any) -> None:
 
 
 def test_guesses_of_a_password_are_limited_and_audited(music: Any) -> None:
-    replies = [music.client.get("/rest/ping", params={"u": "ada", "p": f"guess {n}", "f": "json"}) for n in range(11)]
+    replies = [
+        music.client.get("/rest/ping", params={"u": "ada", "p": f"guess {n}", "f": "json"})
+        for n in range(11)
+    ]
     assert replies[-1].status_code == 429
     assert int(replies[-1].headers["Retry-After"]) > 0
     assert replies[-1].json()["subsonic-response"]["error"]["code"] == 0
@@ -186,25 +210,41 @@ def test_guesses_of_a_password_are_limited_and_audited(music: Any) -> None:
     assert (note.operation, note.target, note.outcome) == ("account/login", "ada", Outcome.LIMITED)
 
 
-def test_without_accounts_every_player_is_let_in_but_no_page_of_another_site(make_music: Callable[..., Any]) -> None:
+def test_without_accounts_every_player_is_let_in_but_no_page_of_another_site(
+    make_music: Callable[..., Any],
+) -> None:
     site = make_music(accounts=False)
     assert call(site, "ping", u="any", t="0", s="0")["status"] == "ok"
     foreign = {"Sec-Fetch-Site": "cross-site"}
     reply = site.client.get("/rest/ping", params={"f": "json"}, headers=foreign)
     assert reply.json()["subsonic-response"]["error"]["code"] == 50
-    own = site.client.get("/rest/ping", params={"f": "json"}, headers={"Sec-Fetch-Site": "same-origin"})
+    own = site.client.get(
+        "/rest/ping", params={"f": "json"}, headers={"Sec-Fetch-Site": "same-origin"}
+    )
     assert own.json()["subsonic-response"]["status"] == "ok"
 
 
-def test_answers_are_xml_unless_json_is_asked_for_by_either_path_and_by_a_form(music: Any, key: str) -> None:
+def test_answers_are_xml_unless_json_is_asked_for_by_either_path_and_by_a_form(
+    music: Any, key: str
+) -> None:
     reply = music.client.get("/rest/getAlbum.view", params={"apiKey": key, "id": "hum"})
     assert reply.headers["content-type"].startswith("text/xml")
     root = ElementTree.fromstring(reply.text)
-    assert (root.tag, root.get("status"), root.get("openSubsonic")) == (f"{NAMESPACE}subsonic-response", "ok", "true")
+    assert (root.tag, root.get("status"), root.get("openSubsonic")) == (
+        f"{NAMESPACE}subsonic-response",
+        "ok",
+        "true",
+    )
     song = root.find(f"{NAMESPACE}album/{NAMESPACE}song")
     assert song is not None
-    assert (song.get("title"), song.get("isDir"), song.get("suffix")) == ("Buzz & <Hum>", "false", "wav")
-    posted = music.client.post("/rest/getAlbum.view", data={"apiKey": key, "id": "hum", "f": "json"})
+    assert (song.get("title"), song.get("isDir"), song.get("suffix")) == (
+        "Buzz & <Hum>",
+        "false",
+        "wav",
+    )
+    posted = music.client.post(
+        "/rest/getAlbum.view", data={"apiKey": key, "id": "hum", "f": "json"}
+    )
     assert posted.json()["subsonic-response"]["album"]["name"] == "Hum"
     assert "jsonp" in music.client.get("/rest/ping", params={"apiKey": key, "f": "jsonp"}).text
     wrong = music.client.post("/rest/ping", json={"apiKey": key})
@@ -212,12 +252,19 @@ def test_answers_are_xml_unless_json_is_asked_for_by_either_path_and_by_a_form(m
 
 
 def test_the_extensions_are_told_to_anybody(music: Any) -> None:
-    names = [one["name"] for one in call(music, "getOpenSubsonicExtensions")["openSubsonicExtensions"]]
+    names = [
+        one["name"] for one in call(music, "getOpenSubsonicExtensions")["openSubsonicExtensions"]
+    ]
     assert names == ["apiKeyAuthentication", "formPost", "songLyrics"]
 
 
-def test_errors_have_the_codes_of_the_api_and_name_a_missing_parameter(music: Any, key: str) -> None:
-    assert code(music, "getAlbum", apiKey=key) == (10, "'id' is missing: the id of a record or playlist")
+def test_errors_have_the_codes_of_the_api_and_name_a_missing_parameter(
+    music: Any, key: str
+) -> None:
+    assert code(music, "getAlbum", apiKey=key) == (
+        10,
+        "'id' is missing: the id of a record or playlist",
+    )
     assert code(music, "getAlbum", apiKey=key, id="none")[0] == 70
     assert code(music, "getAlbum", apiKey=key, id="ann")[0] == 70
     assert code(music, "stream", apiKey=key, id="one/3")[0] == 70
@@ -225,18 +272,26 @@ def test_errors_have_the_codes_of_the_api_and_name_a_missing_parameter(music: An
     assert code(music, "getAlbumList2", apiKey=key, type="byGenre")[0] == 10
     assert code(music, "getAlbumList2", apiKey=key, type="odd")[0] == 0
     assert code(music, "getUser", apiKey=key, username="bob")[0] == 50
-    music.control.accounts.create_user(LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS])
+    music.control.accounts.create_user(
+        LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS]
+    )
     clerk = music.token("clerk")["Authorization"].removeprefix("Bearer ")
     assert code(music, "getArtists", apiKey=clerk)[0] == 50
     note = music.last_note()
-    assert (note.principal, note.operation, note.outcome) == ("clerk", "subsonic/getArtists", Outcome.REFUSED)
+    assert (note.principal, note.operation, note.outcome) == (
+        "clerk",
+        "subsonic/getArtists",
+        Outcome.REFUSED,
+    )
 
 
 def test_calls_are_counted_against_the_rate_limit_of_their_user(music: Any, key: str) -> None:
     quotas = Quotas(read=2, write=0, sql=0)
     music.control.accounts.create_role(LOCAL_USER, "slow", [Action.ACCESS_CATALOG], quotas)
     music.control.accounts.set_roles(LOCAL_USER, "ada", ["slow"])
-    answers = [music.client.get("/rest/ping", params={"apiKey": key, "f": "json"}) for _ in range(3)]
+    answers = [
+        music.client.get("/rest/ping", params={"apiKey": key, "f": "json"}) for _ in range(3)
+    ]
     assert [one.status_code for one in answers] == [200, 200, 429]
     starring = music.client.get("/rest/star", params={"apiKey": key, "f": "json", "id": "ann"})
     assert starring.status_code == 429, "a change by GET is a change"
@@ -244,17 +299,26 @@ def test_calls_are_counted_against_the_rate_limit_of_their_user(music: Any, key:
 
 def test_artists_albums_and_songs_are_browsed(music: Any, key: str) -> None:
     index = call(music, "getArtists", apiKey=key)["artists"]["index"]
-    assert [(one["name"], [a["name"] for a in one["artist"]]) for one in index] == [("A", ["Ann"]), ("B", ["The Bees"])]
+    assert [(one["name"], [a["name"] for a in one["artist"]]) for one in index] == [
+        ("A", ["Ann"]),
+        ("B", ["The Bees"]),
+    ]
     assert index[0]["artist"][0]["albumCount"] == 1
     artist = call(music, "getArtist", apiKey=key, id="ann")["artist"]
     assert [one["name"] for one in artist["album"]] == ["Songs"]
     album = call(music, "getAlbum", apiKey=key, id="songs")["album"]
-    assert (album["songCount"], album["duration"], album["created"]) == (3, 300, "2026-01-02T00:00:00Z")
+    assert (album["songCount"], album["duration"], album["created"]) == (
+        3,
+        300,
+        "2026-01-02T00:00:00Z",
+    )
     assert titles(album["song"]) == ["Song 1", "Song 2", "Song 3"]
     assert (album["song"][0]["coverArt"], album["song"][0]["contentType"]) == ("songs", "audio/wav")
     genres = call(music, "getGenres", apiKey=key)["genres"]["genre"]
     assert genres[0] == {"value": "folk", "songCount": 3, "albumCount": 1}
-    assert titles(call(music, "getSongsByGenre", apiKey=key, genre="rock")["songsByGenre"]["song"]) == ["Buzz & <Hum>"]
+    assert titles(
+        call(music, "getSongsByGenre", apiKey=key, genre="rock")["songsByGenre"]["song"]
+    ) == ["Buzz & <Hum>"]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +343,9 @@ def test_albums_are_listed_in_the_orders_that_clients_know(
 
 
 def test_a_search_without_words_lists_everything_in_parts(music: Any, key: str) -> None:
-    everything = call(music, "search3", apiKey=key, query='""', songCount=2, songOffset=1, artistCount=0)
+    everything = call(
+        music, "search3", apiKey=key, query='""', songCount=2, songOffset=1, artistCount=0
+    )
     assert titles(everything["searchResult3"]["song"]) == ["Song 3", "Song 2"], "the newest first"
     assert "artist" not in everything["searchResult3"]
     found = call(music, "search2", apiKey=key, query="buzz")["searchResult2"]
@@ -306,25 +372,49 @@ def test_stars_are_the_likes_of_the_page_and_scrobbles_its_plays(music: Any, key
     assert {one["id"] for one in liked} == {"one/1", "buzz", "songs"}
     assert call(music, "unstar", apiKey=key, id="buzz")["status"] == "ok"
     starred = call(music, "getStarred2", apiKey=key)["starred2"]
-    assert (titles(starred["song"]), titles(starred["album"]), starred["artist"]) == (["Song 1"], ["Songs"], [])
+    assert (titles(starred["song"]), titles(starred["album"]), starred["artist"]) == (
+        ["Song 1"],
+        ["Songs"],
+        [],
+    )
     assert "starred" in call(music, "getSong", apiKey=key, id="one/1")["song"]
     assert code(music, "star", apiKey=key)[0] == 10
     assert call(music, "scrobble", apiKey=key, id="one/2", submission="false")["status"] == "ok"
     assert call(music, "scrobble", apiKey=key, id=["one/2", "buzz"], time=1)["status"] == "ok"
     played = music.client.get("/v1/player?list=heard", headers=headers).json()
-    assert sorted((one["id"], one["plays"]) for one in played["tracks"]["items"]) == [("buzz", 1), ("one/2", 1)]
+    assert sorted((one["id"], one["plays"]) for one in played["tracks"]["items"]) == [
+        ("buzz", 1),
+        ("one/2", 1),
+    ]
     recent = call(music, "getAlbumList2", apiKey=key, type="recent")["albumList2"]["album"]
     assert sorted(titles(recent)) == ["Hum", "Songs"]
 
 
 def test_playlists_are_those_of_the_page(music: Any, key: str) -> None:
-    made = call(music, "createPlaylist", apiKey=key, name="Walk", songId=["one/1", "buzz", "one/1"])["playlist"]
-    assert (made["songCount"], made["duration"], titles(made["entry"])[1]) == (3, 200, "Buzz & <Hum>")
-    changes = {"playlistId": made["id"], "name": "Run", "songIdToAdd": "one/2", "songIndexToRemove": ["0", "1"]}
+    made = call(
+        music, "createPlaylist", apiKey=key, name="Walk", songId=["one/1", "buzz", "one/1"]
+    )["playlist"]
+    assert (made["songCount"], made["duration"], titles(made["entry"])[1]) == (
+        3,
+        200,
+        "Buzz & <Hum>",
+    )
+    changes = {
+        "playlistId": made["id"],
+        "name": "Run",
+        "songIdToAdd": "one/2",
+        "songIndexToRemove": ["0", "1"],
+    }
     assert call(music, "updatePlaylist", apiKey=key, **changes)["status"] == "ok"
     kept = call(music, "getPlaylist", apiKey=key, id=made["id"])["playlist"]
-    assert (kept["name"], titles(kept["entry"]), kept["owner"]) == ("Run", ["Song 1", "Song 2"], "ada")
-    replaced = call(music, "createPlaylist", apiKey=key, playlistId=made["id"], songId="buzz")["playlist"]
+    assert (kept["name"], titles(kept["entry"]), kept["owner"]) == (
+        "Run",
+        ["Song 1", "Song 2"],
+        "ada",
+    )
+    replaced = call(music, "createPlaylist", apiKey=key, playlistId=made["id"], songId="buzz")[
+        "playlist"
+    ]
     assert (replaced["name"], replaced["songCount"]) == ("Run", 1)
     bob = music.token("bob")["Authorization"].removeprefix("Bearer ")
     assert code(music, "getPlaylist", apiKey=bob, id=made["id"])[0] == 70
@@ -336,21 +426,32 @@ def test_playlists_are_those_of_the_page(music: Any, key: str) -> None:
 def test_a_song_is_streamed_by_ranges_and_its_cover_is_sent(music: Any, key: str) -> None:
     whole = music.client.get("/rest/stream.view", params={"apiKey": key, "id": "one/1"})
     assert (whole.status_code, whole.content) == (200, SOUND)
-    part = music.client.get("/rest/stream", params={"apiKey": key, "id": "one/1"}, headers={"Range": "bytes=2-5"})
+    part = music.client.get(
+        "/rest/stream", params={"apiKey": key, "id": "one/1"}, headers={"Range": "bytes=2-5"}
+    )
     assert (part.status_code, part.content) == (206, SOUND[2:6])
-    cover = music.client.get("/rest/getCoverArt", params={"apiKey": key, "id": "one/1", "size": 300})
+    cover = music.client.get(
+        "/rest/getCoverArt", params={"apiKey": key, "id": "one/1", "size": 300}
+    )
     assert (cover.headers["content-type"], cover.content) == ("image/png", b"\x89PNG picture")
     assert music.client.get("/rest/download", params={"apiKey": key, "id": "buzz"}).content == SOUND
 
 
 def test_a_song_without_lyrics_has_an_empty_text(music: Any, key: str) -> None:
-    assert call(music, "getLyricsBySongId", apiKey=key, id="one/3")["lyricsList"]["structuredLyrics"] == []
+    assert (
+        call(music, "getLyricsBySongId", apiKey=key, id="one/3")["lyricsList"]["structuredLyrics"]
+        == []
+    )
 
 
-def test_a_catalogue_is_a_music_folder_that_is_never_scanned_nor_watched(music: Any, key: str) -> None:
+def test_a_catalogue_is_a_music_folder_that_is_never_scanned_nor_watched(
+    music: Any, key: str
+) -> None:
     assert call(music, "getScanStatus", apiKey=key)["scanStatus"] == {"scanning": False, "count": 4}
     assert call(music, "getNowPlaying", apiKey=key)["nowPlaying"] == {"entry": []}
-    assert call(music, "getMusicFolders", apiKey=key)["musicFolders"]["musicFolder"] == [{"id": 1, "name": "music"}]
+    assert call(music, "getMusicFolders", apiKey=key)["musicFolders"]["musicFolder"] == [
+        {"id": 1, "name": "music"}
+    ]
     user = call(music, "getUser", apiKey=key, username="ada")["user"]
     assert (user["folder"], user["streamRole"], user["videoConversionRole"]) == ([1], True, False)
     assert len(call(music, "getIndexes", apiKey=key, musicFolderId=1)["indexes"]["index"]) == 2
@@ -364,7 +465,9 @@ def test_a_user_who_may_not_see_the_catalogue_hears_nothing_of_it(music: Any, ke
 
 
 def test_every_method_is_answered_by_get_and_post_with_and_without_its_ending(music: Any) -> None:
-    methods = {route.path: route.methods for route in music.routes if route.path.startswith("/rest/")}
+    methods = {
+        route.path: route.methods for route in music.routes if route.path.startswith("/rest/")
+    }
     for endpoint in list_endpoints():
         for path in (endpoint.path, f"{endpoint.path}.view"):
             assert {"GET", "POST"} <= methods[path]

@@ -1,4 +1,6 @@
-"""The text indexes of callers who may not see everything follow changes, and are made for audiences that there are."""
+"""The text indexes of callers who may not see everything follow changes, and are made for audiences
+that there are.
+"""
 
 from pathlib import Path
 
@@ -29,7 +31,9 @@ def shelf(tmp_path: Path) -> EmbeddedShelf:
 
 
 def put(shelf: EmbeddedShelf, name: str, title: str, *audiences: str) -> None:
-    shelf.apply([Put(record=Record(id=RecordId(name), fields={"title": title}, audiences=audiences))])
+    shelf.apply(
+        [Put(record=Record(id=RecordId(name), fields={"title": title}, audiences=audiences))]
+    )
 
 
 def frequencies(shelf: EmbeddedShelf, visibility: Visibility) -> list[int]:
@@ -41,10 +45,16 @@ def test_words_are_counted_among_what_is_seen_after_every_change(
     shelf: EmbeddedShelf, monkeypatch: pytest.MonkeyPatch, rebuilt_below: int
 ) -> None:
     monkeypatch.setattr(text_index, "REBUILT_BELOW", rebuilt_below)
-    assert (frequencies(shelf, SEES_PUBLIC), frequencies(shelf, SEES_EVERYTHING)) == ([1, 0], [2, 0])
+    assert (frequencies(shelf, SEES_PUBLIC), frequencies(shelf, SEES_EVERYTHING)) == (
+        [1, 0],
+        [2, 0],
+    )
     put(shelf, "three", "harbour")
     put(shelf, "four", "harbour", "staff")
-    assert (frequencies(shelf, SEES_PUBLIC), frequencies(shelf, SEES_EVERYTHING)) == ([1, 1], [2, 2])
+    assert (frequencies(shelf, SEES_PUBLIC), frequencies(shelf, SEES_EVERYTHING)) == (
+        [1, 1],
+        [2, 2],
+    )
     assert shelf.reader().seen_by(SEES_PUBLIC).awaiting_vectors == 0
 
 
@@ -55,9 +65,13 @@ def test_a_record_that_is_hidden_now_leaves_no_word_behind(shelf: EmbeddedShelf)
     assert frequencies(shelf, SEES_PUBLIC) == [0, 1]
 
 
-def test_callers_who_see_the_same_share_an_index_and_those_who_see_all_need_none(shelf: EmbeddedShelf) -> None:
+def test_callers_who_see_the_same_share_an_index_and_those_who_see_all_need_none(
+    shelf: EmbeddedShelf,
+) -> None:
     view = shelf.reader()
-    assert view.seen_by(Visibility(frozenset({"user:ada"}))) is view.seen_by(Visibility(frozenset({"user:bob"})))
+    assert view.seen_by(Visibility(frozenset({"user:ada"}))) is view.seen_by(
+        Visibility(frozenset({"user:bob"}))
+    )
     assert view.seen_by(Visibility(frozenset({"staff"}))) is view
     shelf.apply([Delete(id=RecordId("two"))])
     assert shelf.reader().seen_by(SEES_PUBLIC) is shelf.reader()

@@ -26,18 +26,30 @@ CENTRED = ModelId(name="m", dimension=4, is_centred=True)
 
 def row(key: int, name: str, **fields: Any) -> SegmentRow:
     vector = None if key % 2 else np.eye(4, dtype=np.float32)[key % 4]
-    return SegmentRow(key=Key(key), record=Record(id=RecordId(name), fields={"title": name, **fields}), vector=vector)
+    return SegmentRow(
+        key=Key(key),
+        record=Record(id=RecordId(name), fields={"title": name, **fields}),
+        vector=vector,
+    )
 
 
 @pytest.fixture
 def segment() -> Segment:
-    rows = [row(2, "äpfel", tags=(Tag("genre", "Drama"),), year=1999), row(3, "β"), row(8, "third", year=2001)]
+    rows = [
+        row(2, "äpfel", tags=(Tag("genre", "Drama"),), year=1999),
+        row(3, "β"),
+        row(8, "third", year=2001),
+    ]
     return build_segment(rows, SPEC, change_no=7, model=MODEL)
 
 
 def test_rows_are_found_by_key_and_named_by_id(segment: Segment) -> None:
     assert segment.rows_of([Key(8), Key(2), Key(5), Key(99)]).tolist() == [2, 0, -1, -1]
-    assert [text.decode() for text in segment.columns.texts["id"].texts_at(np.arange(3))] == ["äpfel", "β", "third"]
+    assert [text.decode() for text in segment.columns.texts["id"].texts_at(np.arange(3))] == [
+        "äpfel",
+        "β",
+        "third",
+    ]
 
 
 def test_a_saved_segment_opens_as_it_was(segment: Segment, tmp_path: Path) -> None:
@@ -45,7 +57,11 @@ def test_a_saved_segment_opens_as_it_was(segment: Segment, tmp_path: Path) -> No
     opened = open_segment(tmp_path / "saved")
     assert opened.change_no == 7
     assert opened.keys.tolist() == segment.keys.tolist()
-    assert [text.decode() for text in opened.columns.texts["id"].texts_at(np.arange(3))] == ["äpfel", "β", "third"]
+    assert [text.decode() for text in opened.columns.texts["id"].texts_at(np.arange(3))] == [
+        "äpfel",
+        "β",
+        "third",
+    ]
     assert opened.columns.terms["tags"].entries == [("drama", "genre", "Drama")]
     assert np.array_equal(opened.columns.numbers["year"], [1999, np.nan, 2001], equal_nan=True)
     assert opened.titles.find_like("apfel", limit=1) == [(0, 1.0)]
@@ -71,7 +87,9 @@ def test_a_folder_that_is_no_segment_is_damaged(tmp_path: Path) -> None:
         open_segment(tmp_path)
 
 
-def test_a_centred_segment_keeps_its_mean_and_vectors_that_are_missing_stay_missing(tmp_path: Path) -> None:
+def test_a_centred_segment_keeps_its_mean_and_vectors_that_are_missing_stay_missing(
+    tmp_path: Path,
+) -> None:
     rows = [row(key, f"record {key}") for key in range(200)]
     save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED), tmp_path / "saved")
     again = open_segment(tmp_path / "saved")
@@ -103,6 +121,9 @@ def test_a_segment_whose_arrays_were_collected_in_files_is_the_one_of_memory(
     save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED), tmp_path / "of memory")
     monkeypatch.setattr(spool, "IN_MEMORY_BYTES", 50)
     monkeypatch.setattr(spool, "BLOCK_BYTES", 100)
-    save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED, folder=tmp_path), tmp_path / "of files")
+    save_segment(
+        build_segment(rows, SPEC, change_no=1, model=CENTRED, folder=tmp_path),
+        tmp_path / "of files",
+    )
     saved = {path.name: path.read_bytes() for path in (tmp_path / "of files").iterdir()}
     assert saved == {path.name: path.read_bytes() for path in (tmp_path / "of memory").iterdir()}

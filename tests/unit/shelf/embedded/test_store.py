@@ -35,11 +35,14 @@ def test_vectors_of_another_length_by_a_model_of_the_same_name_are_not_taken_for
 
 
 @pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="needs Linux's /proc")
-def test_a_thread_that_ends_leaves_no_connection_open(tmp_path: Path, anime_spec: CatalogueSpec) -> None:
+def test_a_thread_that_ends_leaves_no_connection_open(
+    tmp_path: Path, anime_spec: CatalogueSpec
+) -> None:
     store = Store(tmp_path / "records.sqlite", anime_spec)
     store.create(None)
     ask_in_a_thread(store)
-    before = open_files(tmp_path)  # SQLite keeps a file of the first for the next, while there are other connections
+    # SQLite keeps a file of the first for the next, while there are other connections
+    before = open_files(tmp_path)
     for _ in range(5):
         ask_in_a_thread(store)
     assert open_files(tmp_path) == before

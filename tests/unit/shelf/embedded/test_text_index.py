@@ -26,7 +26,9 @@ def rows(*titles: str) -> list[SegmentRow]:
 
 @pytest.fixture
 def killed(tmp_path: Path, anime_spec: Any) -> Path:
-    """The folder of an index whose last commit wrote its list of deleted documents, and did not get further."""
+    """The folder of an index whose last commit wrote its list of deleted documents, and did not get
+    further.
+    """
     folder = tmp_path / "text"
     TextIndex(folder, anime_spec).update([], rows("one", "two", "three"), change_no=3)
     states = [folder / "meta.json", folder / ".managed.json"]
@@ -39,7 +41,9 @@ def killed(tmp_path: Path, anime_spec: Any) -> Path:
     return folder
 
 
-def test_what_a_killed_writer_left_is_not_in_the_way_of_the_next(killed: Path, anime_spec: Any) -> None:
+def test_what_a_killed_writer_left_is_not_in_the_way_of_the_next(
+    killed: Path, anime_spec: Any
+) -> None:
     (killed / ".tmpXk3f9").write_bytes(b"half a file")
     index = TextIndex(killed, anime_spec)
     assert index.change_no() == 3

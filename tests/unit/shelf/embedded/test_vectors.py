@@ -19,7 +19,9 @@ def clustered(rows: int, seed: int = 1) -> Vector:
     """Vectors in neighbourhoods, as embeddings are."""
     generator = np.random.default_rng(seed)
     centres = generator.standard_normal((40, DIMENSION))
-    moved = centres[generator.integers(40, size=rows)] + 0.6 * generator.standard_normal((rows, DIMENSION))
+    moved = centres[generator.integers(40, size=rows)] + 0.6 * generator.standard_normal(
+        (rows, DIMENSION)
+    )
     return (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -73,7 +75,9 @@ def test_equal_rows_have_equal_cosines_wherever_they_stand() -> None:
 
 def test_a_row_at_right_angles_to_the_query_is_ranked_with_a_cosine_of_nothing() -> None:
     exact = np.eye(2, LONG, dtype=np.float32)
-    ((rows, cosines),) = build_vector_table(exact).nearest_each(exact[0][None, :], mask=None, limit=2)
+    ((rows, cosines),) = build_vector_table(exact).nearest_each(
+        exact[0][None, :], mask=None, limit=2
+    )
     assert rows.tolist() == [0, 1]
     assert cosines.tolist() == [1.0, 0.0]
 

@@ -54,8 +54,27 @@ def test_a_date_keeps_its_precision(text: str, iso: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "Summer 2012", "March 8", "12 May", "May 12", "May of the year 2012", "July July 1963", "1 2 June 1963"),
-        *("2015-02-30", "31/2/2019", "2019-06-31", "2015-13", "2015-00", "0000", "12:30", "12", "8/16/1982"),
+        *(
+            "",
+            "Summer 2012",
+            "March 8",
+            "12 May",
+            "May 12",
+            "May of the year 2012",
+            "July July 1963",
+            "1 2 June 1963",
+        ),
+        *(
+            "2015-02-30",
+            "31/2/2019",
+            "2019-06-31",
+            "2015-13",
+            "2015-00",
+            "0000",
+            "12:30",
+            "12",
+            "8/16/1982",
+        ),
         *("1990s", "Q5 2019"),
     ],
 )
@@ -76,7 +95,9 @@ def test_other_texts_are_no_date(text: str) -> None:
         ("13/13/2019", None),
     ],
 )
-def test_a_number_above_twelve_proves_the_order_of_day_and_month(text: str, order: str | None) -> None:
+def test_a_number_above_twelve_proves_the_order_of_day_and_month(
+    text: str, order: str | None
+) -> None:
     assert date_order_of(text) == order
 
 
@@ -94,7 +115,8 @@ def test_a_date_of_any_precision_has_a_first_day(iso: str, first: date) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "year"), [("Alien (1979)", 1979), ("26-Oct-12", 2012), ("1990-1995", 1990), ("12345", None), ("", None)]
+    ("text", "year"),
+    [("Alien (1979)", 1979), ("26-Oct-12", 2012), ("1990-1995", 1990), ("12345", None), ("", None)],
 )
 def test_a_year_is_found_in_a_date_or_a_text(text: str, year: int | None) -> None:
     assert find_year(text) == year

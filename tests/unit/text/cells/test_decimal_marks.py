@@ -1,4 +1,6 @@
-"""Whether `2.644` is 2644 or less than three is told by the column, or by the other columns of its table."""
+"""Whether `2.644` is 2644 or less than three is told by the column, or by the other columns of its
+table.
+"""
 
 import pytest
 
@@ -32,7 +34,10 @@ def test_a_column_tells_by_its_numbers_whether_a_comma_is_before_decimals(
 def test_a_column_that_does_not_tell_is_written_as_the_others_of_its_table() -> None:
     dotted = ["2.644", "12.345"]
     assert find_decimal_marks({"n": dotted, "price": ["1,50"]})["n"] == (True, "2.644")
-    assert find_decimal_marks({"n": dotted, "price": ["1,50"], "rate": ["1.5"]})["n"] == (False, "2.644")
+    assert find_decimal_marks({"n": dotted, "price": ["1,50"], "rate": ["1.5"]})["n"] == (
+        False,
+        "2.644",
+    )
     assert find_decimal_marks({"n": dotted})["n"] == (False, "2.644")
 
 

@@ -19,7 +19,10 @@ pytestmark = pytest.mark.row("N1")
         (r"['it\'s', '\u00e9\n', '\d']", ["it's", "é\n", "\\d"]),
         ("array(['a', 'b'], dtype=object)", ["a", "b"]),
         (
-            "array([{'id': 1, 'of': array(['x'], dtype='<U1')}, {'id': 2, 'of': None}], dtype=object)",
+            (
+                "array([{'id': 1, 'of': array(['x'], dtype='<U1')}, {'id': 2, 'of': None}],"
+                " dtype=object)"
+            ),
             [{"id": 1, "of": ["x"]}, {"id": 2, "of": None}],
         ),
         ("[1 2 3]", [1, 2, 3]),
@@ -36,7 +39,18 @@ def test_a_list_is_read_as_it_was_written(text: str, items: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "[a, b]", "['a'", "['a]", "[1) 2]", "[{'a'}]", "[{'a': }]", "[" * 999 + "(1)" + "]" * 999]
+    "text",
+    [
+        "",
+        "a",
+        "[a, b]",
+        "['a'",
+        "['a]",
+        "[1) 2]",
+        "[{'a'}]",
+        "[{'a': }]",
+        "[" * 999 + "(1)" + "]" * 999,
+    ],
 )
 def test_other_texts_are_no_list(text: str) -> None:
     assert find_written_list(text) is None

@@ -98,12 +98,16 @@ def test_a_number_without_a_declared_unit_has_no_unit_and_is_no_range(text: str)
     assert read_number(text) is None
 
 
-@pytest.mark.parametrize(("one", "other"), [("min", "Minutes"), ("season", "Seasons"), ("kg", "KG"), ("$", "$")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("min", "Minutes"), ("season", "Seasons"), ("kg", "KG"), ("$", "$")]
+)
 def test_spellings_of_a_unit_are_the_same(one: str, other: str) -> None:
     assert same_unit(one, other)
     assert not same_unit(one, "m")
 
 
-@pytest.mark.parametrize(("unit", "shown"), [("min", "30 min"), ("%", "30 %"), ("$", "$30"), ("EUR", "30 EUR")])
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("min", "30 min"), ("%", "30 %"), ("$", "$30"), ("EUR", "30 EUR")]
+)
 def test_a_number_is_shown_with_its_unit(unit: str, shown: str) -> None:
     assert in_unit("30", unit) == shown

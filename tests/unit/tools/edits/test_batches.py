@@ -24,7 +24,11 @@ AGENT = Principal(
     quotas=Quotas(read=60, write=10, sql=0),
 )
 FOXES = {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes"}}
-FERRY = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]}}
+FERRY = {
+    "action": "create",
+    "kind": "album",
+    "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +70,11 @@ def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quot
     fields = {"name": "Night Ferry", "artists": ["The Tin Foxes"], "year": 1998}
     album = {"action": "create", "kind": "album", "fields": fields}
     tracks = [
-        {"action": "create", "kind": "track", "fields": {"name": f"Song {number}", "album": "Night Ferry"}}
+        {
+            "action": "create",
+            "kind": "track",
+            "fields": {"name": f"Song {number}", "album": "Night Ferry"},
+        }
         for number in range(1, 13)
     ]
     preview = served.mutate(changes=[album, FOXES, *tracks], preview=True)
@@ -85,13 +93,23 @@ def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quot
         {"changes": [FERRY, FOXES]},
         {
             "action": "create",
-            "changes": [{**FERRY, "action": None}, {"kind": "artist", "fields": {"name": "The Tin Foxes"}}],
+            "changes": [
+                {**FERRY, "action": None},
+                {"kind": "artist", "fields": {"name": "The Tin Foxes"}},
+            ],
         },
-        {"changes": '[{"action": "create", "kind": "artist", "fields": "{\\"name\\": \\"The Tin Foxes\\"}"}]'},
+        {
+            "changes": (
+                '[{"action": "create", "kind": "artist", "fields": "{\\"name\\": \\"The Tin'
+                ' Foxes\\"}"}]'
+            )
+        },
         {"action": "Create", "kind": "Artist", "fields": {"title": "The Tin Foxes"}},
     ],
 )
-def test_the_obvious_spellings_of_several_changes_are_taken(served: ServedMusic, arguments: dict[str, Any]) -> None:
+def test_the_obvious_spellings_of_several_changes_are_taken(
+    served: ServedMusic, arguments: dict[str, Any]
+) -> None:
     made = served.mutate(**arguments)
     assert "artist-the-tin-foxes" in ids(made)
     assert served.bench.get("artist-the-tin-foxes") == {"name": "The Tin Foxes"}
@@ -103,7 +121,10 @@ def test_the_obvious_spellings_of_several_changes_are_taken(served: ServedMusic,
     ("arguments", "says"),
     [
         ({}, "'action' is missing; one of create, update, delete, undo"),
-        ({"changes": [{"kind": "artist", "fields": {"name": "x"}}]}, "'changes.0.action' is missing"),
+        (
+            {"changes": [{"kind": "artist", "fields": {"name": "x"}}]},
+            "'changes.0.action' is missing",
+        ),
         ({"changes": []}, "'changes' is empty"),
         ({"changes": [FOXES] * 101}, "'changes'"),
         ({"changes": [FOXES], "id": "x"}, "'id' and 'fields' are given in each of 'changes'"),
@@ -113,11 +134,19 @@ def test_the_obvious_spellings_of_several_changes_are_taken(served: ServedMusic,
         ),
         ({"changes": [FOXES, {"action": "drop", "id": "x"}]}, "'changes.1.action'"),
         (
-            {"changes": [FERRY, {"action": "create", "kind": "track", "fields": {"name": "x", "year": "y"}}]},
+            {
+                "changes": [
+                    FERRY,
+                    {"action": "create", "kind": "track", "fields": {"name": "x", "year": "y"}},
+                ]
+            },
             "'changes.1.fields.year' is 'y'",
         ),
         ({"changes": [FERRY]}, "'changes.0.fields.artists': there is no artist 'The Tin Foxes'"),
-        ({"changes": [{"action": "delete", "id": "Clara Schuman"}]}, "'changes.0': there is no record 'Clara Schuman'"),
+        (
+            {"changes": [{"action": "delete", "id": "Clara Schuman"}]},
+            "'changes.0': there is no record 'Clara Schuman'",
+        ),
         ({"action": "create", "kind": "song", "fields": {"name": "x"}}, "no kind 'song'"),
     ],
 )

@@ -1,4 +1,6 @@
-"""`catalog.mutate` and `changelog://recent`, through the gate, over music and another editable catalogue."""
+"""`catalog.mutate` and `changelog://recent`, through the gate, over music and another editable
+catalogue.
+"""
 
 import json
 import re
@@ -16,7 +18,15 @@ from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.generic.tools import generic_tools
-from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Outcome, Principal, Quotas
+from stackroom.model.principal import (
+    LOCAL_USER,
+    Action,
+    AuditEntry,
+    Cost,
+    Outcome,
+    Principal,
+    Quotas,
+)
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
@@ -118,7 +128,9 @@ def serve_specs(embedder: Any) -> Callable[..., Editing]:
     """Serve catalogues of these specs, each under its spec's name."""
 
     def make(*specs: CatalogueSpec) -> Editing:
-        return serve({spec.name: MemoryShelf(spec, model=embedder.model) for spec in specs}, embedder)
+        return serve(
+            {spec.name: MemoryShelf(spec, model=embedder.model) for spec in specs}, embedder
+        )
 
     return make
 
@@ -146,7 +158,9 @@ def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music
         music.gate.read(EDITOR, "changelog://old")
 
 
-def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Callable[..., Editing]) -> None:
+def test_a_server_without_an_editable_catalogue_has_no_such_tool(
+    serve_specs: Callable[..., Editing],
+) -> None:
     served = serve_specs(PACKAGES.get("anime").spec)
     assert "catalog.mutate" not in [one.name for one in served.gate.list_tools(LOCAL_USER)]
     assert served.gate.list_resources(LOCAL_USER).entries == []
@@ -157,14 +171,19 @@ def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Editing) -> N
     assert schema["properties"]["action"]["enum"] == ["create", "update", "delete", "undo"]
     assert schema["properties"]["kind"]["enum"] == ["artist", "album", "track"]
     assert "name, aliases, genres, year" in schema["properties"]["fields"]["description"]
-    assert "album: artists, seconds, cover; track: artists" in schema["properties"]["fields"]["description"]
+    assert (
+        "album: artists, seconds, cover; track: artists"
+        in schema["properties"]["fields"]["description"]
+    )
     assert "track: artists, album, composers" in schema["properties"]["fields"]["description"]
     assert "required" not in schema
     assert "catalogue" not in schema["properties"]
     assert len(json.dumps(schema)) < 1_100
 
 
-def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_undone_by(music: Editing) -> None:
+def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_undone_by(
+    music: Editing,
+) -> None:
     result = music.create(name="Clara Schumann", year=1819)
     assert result["applied"] is True
     assert result["plan"] is None
@@ -182,7 +201,9 @@ def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_un
     ]
     assert music.found("clara schumann", "id") == ["music/artist-clara-schumann"]
     undone = music.mutate(action="undo", id=result["call_id"])
-    assert [(one["id"], one["op"]) for one in undone["changes"]] == [("artist-clara-schumann", "delete")]
+    assert [(one["id"], one["op"]) for one in undone["changes"]] == [
+        ("artist-clara-schumann", "delete")
+    ]
     assert music.found("clara schumann", "id") == []
     music.mutate(action="undo", id=undone["call_id"])
     assert music.found("clara schumann", "id") == ["music/artist-clara-schumann"]
@@ -193,7 +214,9 @@ def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Edi
     request = {"action": "update", "id": "artist-clara-schumann", "fields": {"name": "Clara Wieck"}}
     preview = music.mutate(**request, preview=True)
     assert (preview["applied"], preview["call_id"]) == (False, None)
-    assert preview["changes"][0]["fields"] == [{"field": "name", "before": "Clara Schumann", "after": "Clara Wieck"}]
+    assert preview["changes"][0]["fields"] == [
+        {"field": "name", "before": "Clara Schumann", "after": "Clara Wieck"}
+    ]
     assert music.found("wieck", "title") == ["Clara Schumann"]
     other = {**request, "fields": {"name": "Somebody"}}
     assert music.change(**other, plan=preview["plan"]).error_code == "invalid_input"
@@ -209,28 +232,49 @@ def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Edi
 def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Editing) -> None:
     tool = music.gate.get_tool(EDITOR, "catalog.mutate")
     assert tool.cost_of({"action": "create", "preview": True}) is Cost.READ
-    for arguments in ({"action": "create"}, {"preview": False}, {"preview": "true"}, {"preview": 1}, {"preview": []}):
+    for arguments in (
+        {"action": "create"},
+        {"preview": False},
+        {"preview": "true"},
+        {"preview": 1},
+        {"preview": []},
+    ):
         assert tool.cost_of(arguments) is Cost.WRITE
     gate = Gate(music.gate.toolbox_of(EDITOR), limiter=RateLimiter())
     limited = replace(EDITOR, quotas=Quotas(read=5, write=1, sql=0))
     wanted = {"action": "create", "kind": "artist", "fields": {"name": "Clara"}}
-    previews = [gate.call(limited, "catalog.mutate", {**wanted, "preview": True}).error_code for _ in range(6)]
+    previews = [
+        gate.call(limited, "catalog.mutate", {**wanted, "preview": True}).error_code
+        for _ in range(6)
+    ]
     assert previews == [None] * 5 + ["rate_limited"]
-    assert [gate.call(limited, "catalog.mutate", wanted).error_code for _ in range(2)] == [None, "rate_limited"]
+    assert [gate.call(limited, "catalog.mutate", wanted).error_code for _ in range(2)] == [
+        None,
+        "rate_limited",
+    ]
 
 
 def test_nothing_to_change_is_said(music: Editing) -> None:
     music.create(name="Clara Schumann")
     for preview in (True, False):
         result = music.mutate(
-            action="update", id="artist-clara-schumann", fields={"name": "Clara Schumann"}, preview=preview
+            action="update",
+            id="artist-clara-schumann",
+            fields={"name": "Clara Schumann"},
+            preview=preview,
         )
-        assert (result["applied"], result["plan"], result["call_id"], result["total"]) == (False, None, None, 0)
+        assert (result["applied"], result["plan"], result["call_id"], result["total"]) == (
+            False,
+            None,
+            None,
+            0,
+        )
         assert result["notes"] == ["nothing to change: it is so already"]
 
 
 @pytest.mark.parametrize(
-    "stated", ["Clara Schumann", "music/artist-clara-schumann", "stackroom://music/artist-clara-schumann"]
+    "stated",
+    ["Clara Schumann", "music/artist-clara-schumann", "stackroom://music/artist-clara-schumann"],
 )
 def test_a_name_that_one_record_has_is_as_good_as_its_id(music: Editing, stated: str) -> None:
     music.create(name="Clara Schumann")
@@ -259,14 +303,26 @@ def test_a_misspelt_name_is_not_changed_but_the_right_one_is_suggested(music: Ed
     ("arguments", "code", "says"),
     [
         ({"action": "drop"}, "invalid_input", "'action'"),
-        ({"action": "create", "kind": "artist", "fields": {"nmae": "x"}}, "invalid_input", "did you mean 'name'?"),
-        ({"action": "create", "kind": "artist", "fields": {"name": "x", "position": 1}}, "invalid_input", "of track"),
+        (
+            {"action": "create", "kind": "artist", "fields": {"nmae": "x"}},
+            "invalid_input",
+            "did you mean 'name'?",
+        ),
+        (
+            {"action": "create", "kind": "artist", "fields": {"name": "x", "position": 1}},
+            "invalid_input",
+            "of track",
+        ),
         (
             {"action": "create", "kind": "album", "fields": {"name": "x", "artist_ids": ["y"]}},
             "invalid_input",
             "no artist",
         ),
-        ({"action": "update", "id": "nobody", "fields": {"name": "x"}}, "not_found", "no record 'nobody'"),
+        (
+            {"action": "update", "id": "nobody", "fields": {"name": "x"}},
+            "not_found",
+            "no record 'nobody'",
+        ),
         ({"action": "undo", "id": "nothing"}, "not_found", "no change 'nothing'"),
         ({"action": "delete", "id": "x", "plan": "?"}, "invalid_input", "'plan'"),
     ],
@@ -280,7 +336,9 @@ def test_what_is_wrong_is_answered_with_what_would_be_right(
 
 
 @pytest.mark.row("N8")
-def test_many_changes_are_cut_to_a_budget_and_the_answer_says_where_the_others_are(music: Editing) -> None:
+def test_many_changes_are_cut_to_a_budget_and_the_answer_says_where_the_others_are(
+    music: Editing,
+) -> None:
     artist = music.create(name="Bach")["changes"][0]["id"]
     for number in range(60):
         music.create("album", name=f"Album {number}", artist_ids=[artist])
@@ -331,7 +389,9 @@ def test_where_several_can_be_edited_one_is_named_and_an_undo_finds_its_own(
     served = serve_specs(BOOKS, MUSIC)
     schema = served.gate.get_tool(EDITOR, "catalog.mutate").input_schema
     assert schema["properties"]["catalogue"] == {"type": "string", "enum": ["books", "music"]}
-    served.mutate(action="create", catalogue="music", kind="artist", fields={"name": "Clara Schumann"})
+    served.mutate(
+        action="create", catalogue="music", kind="artist", fields={"name": "Clara Schumann"}
+    )
     made = served.mutate(action="create", catalogue="books", fields={"title": "Letters"})
     assert served.found("clara", "id")[0] == "music/artist-clara-schumann"
     assert served.found("letters", "id")[0] == "books/record-letters"
@@ -374,9 +434,15 @@ def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
     serve_specs: Callable[..., Editing], tmp_path: Path, embedder: Any
 ) -> None:
     specs = {"books": BOOKS, "music": MUSIC}
-    shelves = {name: EmbeddedShelf.create(tmp_path / name, spec, model=None) for name, spec in specs.items()}
+    shelves = {
+        name: EmbeddedShelf.create(tmp_path / name, spec, model=None)
+        for name, spec in specs.items()
+    }
     answer = serve(dict(shelves), embedder).change(action="undo", id="\ud800")
-    assert (answer.error_code, "; expected 1 to 512 characters" in answer.text) == ("invalid_input", True)
+    assert (answer.error_code, "; expected 1 to 512 characters" in answer.text) == (
+        "invalid_input",
+        True,
+    )
     for shelf in shelves.values():
         shelf.close()
 
@@ -387,10 +453,14 @@ def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
 @pytest.mark.row("Z11")
 def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Editing) -> None:
     made = music.create(name="Clara Schumann")
-    music.mutate(LOCAL_USER, action="update", id="artist-clara-schumann", fields={"name": "Clara Wieck"})
+    music.mutate(
+        LOCAL_USER, action="update", id="artist-clara-schumann", fields={"name": "Clara Wieck"}
+    )
     newest, oldest = music.changelog()
     assert newest["fields"] == {"name": ["Clara Schumann", "Clara Wieck"]}
-    assert {key: newest[key] for key in ("catalogue", "change_no", "principal", "id", "kind", "op")} == {
+    assert {
+        key: newest[key] for key in ("catalogue", "change_no", "principal", "id", "kind", "op")
+    } == {
         "catalogue": "music",
         "change_no": 2,
         "principal": "local",
@@ -398,7 +468,11 @@ def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Editi
         "kind": "artist",
         "op": "update",
     }
-    assert (oldest["principal"], oldest["call_id"], oldest["op"]) == ("ed", made["call_id"], "insert")
+    assert (oldest["principal"], oldest["call_id"], oldest["op"]) == (
+        "ed",
+        made["call_id"],
+        "insert",
+    )
     assert oldest["at"].endswith("+00:00")
     music.mutate(action="undo", id=str(newest["change_no"]))
     assert music.changelog()[0]["fields"] == {"name": ["Clara Wieck", "Clara Schumann"]}
@@ -411,7 +485,9 @@ def test_the_changelog_is_of_all_editable_catalogues_in_pages_that_lose_nothing(
     served = serve_specs(BOOKS, MUSIC)
     for number in range(60):
         served.mutate(action="create", catalogue="books", fields={"title": f"Book {number}"})
-        served.mutate(action="create", catalogue="music", kind="artist", fields={"name": f"Artist {number}"})
+        served.mutate(
+            action="create", catalogue="music", kind="artist", fields={"name": f"Artist {number}"}
+        )
     pages = list(served.iter_changelog("?max_tokens=400"))
     assert all(len(text) <= 1_600 for text in pages)
     changes = [one for text in pages for one in json.loads(text)["changes"]]
@@ -431,13 +507,16 @@ def test_a_page_of_the_changelog_goes_on_where_the_last_one_ended_whatever_was_c
     first = json.loads(next(pages))["changes"]
     music.create(name="Meanwhile")
     later = [one for text in pages for one in json.loads(text)["changes"]]
-    assert [one["id"] for one in [*first, *later]] == [f"artist-artist-{number}" for number in reversed(range(20))]
+    assert [one["id"] for one in [*first, *later]] == [
+        f"artist-artist-{number}" for number in reversed(range(20))
+    ]
 
 
 @pytest.mark.row("Z11")
 def test_a_build_is_one_entry_of_the_changelog(music: Editing) -> None:
     records = [
-        Record(id=RecordId(f"a-{number}"), kind="artist", fields={"name": f"A {number}"}) for number in range(50)
+        Record(id=RecordId(f"a-{number}"), kind="artist", fields={"name": f"A {number}"})
+        for number in range(50)
     ]
     music.shelves["music"].writer().apply([Put(record=record) for record in records])
     music.create(name="Bach")
@@ -463,10 +542,16 @@ def test_a_wrong_part_of_the_changelog_s_address_is_refused_by_name(music: Editi
 @pytest.mark.row("Z11")
 def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Editing) -> None:
     music.create(name="Clara Schumann")
-    secret = Record(id=RecordId("secret"), kind="artist", fields={"name": "A Secret"}, audiences=("staff",))
+    secret = Record(
+        id=RecordId("secret"), kind="artist", fields={"name": "A Secret"}, audiences=("staff",)
+    )
     music.shelves["music"].writer().apply([Put(record=secret)])
     music.create(name="Bach")
-    assert [one["id"] for one in music.changelog()] == ["artist-bach", "secret", "artist-clara-schumann"]
+    assert [one["id"] for one in music.changelog()] == [
+        "artist-bach",
+        "secret",
+        "artist-clara-schumann",
+    ]
     assert [one["id"] for one in music.changelog(GUEST)] == ["artist-bach", "artist-clara-schumann"]
 
 
