@@ -404,19 +404,17 @@ class CollectionSettings(SettingsSection):
 
 class BackupSettings(SettingsSection):
     """Back-ups: those of the job `backup`, and of `stackroom backup` and `restore` where they name
-    no place.
+    no folder.
     """
 
     to: str = setting("", "STACKROOM_BACKUP_TO")
-    """A folder, or `s3://BUCKET/PATH`; empty: `backups` in the library."""
+    """A folder; empty: `backups` in the library."""
 
     @field_validator("to")
     @classmethod
-    def _require_place(cls, place: str) -> str:
-        if place and (problem := find_place_problem(place)) is not None:
-            raise ValueError(problem)
-        if is_remote(place) and not place.startswith("s3://"):
-            raise ValueError("is not a folder, and not s3://BUCKET/PATH")
+    def _require_folder(cls, place: str) -> str:
+        if is_remote(place):
+            raise ValueError("is not a folder")
         return place
 
 

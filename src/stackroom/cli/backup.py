@@ -18,8 +18,8 @@ from stackroom.errors import ConflictError, NotFoundError, StorageError, did_you
 from stackroom.jobs.backup import (
     MANIFEST,
     check_backup,
+    find_backup,
     load_checksums,
-    open_backup,
     restore_files,
     store_backup,
 )
@@ -42,8 +42,8 @@ class _Shown(JobContext):
 @click.command("backup", help=HELP["backup"])
 @click.option(
     "--to",
-    metavar="PLACE",
-    help="A folder, or s3://BUCKET/PATH; by default backups in the library.",
+    metavar="FOLDER",
+    help="A folder; by default backups in the library.",
 )
 @click.option(
     "--keep",
@@ -56,8 +56,8 @@ class _Shown(JobContext):
 )
 @json_option
 def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> None:
-    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder or a bucket,
-    with checksums.
+    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder, with
+    checksums.
     """
     app = open_app()
     with find_control() as control, progress_line("backup", hidden=as_json) as line:
@@ -68,7 +68,7 @@ def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> No
     if as_json:
         print_json(
             {
-                "folder": made,
+                "folder": str(made),
                 "items": len(plan.items),
                 "size_bytes": size_bytes,
                 "notes": plan.notes,
@@ -92,7 +92,7 @@ def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> No
 def restore_command(
     place: str | None, catalogue: str | None, accounts: bool, as_json: bool
 ) -> None:
-    """Bring the back-up FROM into the library; by default the newest one of the place where its
+    """Bring the back-up FROM into the library; by default the newest one of the folder where its
     back-ups are kept.
     """
     settings = load_settings()
@@ -102,13 +102,13 @@ def restore_command(
             " catalogue (--catalogue)"
         )
     keep_private(settings.home)
-    with open_backup(place, settings) as backup:
-        if problems := check_backup(backup):
-            raise StorageError(
-                f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}"
-            )
-        names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
-        restore_files(backup, settings.home, {name: name for name in names})
+    backup = find_backup(place, settings)
+    if problems := check_backup(backup):
+        raise StorageError(
+            f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}"
+        )
+    names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
+    restore_files(backup, settings.home, {name: name for name in names})
     text = f"restored from {backup.name}: {', '.join(names)}; check it: stackroom doctor"
     print_answer({"backup": backup.name, "restored": names}, text, as_json=as_json)
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import apsw
@@ -30,7 +29,7 @@ from sqlalchemy import update
 from stackroom.checksums import sync_file, sync_folder
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, job_runs
-from stackroom.errors import ConflictError, NotFoundError, StorageError
+from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
 from stackroom.jobs.job import JobContext
 from stackroom.jobs.lease import NOBODY
 from stackroom.jobs.runs import RunState
@@ -43,9 +42,6 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 UNFINISHED = ".new"  # suffix of a folder that is being written or removed
 BACKUPS_FOLDER = "backups"
-FIELD = "setting 'backup.to'"
-BUCKET = "stackroom.jobs.bucket:BucketBackups"
-"""The back-ups in a bucket; their client is an extra, and loaded when one is named."""
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
@@ -111,39 +107,30 @@ def store_backup(
     at: datetime,
     keep: int,
     context: JobContext,
-) -> tuple[str, int]:
-    """Write a back-up into a folder or a bucket, by default that of the settings; return its place
-    and its bytes.
+) -> tuple[Path, int]:
+    """Write a back-up into a folder, by default that of the settings; return its path and its
+    bytes.
     """
-    place, own = to or settings.backup.to, settings.home / BACKUPS_FOLDER
-    if not is_remote(place):
-        made = make_backup(
-            plan, Path(place).expanduser() if place else own, at=at, keep=keep, context=context
-        )
-        return str(made), _size(made)
-    bucket = resolve_name(BUCKET)(place, settings, field="--to" if to else FIELD)
-    with open_staging(own) as staged:
-        made = make_backup(plan, staged, at=at, keep=1, context=context)
-        return bucket.send(made, at=at, keep=keep, context=context), _size(made)
+    made = make_backup(plan, _folder_of(to, settings), at=at, keep=keep, context=context)
+    return made, _size(made)
 
 
-@contextmanager
-def open_backup(given: str | None, settings: Settings) -> Iterator[Path]:
-    """Give a back-up, or the newest of a folder of them; one in a bucket is brought here first."""
-    own = settings.home / BACKUPS_FOLDER
-    place = given or settings.backup.to or str(own)
-    if is_remote(place):
-        bucket = resolve_name(BUCKET)(place, settings, field="FROM" if given else FIELD)
-        with open_staging(own) as staged:
-            yield bucket.fetch(staged)
-        return
-    folder = Path(place).expanduser()
+def find_backup(given: str | None, settings: Settings) -> Path:
+    """Return a back-up, or the newest one of a folder of them."""
+    folder = _folder_of(given, settings)
     known = [folder] if (folder / MANIFEST).is_file() else list_backups(folder)
     if not known:
         raise NotFoundError(
             f"{folder}: there is no back-up; name its folder: stackroom restore FOLDER"
         )
-    yield known[-1]
+    return known[-1]
+
+
+def _folder_of(given: str | None, settings: Settings) -> Path:
+    place = given or settings.backup.to or str(settings.home / BACKUPS_FOLDER)
+    if is_remote(place):
+        raise InputError(f"{place}: back-ups are kept in a folder")
+    return Path(place).expanduser()
 
 
 def make_backup(
@@ -253,8 +240,8 @@ def check_backup(backup: Path) -> list[str]:
 
 @contextmanager
 def open_staging(folder: Path) -> Iterator[Path]:
-    """Give an empty folder for a back-up that is being made, sent or fetched; remove it, and
-    leftovers of stopped ones.
+    """Give an empty folder for a back-up that is being made; remove it, and leftovers of stopped
+    ones.
 
     Its name is unique: a process that was paused and held to be dead must not continue in this one.
     """

@@ -20,7 +20,6 @@ from stackroom.control.control import Control
 from stackroom.jobs.backup import list_backups
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
-from support.s3 import running_s3
 
 pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N24")]
 
@@ -147,25 +146,11 @@ def test_nothing_is_restored_over_a_library_a_running_server_or_from_a_damaged_b
     assert orjson.loads((made / "manifest.json").read_bytes())["format"] == 1
 
 
-def test_a_library_comes_back_from_a_bucket_whole_or_one_catalogue_of_it(
-    library: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
-    (library / "stackroom.toml").write_text('[backup]\nto = "s3://bucket/kept"\n')
-    with running_s3() as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
-        assert run(["backup", "--json"]).json["folder"].startswith("s3://bucket/kept/2")
-        run(["remove", "plays"])
-        assert run(["restore", "--catalogue", "plays"]).code == 0
-        assert find(run, "Play 7")
-        monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "again"))
-        restored = run(["restore", "s3://bucket/kept", "--json"]).json
-        assert restored["restored"] == ["catalogues", "control.sqlite", "stackroom.toml"]
-        assert find(run, "Play 7", "other")
-        server.store.objects[f"bucket/kept/{restored['backup']}/control.sqlite"] = b"other"
-        assert "control.sqlite is damaged" in run(["restore", "--accounts"]).err
-        assert "FROM: s3://nowhere: there is no such bucket" in run(["restore", "s3://nowhere"]).err
+@pytest.mark.parametrize("words", [("backup", "--to"), ("restore",)])
+def test_an_address_is_no_folder_for_backups(run: Run, words: tuple[str, ...]) -> None:
+    assert (
+        "s3://bucket/kept: back-ups are kept in a folder" in run([*words, "s3://bucket/kept"]).err
+    )
 
 
 def test_a_folder_without_backups_is_refused_with_what_would_be_right(run: Run) -> None:

@@ -16,9 +16,11 @@ from stackroom.settings import find_place_problem, is_remote
 LONGEST_REASON = 200
 RUST_DETAILS = re.compile(r"[,:]? *(\w+ \{|location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
 RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
-DENIED = "access is denied"
 KNOWN_CAUSES = (
-    (re.compile(r"\b(403|forbidden|access[ _]?denied|401|unauthorized)\b", re.IGNORECASE), DENIED),
+    (
+        re.compile(r"\b(403|forbidden|access[ _]?denied|401|unauthorized)\b", re.IGNORECASE),
+        "access is denied",
+    ),
     (
         re.compile(r"no[ _]such[ _]bucket|bucket \S* ?not found|NoSuchBucket", re.IGNORECASE),
         "there is no such bucket",
@@ -104,11 +106,11 @@ class LanceDatabase:
             yield
         except (ValueError, RuntimeError, OSError, pa.ArrowException) as error:
             raise StorageError(
-                f"{self.uri}: the database cannot be {what}: {shorten_reason(error)}"
+                f"{self.uri}: the database cannot be {what}: {_shorten_reason(error)}"
             ) from error
 
 
-def shorten_reason(error: Exception) -> str:
+def _shorten_reason(error: Exception) -> str:
     """Return the part of a client's error that tells people something: no paths of sources, no
     nested structures.
     """
