@@ -1,7 +1,8 @@
 """Count the path of a call: how many files and functions of ours it runs through, and how many
 Python calls it makes.
 
-    PYTHONPATH=tests .venv/bin/python benchmarks/call_path.py --library HOME [--catalogue anime] [--list]
+    PYTHONPATH=tests .venv/bin/python benchmarks/call_path.py --library HOME
+        [--catalogue anime] [--list]
 
 A server and a client over MCP's Streamable HTTP run in this process, and every call of a Python
 function in our own files is counted (`support.work`) while one search runs: warm, not from the

@@ -31,26 +31,32 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 COLLECTIONS = {"handbook": "handbook.tar.zst", "dnd": "dnd-srd.tar.zst"}
 QUESTIONS = {
     "handbook": (
-        "how do we review code", "parental leave", "expense limits when travelling", "what is our on-call rotation",
-        "how to write a product brief", "interview process for engineers", "how bonuses are paid", "company values",
-        "incident severity levels", "remote work equipment", "how to request access", "customer support escalation",
+        "how do we review code", "parental leave", "expense limits when travelling",
+        "what is our on-call rotation", "how to write a product brief",
+        "interview process for engineers", "how bonuses are paid", "company values",
+        "incident severity levels", "remote work equipment", "how to request access",
+        "customer support escalation",
     ),
     "dnd": (
-        "fireball damage", "how does initiative work", "grappling another creature", "long rest and hit dice",
-        "red dragon breath weapon", "wizard spell slots", "conditions: blinded", "price of plate armour",
-        "opportunity attack", "falling damage", "counterspell", "exhaustion levels",
+        "fireball damage", "how does initiative work", "grappling another creature",
+        "long rest and hit dice", "red dragon breath weapon", "wizard spell slots",
+        "conditions: blinded", "price of plate armour", "opportunity attack",
+        "falling damage", "counterspell", "exhaustion levels",
     ),
 }  # fmt: skip
 UNRELATED = (
-    "how to bake sourdough bread", "premier league football results", "mortgage interest rates", "coral reef bleaching",
-    "knitting a baby blanket", "guitar chords for beginners", "cheap flights to Lisbon", "chess openings for black",
-    "repairing a bicycle chain", "treatment of high blood pressure", "carburettor adjustment", "volcanic eruptions",
-    "wine from the Loire valley", "growing tomatoes on a balcony", "swimming pool maintenance", "divorce law",
-    "black hole mergers", "vegetarian lasagne recipe", "marathon training plan", "antibiotic resistance in hospitals",
+    "how to bake sourdough bread", "premier league football results", "mortgage interest rates",
+    "coral reef bleaching", "knitting a baby blanket", "guitar chords for beginners",
+    "cheap flights to Lisbon", "chess openings for black", "repairing a bicycle chain",
+    "treatment of high blood pressure", "carburettor adjustment", "volcanic eruptions",
+    "wine from the Loire valley", "growing tomatoes on a balcony", "swimming pool maintenance",
+    "divorce law", "black hole mergers", "vegetarian lasagne recipe", "marathon training plan",
+    "antibiotic resistance in hospitals",
 )  # fmt: skip
 RELATED = (
-    "attention mechanism for machine translation", "word sense disambiguation", "speech recognition", "parsing",
-    "sentiment analysis of tweets", "named entity recognition in clinical notes", "language model pretraining",
+    "attention mechanism for machine translation", "word sense disambiguation",
+    "speech recognition", "parsing", "sentiment analysis of tweets",
+    "named entity recognition in clinical notes", "language model pretraining",
     "coreference resolution", "question answering over tables", "summarisation of meetings",
 )  # fmt: skip
 

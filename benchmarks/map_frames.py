@@ -1,7 +1,8 @@
 """Frames a second of the map while it is panned: 20,000 points, WebGL2 in software or a plain
 canvas.
 
-    PYTHONPATH=src:tests python benchmarks/map_frames.py http://127.0.0.1:8765 CATALOGUE [--points 20000] [--canvas]
+    PYTHONPATH=src:tests python benchmarks/map_frames.py http://127.0.0.1:8765 CATALOGUE
+        [--points 20000] [--canvas]
 
 The server is a running one with a catalogue that has a map. With `--points`, its map is replaced in
 the browser by one of so many random points in clusters, so that any catalogue will do. The map is
@@ -51,7 +52,8 @@ async (seconds) => {
   gaps.sort((one, other) => one - other);
   return {
     frames: Number(stage.dataset.frames) - before, seconds: (performance.now() - began) / 1000,
-    gap_p95_ms: gaps[Math.floor(gaps.length * .95)], renderer: stage.dataset.renderer, idle_frames_a_second: idle,
+    gap_p95_ms: gaps[Math.floor(gaps.length * .95)], renderer: stage.dataset.renderer,
+    idle_frames_a_second: idle,
   };
 }
 """

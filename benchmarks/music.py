@@ -39,9 +39,10 @@ WORDS = (
     " orchard river summit"
 )
 QUERIES = (
-    "metallica", "stairway to heaven", "iron maiden live", "bossa nova", "aquarela do brasil", "queen",
-    "u2 achtung baby", "love songs", "blues guitar", "smells like teen sprit", "amber river", "the falcon", "jazz",
-    "garden of glass", "1999", "calm music for the evening with friends", "rock", "op 27 no 2", "live in concert",
+    "metallica", "stairway to heaven", "iron maiden live", "bossa nova", "aquarela do brasil",
+    "queen", "u2 achtung baby", "love songs", "blues guitar", "smells like teen sprit",
+    "amber river", "the falcon", "jazz", "garden of glass", "1999",
+    "calm music for the evening with friends", "rock", "op 27 no 2", "live in concert",
     "harbour 55",
 )  # fmt: skip
 ROUNDS = 10

@@ -1,6 +1,7 @@
 """A fresh machine from `pip install` to the first hybrid search, and what an update moves.
 
-    .venv/bin/python benchmarks/packs.py --library HOME [--only fresh|updates] [--python PYTHON] [--work FOLDER]
+    .venv/bin/python benchmarks/packs.py --library HOME
+        [--only fresh|updates] [--python PYTHON] [--work FOLDER]
 
 HOME is a library with the catalogue `anime` (20,666 records with vectors). Its pack is built and
 published in a folder that a server on loopback serves, beside a mirror of the model's published

@@ -57,13 +57,18 @@ new MutationObserver((_changes, observer) => {
   if (!document.querySelector(".map-stage")?.dataset.frames) return;
   observer.disconnect();
   window.firstFrame = performance.now();
-}).observe(document, {subtree: true, childList: true, attributes: true, attributeFilter: ["data-frames"]});
+}).observe(document, {
+  subtree: true, childList: true, attributes: true, attributeFilter: ["data-frames"],
+});
 """
 NOTE_RESULTS = """
 () => {
   window.samples = [];
   let pressed = null, wasBusy = false;
-  document.addEventListener("input", (event) => { pressed = event.timeStamp; wasBusy = false; }, true);
+  document.addEventListener("input", (event) => {
+    pressed = event.timeStamp;
+    wasBusy = false;
+  }, true);
   new MutationObserver(() => {
     const isBusy = document.querySelector(".found")?.getAttribute("aria-busy") === "true";
     if (wasBusy && !isBusy && pressed !== null) {

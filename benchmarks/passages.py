@@ -140,8 +140,9 @@ def recalls_of(
     path.
     """
     return {
-        depth: max(_share(answer, found[:depth], texts) for answer in question.answers) for depth in DEPTHS
-    }  # fmt: skip
+        depth: max(_share(answer, found[:depth], texts) for answer in question.answers)
+        for depth in DEPTHS
+    }
 
 
 def _share(answer: str, found: Iterable[Mapping[str, Any]], texts: Mapping[str, str]) -> float:

@@ -43,7 +43,8 @@ SERVER_SETTINGS = {
 }
 STOP_S = 60
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-SIZES = """SELECT CASE WHEN nspname = %s THEN relname ELSE 'index' END, sum(pg_total_relation_size(pg_class.oid))
+SIZES = """SELECT CASE WHEN nspname = %s THEN relname ELSE 'index' END,
+                  sum(pg_total_relation_size(pg_class.oid))
            FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
            WHERE relkind = 'r' AND (nspname = %s OR nspname LIKE %s) GROUP BY 1"""
 

@@ -7,7 +7,6 @@ Run after changing any of them; with `--check` nothing is written, and pages tha
 """
 
 import argparse
-import inspect
 import json
 import re
 import sys

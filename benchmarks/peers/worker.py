@@ -1,8 +1,9 @@
 """The worker's side: JSON lines in, JSON lines out, one engine a process. Needs nothing but numpy
 and the engine.
 
-Requests: {"op": "build", "rows", "vectors", "folder"}, {"op": "open", "folder"}, and {"op": "text" | "vector" |
-"hybrid" | "filtered", "text", "vector"}; the answer to the latter has the ids and what it took, measured here.
+Requests: {"op": "build", "rows", "vectors", "folder"}, {"op": "open", "folder"}, and
+{"op": "text" | "vector" | "hybrid" | "filtered", "text", "vector"}; the answer to the latter has
+the ids and how long it took, measured here.
 """
 
 import json

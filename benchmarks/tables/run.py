@@ -1,7 +1,8 @@
 """Adds public tables as a user would, without a word about their columns, and marks what was
 inferred from 0 to 10.
 
-    .venv/bin/python benchmarks/tables/run.py [--only NAME …] [--cache FOLDER] [--mirror FOLDER] [--json]
+    .venv/bin/python benchmarks/tables/run.py [--only NAME …] [--cache FOLDER] [--mirror FOLDER]
+        [--json]
 
 Each table is added by `stackroom add --yes --no-embed` to a library of its own and asked five
 questions through the tools. Tables that cannot be reached from here are named and left out.

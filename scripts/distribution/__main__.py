@@ -32,9 +32,8 @@ def main() -> int:
         return 2
     release = build_release(folder, repository=repository, time_s=find_time())
     for path in [*release.files, release.skill, folder / SUMS]:
-        print(
-            f"{path.relative_to(folder)}{'/' if path.is_dir() else f'  {path.stat().st_size:,} bytes'}"
-        )
+        size = "/" if path.is_dir() else f"  {path.stat().st_size:,} bytes"
+        print(f"{path.relative_to(folder)}{size}")
     try:
         print(
             f"passed: {', '.join(validate(release.bundle, release.skill))}, and the schema of"

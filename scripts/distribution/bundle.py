@@ -81,13 +81,14 @@ def manifest(project: Project) -> dict[str, Any]:
     }
 
 
-LONG_DESCRIPTION = """Stackroom serves catalogues (tables, folders of documents, collections) to your assistant: \
-search by meaning and words, browsing with counts and sums, look-up, neighbours and recommendations, each result with \
-its id and with how sure it is.
+LONG_DESCRIPTION = """Stackroom serves catalogues (tables, folders of documents, collections) to \
+your assistant: search by meaning and words, browsing with counts and sums, look-up, neighbours \
+and recommendations, each result with its id and with how sure it is.
 
-Everything runs on this machine, without a key and without telemetry. The first start installs Python packages with \
-uv; an empty library is filled with sample catalogues unless you switch that off. Add your own data in a terminal, \
-with Stackroom installed there too: `stackroom add films.csv`."""
+Everything runs on this machine, without a key and without telemetry. The first start installs \
+Python packages with uv; an empty library is filled with sample catalogues unless you switch that \
+off. Add your own data in a terminal, with Stackroom installed there too: \
+`stackroom add films.csv`."""
 
 USER_CONFIG: dict[str, dict[str, Any]] = {
     "library": {

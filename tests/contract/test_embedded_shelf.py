@@ -47,7 +47,8 @@ shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec
 for line in sys.stdin:
     view = shelf.reader()
     ranking = view.lexical(analyse_query(line, synonyms={}), scope=WHOLE, limit=10)
-    print(json.dumps([view.ids([hit.key for hit in ranking.best]), view.count(WHOLE), view.stale]), flush=True)
+    ids = view.ids([hit.key for hit in ranking.best])
+    print(json.dumps([ids, view.count(WHOLE), view.stale]), flush=True)
 """
 
 LOCKING_PROCESS = """
@@ -70,7 +71,8 @@ shelf_index.TAIL_SHARE = 0
 shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
 for number in range(40):
     fields = {"title": f"Robot {number}", "synopsis": "a robot story"}
-    shelf.apply([Put(record=Record(id=RecordId(f"n{number}"), fields=fields)), Delete(RecordId(f"n{number - 5}"))])
+    put = Put(record=Record(id=RecordId(f"n{number}"), fields=fields))
+    shelf.apply([put, Delete(RecordId(f"n{number - 5}"))])
     shelf.publish()
 print("done", flush=True)
 """
@@ -148,7 +150,7 @@ def test_a_new_base_is_built_when_the_tail_outgrows_it_and_the_answers_stay(
     reopened.close()
 
 
-def test_a_view_after_an_edit_reads_few_of_the_records_that_were_changed_and_is_that_of_a_new_process(
+def test_a_view_after_an_edit_reads_few_of_the_changed_records_and_is_that_of_a_new_process(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(embedded_stock, 60)
@@ -644,7 +646,8 @@ index_process.WORTHWHILE_RECORDS = 1
 os.cpu_count = lambda: 2
 shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
 with shelf.exclusive():
-    shelf.apply([Put(record=Record(id=RecordId("one"), fields={"title": "Robot", "synopsis": "a robot story"}))])
+    fields = {"title": "Robot", "synopsis": "a robot story"}
+    shelf.apply([Put(record=Record(id=RecordId("one"), fields=fields))])
     print(shelf._indexing._process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -301,7 +301,7 @@ def test_two_servers_on_one_index_see_each_others_changes(
 
 
 @pytest.mark.parametrize("name", [sample.name for _, sample in PACKAGES.iter_samples()])
-def test_golden_questions_are_answered_alike_by_a_follower_and_have_the_same_first_ten_in_the_database(
+def test_golden_questions_have_the_same_answers_of_a_follower_and_first_ten_in_the_database(
     name: str, whole_home: Path, postgresql: PostgresServer, tmp_path: Path
 ) -> None:
     embedder = WordEmbedder()

@@ -157,9 +157,7 @@ def test_an_option_that_the_host_left_as_a_placeholder_counts_as_not_set(
     assert load_entry_point().option("STACKROOM_HOME") == meant
 
 
-def test_the_registry_entry_follows_the_schema_and_names_commands_and_settings_that_there_are() -> (
-    None
-):
+def test_the_registry_entry_follows_the_schema_and_names_existing_commands_and_settings() -> None:
     entry = registry_entry(PROJECT, bundle_sha256=DIGEST)
     jsonschema.validate(entry, SCHEMA)
     package, bundle = entry["packages"]

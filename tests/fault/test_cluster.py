@@ -136,7 +136,7 @@ def ask(client: httpx.Client, tool: str, arguments: dict[str, Any]) -> httpx.Res
         return None
 
 
-def test_a_server_a_replica_and_the_primary_are_killed_and_nothing_is_lost_or_told_as_newer_than_it_is(
+def test_kills_of_server_replica_and_primary_lose_nothing_and_nothing_is_told_as_newer_than_it_is(
     cluster: Cluster,
 ) -> None:
     cluster.control.accounts.create_user(LOCAL_USER, "eve", password=None, roles=("editor",))

@@ -277,7 +277,7 @@ def test_a_database_that_hangs_keeps_no_reader_waiting(
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_write_whose_connection_is_lost_at_its_commit_is_acknowledged_if_it_was_stored_and_refused_if_not(
+def test_a_write_whose_connection_is_lost_at_its_commit_is_acknowledged_only_if_it_was_stored(
     server_of: OpenServer, monkeypatch: pytest.MonkeyPatch, is_stored: bool
 ) -> None:
     first, second = server_of("first"), server_of("second")

@@ -626,7 +626,7 @@ def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(
         assert find(app.build_gate(), "Heat") == ["Heat"]
 
 
-def test_the_command_lets_a_catalogue_in_a_database_be_searched_there_and_its_removal_says_what_stays(
+def test_the_command_has_a_catalogue_searched_in_its_database_and_its_removal_says_what_stays(
     home: Path,
     place: StorePlace,
     monkeypatch: pytest.MonkeyPatch,

@@ -210,7 +210,7 @@ def test_a_server_of_named_catalogues_keeps_to_them_and_one_that_is_removed_leav
     assert "plays" not in str(named.ask("tools/list"))
 
 
-def test_a_server_started_while_a_catalogue_is_written_serves_the_others_at_once_and_that_one_when_it_is_free(
+def test_a_server_started_during_a_write_serves_the_others_at_once_and_that_one_when_it_is_free(
     home: Home, serve: Callable[..., StdioServer]
 ) -> None:
     with home.being_written("plays"):

@@ -26,13 +26,14 @@ MODULES = frozenset(
     {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop"}
 )
 OF_OS = """
-    chown fchmod fchown fork forkpty getegid geteuid getgid getgroups getpgid getpgrp getuid initgroups killpg lchown
-    mkfifo nice openpty posix_spawn register_at_fork sched_getaffinity setgid setpgid setsid setuid statvfs uname wait4
-    O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK O_SYNC
+    chown fchmod fchown fork forkpty getegid geteuid getgid getgroups getpgid getpgrp getuid
+    initgroups killpg lchown mkfifo nice openpty posix_spawn register_at_fork sched_getaffinity
+    setgid setpgid setsid setuid statvfs uname wait4 O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK
+    O_SYNC
 """
 OF_SIGNAL = """
-    SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 SIGUSR2 alarm pthread_sigmask setitimer
-    sigwait
+    SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 SIGUSR2 alarm
+    pthread_sigmask setitimer sigwait
 """
 
 

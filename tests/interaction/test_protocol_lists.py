@@ -242,7 +242,7 @@ def test_arguments_for_pages_are_in_no_list(whole: Any) -> None:
         assert tool.listed_schema["properties"].keys() == listed, tool.name
 
 
-def test_the_list_of_many_tools_leaves_out_descriptions_only_of_arguments_that_the_instructions_or_names_explain(
+def test_the_list_of_many_tools_leaves_out_only_descriptions_that_instructions_or_names_replace(
     whole: Any,
 ) -> None:
     plain = {"query", "limit", "offset", "catalogue", "filters", *COMMON_ARGUMENTS}

@@ -93,10 +93,14 @@ def _try_faults(store: Store, folder: Path, count: int, seed: int) -> bool:
     (folder / f"{store.name}-faults").mkdir()
     report = inject(store, folder / f"{store.name}-faults", faults=count, seed=seed)
     kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(report.faults.items()))
-    print(f"{store.name}: {sum(report.faults.values())} faults ({kinds}); {report.searches} searches: "
-          f"{len(report.failed)} failed, {len(report.mixed)} mixed; {len(report.editions)} editions served; "
-          f"health named it {report.told} times; {'followed' if report.ends_in_time else 'NOT FOLLOWED'} at the end",
-          flush=True)  # fmt: skip
+    outcome = "followed" if report.ends_in_time else "NOT FOLLOWED"
+    print(
+        f"{store.name}: {sum(report.faults.values())} faults ({kinds}); "
+        f"{report.searches} searches: {len(report.failed)} failed, {len(report.mixed)} mixed; "
+        f"{len(report.editions)} editions served; "
+        f"health named it {report.told} times; {outcome} at the end",
+        flush=True,
+    )
     for problem in (report.failed + report.mixed)[:5]:
         print(f"    {problem}", flush=True)
     return report.is_good

@@ -180,7 +180,7 @@ def with_ids(changes: list[dict[str, Any]], known: list[str]) -> list[dict[str, 
 
 @given(st.lists(batches, min_size=1, max_size=4))
 @settings(max_examples=80, deadline=None)
-def test_a_batch_comes_to_what_a_plain_model_says_or_is_refused_whole_and_its_undo_restores_everything(
+def test_a_batch_does_what_a_plain_model_says_or_is_refused_whole_and_its_undo_restores_all(
     given_batches: list[list[dict[str, Any]]],
 ) -> None:
     bench, model = MusicBench(), Model()

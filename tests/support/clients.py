@@ -45,9 +45,8 @@ class Request:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.target} {json.dumps(dict(self.arguments), ensure_ascii=False)}"[
-            :80
-        ]
+        arguments = json.dumps(dict(self.arguments), ensure_ascii=False)
+        return f"{self.operation} {self.target} {arguments}"[:80]
 
 
 @dataclass(frozen=True, kw_only=True)

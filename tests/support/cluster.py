@@ -61,7 +61,8 @@ class Cluster:
 
 def address_of(databases: Sequence[PostgresServer]) -> str:
     """Return the address of whichever of these servers can be written."""
-    return f"postgresql://stackroom@/postgres?host={','.join(quote(str(one.folder)) for one in databases)}"
+    hosts = ",".join(quote(str(one.folder)) for one in databases)
+    return f"postgresql://stackroom@/postgres?host={hosts}"
 
 
 @contextmanager

@@ -46,14 +46,15 @@ template = "{title}. {story}"
 WORDS = re.findall(
     r"\w+",
     """
-    apple barley basil beetroot butter cabbage candle carrot cellar cheese cherry chimney cider cinnamon clove
-    copper cottage cream crust cumber dairy dough dumpling duck egg feast fennel festival fig fire fish flour
-    forest frost garden garlic ginger goat goose grain grandmother grape guest ham harbour hazel herb honey
-    island journey juniper kettle kitchen lamb lantern lemon lentil market meadow melon milk mill mint
-    monastery mountain mushroom mustard nettle noodle nutmeg oat olive onion orchard oven oyster parsley peach
-    pear pepper pickle pigeon plum poppy potato pumpkin quail radish raisin rhubarb rice river rosemary rye
-    saffron sage salmon salt sausage shepherd smoke soup spinach spoon stew stone sugar summer tavern thyme
-    tomato trout turnip valley vanilla village vinegar walnut watermill wedding wheat whisk wine winter yeast
+    apple barley basil beetroot butter cabbage candle carrot cellar cheese cherry chimney cider
+    cinnamon clove copper cottage cream crust cumber dairy dough dumpling duck egg feast fennel
+    festival fig fire fish flour forest frost garden garlic ginger goat goose grain grandmother
+    grape guest ham harbour hazel herb honey island journey juniper kettle kitchen lamb lantern
+    lemon lentil market meadow melon milk mill mint monastery mountain mushroom mustard nettle
+    noodle nutmeg oat olive onion orchard oven oyster parsley peach pear pepper pickle pigeon plum
+    poppy potato pumpkin quail radish raisin rhubarb rice river rosemary rye saffron sage salmon
+    salt sausage shepherd smoke soup spinach spoon stew stone sugar summer tavern thyme tomato trout
+    turnip valley vanilla village vinegar walnut watermill wedding wheat whisk wine winter yeast
     """,
 )
 ADJECTIVES = [

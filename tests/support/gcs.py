@@ -47,7 +47,8 @@ class StoredObjects:
 
     def etag(self, name: str) -> str:
         """Return the entity tag of an object."""
-        return f'"{hashlib.md5(self.objects[name], usedforsecurity=False).hexdigest()}-{self.generations[name]}"'
+        digest = hashlib.md5(self.objects[name], usedforsecurity=False).hexdigest()
+        return f'"{digest}-{self.generations[name]}"'
 
 
 class ObjectHandler(BaseHTTPRequestHandler):
@@ -97,7 +98,8 @@ class ObjectHandler(BaseHTTPRequestHandler):
         if "uploads" in query:
             upload = f"upload-{len(self.store.uploads) + 1}"
             self.store.uploads[upload] = {}
-            body = f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
+            kind = "InitiateMultipartUploadResult"
+            body = f"<{kind}><UploadId>{upload}</UploadId></{kind}>"
         else:
             parts = self.store.uploads.pop(query["uploadId"])
             whole = b"".join(parts[number] for number in sorted(parts))

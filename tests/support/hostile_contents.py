@@ -68,9 +68,10 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 ODS = (
     '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
     'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
-    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet><table:table '
-    'table:name="a"><table:table-row table:number-rows-repeated="{}"><table:table-cell '
-    'table:number-columns-repeated="{}"'
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0">'
+    '<office:body><office:spreadsheet><table:table table:name="a">'
+    '<table:table-row table:number-rows-repeated="{}">'
+    '<table:table-cell table:number-columns-repeated="{}"'
     ' office:value-type="string"><text:p>{}</text:p></table:table-cell>'
     "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
 )

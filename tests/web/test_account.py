@@ -112,9 +112,12 @@ def test_an_account_changes_its_password_revokes_a_token_and_logs_out_on_a_phone
     page.get_by_role("button", name="Revoke", exact=True).click()
     expect(page.get_by_role("button", name="Revoke old phone")).to_have_count(0)
     small = page.evaluate(
-        """() => [...document.querySelectorAll("a:not(.skip), button, summary, input:not([hidden]), select")]
-        .filter((one) => !one.closest("p") && one.getClientRects().length && !one.closest("label.inline"))
-        .filter((one) => one.getBoundingClientRect().height < 24).map((one) => one.outerHTML.slice(0, 120))"""
+        """() => [...document.querySelectorAll(
+          "a:not(.skip), button, summary, input:not([hidden]), select")]
+        .filter((one) => !one.closest("p") && !one.closest("label.inline"))
+        .filter((one) => one.getClientRects().length)
+        .filter((one) => one.getBoundingClientRect().height < 24)
+        .map((one) => one.outerHTML.slice(0, 120))"""
     )
     assert small == []
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE

@@ -38,7 +38,8 @@ Object.assign(CanvasRenderingContext2D.prototype, {
 IS_BESIDE = """
 ([first, second]) => {
   const parts = [".bar", ".map-stage", ".drawer"];
-  const [bar, stage, drawer] = parts.map((one) => document.querySelector(one)?.getBoundingClientRect());
+  const boxOf = (selector) => document.querySelector(selector)?.getBoundingClientRect();
+  const [bar, stage, drawer] = parts.map(boxOf);
   return drawer && stage.top >= bar.bottom && stage[first] <= drawer[second];
 }
 """
@@ -316,10 +317,13 @@ def test_points_have_titles_where_few_are_in_sight_and_shading_where_many_are(vi
 
 MANY = """
 const answer = (count) => {
-  const places = new Uint8Array(new Int16Array(2 * count).map(() => 40000 * (Math.random() - .5)).buffer);
+  const points = new Int16Array(2 * count).map(() => 40000 * (Math.random() - .5));
+  const places = new Uint8Array(points.buffer);
   let text = "";
-  for (let at = 0; at < places.length; at += 8192) text += String.fromCharCode(...places.subarray(at, at + 8192));
-  return {catalogue: "anime", state: "ready", count, unplaced: 0, labels: [], colours: [], colour: null, titles: [],
+  for (let at = 0; at < places.length; at += 8192)
+    text += String.fromCharCode(...places.subarray(at, at + 8192));
+  return {catalogue: "anime", state: "ready", count, unplaced: 0, labels: [], colours: [],
+    colour: null, titles: [],
     ids: Array.from({length: count}, (_, one) => `p${one}`), places: btoa(text)};
 };
 const ask = window.fetch;

@@ -24,7 +24,8 @@ WATCH = """
 const Plain = window.Audio;
 const sounds = window.sounds = [];
 window.Audio = function () { return sounds[sounds.push(new Plain()) - 1]; };
-const latest = () => sounds.find((one) => !one.paused) ?? sounds.find((one) => one.src) ?? sounds[0];
+const latest = () =>
+  sounds.find((one) => !one.paused) ?? sounds.find((one) => one.src) ?? sounds[0];
 Object.defineProperty(window, "sound", {get: latest});
 window.mediaKeys = {};
 const put = MediaSession.prototype.setActionHandler;

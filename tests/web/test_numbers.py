@@ -43,8 +43,10 @@ WITH_MAP = ("/c/anime?q=space", "/c/anime?f.type=MOVIE", "/c/anime?q=melancholy+
 NUMBER = re.compile(r"\d[\d,]*")
 ASK = """async ([path, args]) => {
   const site = document.querySelector("script[type=module]").src.replace("start.js", "");
-  const {callTool} = await import(`${site}core/server.js`), {searchOf} = await import(`${site}core/catalogue.js`);
-  const [, catalogue] = path.split("/").slice(1), asked = searchOf(catalogue, new URLSearchParams(args));
+  const {callTool} = await import(`${site}core/server.js`);
+  const {searchOf} = await import(`${site}core/catalogue.js`);
+  const [, catalogue] = path.split("/").slice(1);
+  const asked = searchOf(catalogue, new URLSearchParams(args));
   const found = await callTool("search", {...asked, limit: 5, include: ["counts", "facets"]});
   return {...found, only_orders: Boolean(found.only_orders)};
 }"""

@@ -6,7 +6,8 @@ The function's signature declares the arguments and the answer, its docstring th
     @tool(title="Items by maker")
     def items_by_maker(seen: SeenCatalogue, maker: str) -> list[str]:
         "List what a maker has made."
-        return [seen.title_of(item) for item in seen.list(kind="item", maker_ids=seen.named(maker, kind="maker").id)]
+        found = seen.named(maker, kind="maker")
+        return [seen.title_of(item) for item in seen.list(kind="item", maker_ids=found.id)]
 """
 
 import inspect

@@ -45,9 +45,8 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
             def hint(_run: JobRun, report: RunReport) -> None:
                 """Show how far a run is."""
                 count = f"{report.done}{f' of {report.total}' if report.total else ''} "
-                line.hint(
-                    f"{count if report.done is not None else ''}{shortened(report.message, SHOWN_LENGTH)}"
-                )
+                progress = count if report.done is not None else ""
+                line.hint(f"{progress}{shortened(report.message, SHOWN_LENGTH)}")
 
             work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=hint)
             run = perform(control, "job/run", name, {}, work)

@@ -207,7 +207,8 @@ def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str |
     found = media.find_file_in(catalogue, record_id, MediaKind.THUMBNAIL)
     if found is None:
         return None
-    return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.THUMBNAIL}/{quote(record_id)}?v={found.version}"
+    folder = f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.THUMBNAIL}"
+    return f"{folder}/{quote(record_id)}?v={found.version}"
 
 
 def shape_fields(

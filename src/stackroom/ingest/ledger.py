@@ -35,25 +35,30 @@ from stackroom.sources.port import CellChange, Note, Reading
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS origins (
-    source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL, written TEXT NOT NULL DEFAULT '',
+    source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL,
+    written TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (source, id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS origins_by_id ON origins (id);
 CREATE TABLE IF NOT EXISTS rejects (
-    source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place)) WITHOUT ROWID;
+    source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (source, place)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cells (
     source TEXT NOT NULL, place TEXT NOT NULL, field TEXT NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (source, place, field)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS changes (
-    source TEXT NOT NULL, field TEXT NOT NULL, reading TEXT NOT NULL, PRIMARY KEY (source, field, reading)
+    source TEXT NOT NULL, field TEXT NOT NULL, reading TEXT NOT NULL,
+    PRIMARY KEY (source, field, reading)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS identities (identity TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS identities_by_id ON identities (id);
 CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS said (
-    source TEXT NOT NULL, id TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (source, id)) WITHOUT ROWID;
+    source TEXT NOT NULL, id TEXT NOT NULL, record BLOB NOT NULL,
+    PRIMARY KEY (source, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS readings (
-    source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (source, place)
+    source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL,
+    PRIMARY KEY (source, place)
 ) WITHOUT ROWID;
 """
 BUSY_TIMEOUT_MS = 5_000

@@ -1,8 +1,9 @@
 """Back-ups: consistent copies of all data that cannot be rebuilt, with checksums.
 
-    BACKUPS/20261115T030000Z/manifest.json        sha256 and size of every other file; notes on what is missing
-    BACKUPS/20261115T030000Z/control.sqlite       accounts, audit, jobs
-    BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and installation entry
+    BACKUPS/20261115T030000Z/manifest.json       sha256 and size of every other file; notes
+                                                 on what is missing
+    BACKUPS/20261115T030000Z/control.sqlite      accounts, audit, jobs
+    BACKUPS/20261115T030000Z/catalogues/NAME/    records, ledger, spec and installation entry
 
 Indexes and packs are not included: they are rebuilt from the records. `stackroom restore` copies
 the files into an empty library. A back-up is written under a temporary name and then renamed, so it

@@ -1,6 +1,7 @@
 """The manifest of a pack: what a catalogue is, and the checksum of every file that it is made of.
 
-    manifest.json            this file: JSON with sorted keys, no time stamps, and a checksum of its own members
+    manifest.json            this file: JSON with sorted keys, no time stamps, and a checksum of its
+                             own members
     manifest.json.minisig    its signature, if minisign has signed it
     catalogue.toml           the spec
     records.jsonl.zst        one record per line, sorted by id

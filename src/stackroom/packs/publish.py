@@ -1,7 +1,8 @@
 """Publishing a pack as a release in a folder, which is served as it is, or uploaded file by file.
 
     FOLDER/releases.json     the index in the layout of GitHub's releases, newest first
-    FOLDER/releases/TAG/     one release: manifest, signature, the files of the pack, and patches from earlier releases
+    FOLDER/releases/TAG/     one release: manifest, signature, the files of the pack, and patches
+                             from earlier releases
 
 The index is made of the folders that are there, and replaced in one step after all files are on the
 disk: readers find the former releases or the new one. A patch is not named by the manifest, since

@@ -3,7 +3,8 @@ here; minisign signs.
 
     public key file    untrusted comment, base64 of "Ed" + key id (8) + public key (32)
     signature file     untrusted comment, base64 of "ED" or "Ed" + key id (8) + signature (64),
-                       "trusted comment: …", base64 of the signature (64) of signature + trusted comment
+                       "trusted comment: …", base64 of the signature (64) of signature + trusted
+                       comment
 
 "ED" signs the BLAKE2b-512 of the file, as minisign does by default; "Ed" signs the file itself.
 """

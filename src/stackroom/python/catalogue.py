@@ -101,8 +101,9 @@ class Table:
         """Return the first rows for a notebook."""
         head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
         lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows[:SHOWN_ROWS])
-        more = len(self.rows) - SHOWN_ROWS
-        return f"<table><tr>{head}</tr>{lines}</table>{f'<p>and {more:,} more</p>' if more > 0 else ''}"
+        left_out = len(self.rows) - SHOWN_ROWS
+        note = f"<p>and {left_out:,} more</p>" if left_out > 0 else ""
+        return f"<table><tr>{head}</tr>{lines}</table>{note}"
 
 
 def _cell(value: Any) -> str:

@@ -57,7 +57,8 @@ class RemoteReranker:
 def _reason(error: Exception, timeout_s: float) -> str:
     """Return why there are no scores, without the address, which may have a key in it."""
     if isinstance(error, httpx.HTTPStatusError):
-        return f"the endpoint answered {error.response.status_code} {error.response.reason_phrase}".rstrip()
+        answer = error.response
+        return f"the endpoint answered {answer.status_code} {answer.reason_phrase}".rstrip()
     if isinstance(error, httpx.TimeoutException):
         return f"no answer within {timeout_s:g} s; [rerank] timeout_s gives it more"
     if isinstance(error, httpx.HTTPError):

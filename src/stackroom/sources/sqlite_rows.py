@@ -60,12 +60,15 @@ OTHER_KINDS = ("table", "view")
 COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
 """The columns of a table, without hidden ones, which `SELECT *` leaves out."""
 DECLARED = """
-SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
+SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?)
+GROUP BY id HAVING count(*) = 1
 """
 """The single-column foreign keys of a table; `to` is empty where it is the primary key."""
 UNIQUE = """
-SELECT max(columns.name) FROM pragma_index_list(?) AS listed JOIN pragma_index_info(listed.name) AS columns
-WHERE listed."unique" AND NOT listed.partial GROUP BY listed.seq HAVING count(columns.name) = 1 AND count(*) = 1
+SELECT max(columns.name)
+FROM pragma_index_list(?) AS listed JOIN pragma_index_info(listed.name) AS columns
+WHERE listed."unique" AND NOT listed.partial
+GROUP BY listed.seq HAVING count(columns.name) = 1 AND count(*) = 1
 ORDER BY max(columns.cid)
 """
 """The columns of a table that have a unique index of their own."""

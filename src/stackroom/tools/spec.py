@@ -194,12 +194,10 @@ class ToolSpec:
     """Returns the names of the catalogues that a call with these params reads; None where it may
     read every one.
     """
-    wants_call_id: bool = (
-        False  # whether `run` gets the id of the audit entry, to record it with its changes
-    )
-    is_listed: bool = (
-        True  # whether tool lists have it; else it is called over REST only, by pages and programs
-    )
+    # whether `run` gets the id of the audit entry, to record it with its changes
+    wants_call_id: bool = False
+    # whether tool lists have it; else it is called over REST only, by pages and programs
+    is_listed: bool = True
     is_brief: bool = False
     """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool
     list small.

@@ -1,12 +1,13 @@
 """The files that clients read: derived from the catalogue on every read, never stored.
 
     judokon://judoka.json                 the cards, in the layout of the project's file
-    judokon://client_embeddings.json      {model, dim, items: [{id, text, embedding, source, tags, qaContext, version}]}
+    judokon://client_embeddings.json      {model, dim, items: [{id, text, embedding, source, tags,
+                                          qaContext, version}]}
     judokon://synonyms.json               the synonyms that queries are expanded with
-    judokon://offline_rag_vectors.bin     the vectors alone: no header, rows of `dim` little-endian float32 one after
-                                          another, each of unit length
-    judokon://offline_rag_metadata.json   {model, count, dim, dtype, layout, ids, kinds}: row i of the vectors is the
-                                          record `ids[i]`
+    judokon://offline_rag_vectors.bin     the vectors alone: no header, rows of `dim` little-endian
+                                          float32 one after another, each of unit length
+    judokon://offline_rag_metadata.json   {model, count, dim, dtype, layout, ids, kinds}: row i of
+                                          the vectors is the record `ids[i]`
 
 A record without a vector is in neither of the last two, and has no `embedding` in the second.
 """

@@ -5,8 +5,9 @@ are left alone:
 
     judoka.json              cards, a list
     gokyo.json, techniques.json   techniques, a list
-    client_embeddings.json   passages: {model, dim, items} or a bare list. Their own embeddings are not used: every text
-                             of the catalogue is embedded by one model, so that queries and all kinds compare
+    client_embeddings.json   passages: {model, dim, items} or a bare list. Their own embeddings are
+                             not used: every text of the catalogue is embedded by one model, so that
+                             queries and all kinds compare
     passages.json            passages without embeddings
     countryCodeMapping.json  fills in a card's country by its code, and the code by the country
     synonyms.json            kept beside the catalogue, where queries are expanded with it

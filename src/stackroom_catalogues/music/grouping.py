@@ -5,7 +5,8 @@ accents. Ids are derived from the same, so that they are stable when a folder is
 
     artist-NAME                                  artist-MBID
     album-ARTIST-ALBUM-HASH                      album-MBID
-    track-ARTIST-ALBUM-DISC-POSITION-NAME-HASH   track-MBID, of the release track or else the recording
+    track-ARTIST-ALBUM-DISC-POSITION-NAME-HASH   track-MBID, of the release track or else the
+                                                 recording
 
 Of several files with the same id, the first by path keeps it; the others get a hash of their path
 as a suffix.
@@ -205,7 +206,9 @@ def _albums(tracks: Sequence[Tagged]) -> list[Album]:
     grouped: dict[str, tuple[tuple[Credit, ...], list[Tagged]]] = {}
     for key, some in drafts.items():
         artists = _album_artists(some)
-        album_id = f"{ALBUM}-{key[1] if key[0] == 'mbid' else slug_of(*(a.name for a in artists), some[0].album)}"
+        is_mbid = key[0] == "mbid"
+        name = key[1] if is_mbid else slug_of(*(a.name for a in artists), some[0].album)
+        album_id = f"{ALBUM}-{name}"
         grouped.setdefault(album_id, (artists, []))[1].extend(some)
     return [
         Album(id=album_id, artists=artists, tracks=tuple(some))

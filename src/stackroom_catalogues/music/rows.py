@@ -2,7 +2,8 @@
 
     a folder of audio files    artists, albums and tracks by their tags (`grouping`)
     an SQLite file             the Chinook database
-    rows in this layout        of any other source: one record for each row, with `id`, `kind` and `name`
+    rows in this layout        of any other source: one record for each row, with `id`, `kind` and
+                               `name`
 
 Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
 """

@@ -5,8 +5,9 @@ track of `sample/library.jsonl`. Most are the opening of a work, some with simpl
 closed with a chord; the track's length in the sample is that of the piece. `render` returns a WAV
 file: one channel, 16 bits, 22,050 samples a second. The same piece gives the same bytes.
 
-The notes of a voice are words of a text. `C#5:1/2` is a pitch (middle C is `C4`) and its length in beats; a word
-without a length has that of the word before it. `-` is a rest, `C3+E3+G3` a chord, and `|` a bar line, of no effect.
+The notes of a voice are words of a text. `C#5:1/2` is a pitch (middle C is `C4`) and its length in
+beats; a word without a length has that of the word before it. `-` is a rest, `C3+E3+G3` a chord,
+and `|` a bar line, of no effect.
 """
 
 import functools

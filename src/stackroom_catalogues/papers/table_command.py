@@ -1,8 +1,8 @@
 """`paper-table`: a catalogue of papers as one SQLite table, and a small file that names the model
 of its vectors.
 
-    FILE.sqlite    papers(id INTEGER PRIMARY KEY, title TEXT, authors TEXT, abstract TEXT, publish_year INTEGER,
-                          embedding BLOB)
+    FILE.sqlite    papers(id INTEGER PRIMARY KEY, title TEXT, authors TEXT, abstract TEXT,
+                          publish_year INTEGER, embedding BLOB)
     FILE.json      {"model": "all-MiniLM-L6-v2", "dimension": 384}
 
 `authors` is a JSON list of {"name", "affiliations"}; `embedding` is float32, little-endian, NULL

@@ -45,8 +45,9 @@ from stackroom.model.principal import AuditEntry, Outcome
 database = ControlDatabase.open(sys.argv[1])
 log = AuditLog(database)
 def note(call_id, durable):
-    log.write(AuditEntry(at=datetime.now(UTC), call_id=call_id, principal="ada", via="http", operation="tools/call",
-                         target="search", parameters={}, outcome=Outcome.OK), durable=durable)
+    entry = AuditEntry(at=datetime.now(UTC), call_id=call_id, principal="ada", via="http",
+                       operation="tools/call", target="search", parameters={}, outcome=Outcome.OK)
+    log.write(entry, durable=durable)
 print("ready", flush=True)
 sys.stdin.readline()
 """

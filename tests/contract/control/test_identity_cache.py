@@ -220,9 +220,7 @@ def test_without_the_database_everybody_is_forgotten_within_a_second(
     assert still_hold(directory, [identity]) == [True]
 
 
-def test_while_postgresql_is_away_known_callers_are_believed_for_five_minutes_and_nobody_else() -> (
-    None
-):
+def test_while_postgresql_is_away_only_known_callers_are_believed_for_five_minutes() -> None:
     with open_server() as server:
         place = Place(url=server.new_url())
         people = _people(place.open(), place.clock)

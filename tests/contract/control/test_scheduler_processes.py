@@ -120,7 +120,7 @@ def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
     wait_until(lambda: state(board, "resumes") is RunState.CANCELLED)
 
 
-def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_its_run_when_it_goes_on(
+def test_a_holder_paused_for_longer_than_its_lease_is_followed_and_ends_its_run_when_it_goes_on(
     board: JobBoard, serve: Callable[..., Started]
 ) -> None:
     processes = {process.pid: process for process in (serve(2.0), serve(2.0))}

@@ -42,7 +42,8 @@ def ping(principal, params):
 def tools(catalogues):
     return [
         ToolSpec(
-            name="games_ping", title="Ping", description="Answer.", params=ToolParams, result=PingResult,
+            name="games_ping", title="Ping", description="Answer.",
+            params=ToolParams, result=PingResult,
             action=Action.ACCESS_CATALOG, cost=Cost.READ, run=ping, text=lambda result: result.said,
         )
     ]

@@ -85,7 +85,7 @@ def test_a_catalogue_that_is_removed_is_not_served_any_more(
     assert names_in(gate) == ["films"]
 
 
-def test_a_catalogue_that_another_process_removed_renamed_or_put_back_is_followed_without_a_complaint(
+def test_a_catalogue_removed_renamed_or_put_back_by_another_process_is_followed_without_complaint(
     app: App, build: Callable[..., None]
 ) -> None:
     build("plays", "Hamlet")

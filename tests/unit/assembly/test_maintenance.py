@@ -552,7 +552,7 @@ def test_a_catalogue_whose_database_is_named_by_a_damaged_file_keeps_no_other_fr
     } == {"notes"}
 
 
-def test_every_job_has_a_schedule_that_is_understood_and_nothing_outside_is_asked_unless_somebody_enables_it(
+def test_every_job_has_a_valid_schedule_and_nothing_outside_is_asked_unless_somebody_enables_it(
     maintained: MaintainedLibrary,
 ) -> None:
     jobs = list_builtin_jobs(maintained)

@@ -46,12 +46,14 @@ def show(request):
 def endpoints():
     return [
         Endpoint("GET", "/v1/games", show, tag="games", action=Action.ACCESS_CATALOG),
-        Endpoint("GET", "/v1/loans", show, operation_id="loans", tag="games", action=None, needs_accounts=True),
+        Endpoint("GET", "/v1/loans", show, operation_id="loans", tag="games", action=None,
+                 needs_accounts=True),
     ]
 
 
 PACKAGE = CataloguePackage(
-    declaration=files(__package__) / "catalogue.toml", endpoints=endpoints, server="lent_games.server:build"
+    declaration=files(__package__) / "catalogue.toml", endpoints=endpoints,
+    server="lent_games.server:build",
 )
 """
 SERVER = """
@@ -88,7 +90,9 @@ def build(context):
                 action=Action.REQUEST_CONTENT, cost=Cost.WRITE, run=lend, text=str,
             )
         ],
-        endpoints=[Endpoint("GET", "/v1/loans", list_loans, tag="games", action=None, needs_accounts=True)],
+        endpoints=[
+            Endpoint("GET", "/v1/loans", list_loans, tag="games", action=None, needs_accounts=True)
+        ],
         jobs=[JobSpec(name="count_games", description="Count.", schedule="manual", body=count)],
         tasks=[Task(name="remind", description="Remind.", run=remind)],
         tables=METADATA,

@@ -25,9 +25,12 @@ book_id,isbn13,title,authors,year,average_rating,ratings_count,ratings_1,ratings
 """
 FILMS = """\
 id,title,year,minutes,genre,plot
-f1,Inception,2010,148 min,Thriller,A thief enters the dreams of others and is asked to plant an idea in one.
-f2,Paprika,2006,90 min,Animation,A machine that shows dreams is stolen and dreams leak into the streets of the city.
-f3,Vertigo,1958,128 min,Thriller,A detective who fears heights follows a woman through San Francisco.
+f1,Inception,2010,148 min,Thriller,A thief enters the dreams of others \
+and is asked to plant an idea in one.
+f2,Paprika,2006,90 min,Animation,A machine that shows dreams is stolen \
+and dreams leak into the streets of the city.
+f3,Vertigo,1958,128 min,Thriller,A detective who fears heights follows \
+a woman through San Francisco.
 """
 
 

@@ -147,7 +147,8 @@ def test_ctrl_c_cancels_what_is_run_here(home: Path, tmp_path: Path) -> None:
         (notes / f"{number}.md").write_text(f"# Note {number}\n\nText.\n")
     script = f"""
 import os, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started without it
+# a shell's background jobs are started without it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from stackroom.cli.main import main
 from stackroom.jobs.job import JobContext
 main(["add", {str(notes)!r}, "--name", "notes", "--no-embed", "--json"])

@@ -13,7 +13,12 @@ from stackroom.errors import InputError, NotFoundError, SpecError, UnavailableEr
 pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
 
-FILMS = "Title,Genres,Year\nHeat,Crime;Drama,1995\nAlien,Horror;Sci-Fi,1979\nAliens,Sci-Fi;Action,1986\n"
+FILMS = (
+    "Title,Genres,Year\n"
+    "Heat,Crime;Drama,1995\n"
+    "Alien,Horror;Sci-Fi,1979\n"
+    "Aliens,Sci-Fi;Action,1986\n"
+)
 
 
 @pytest.fixture(autouse=True)

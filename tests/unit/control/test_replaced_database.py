@@ -116,7 +116,7 @@ def test_a_call_is_audited_in_the_file_that_has_the_path(
     assert control.audit.verify().first_problem is None
 
 
-def test_while_the_file_is_away_nothing_is_answered_audited_or_created_and_all_is_well_when_it_is_back(
+def test_while_the_file_is_away_nothing_is_answered_audited_or_made_and_all_is_well_when_it_is_back(
     control: Control, secret: str, tmp_path: Path
 ) -> None:
     control.audit.write(entry("before"), durable=True)

@@ -72,7 +72,7 @@ def test_a_choice_is_kept_with_its_times_and_measured_again_with_another_version
     assert not (tmp_path / FLOAT_WEIGHTS).exists()
 
 
-def test_processors_that_share_a_folder_have_a_choice_each_and_one_keeps_the_weights_that_another_needs(
+def test_processors_sharing_a_folder_choose_each_and_one_keeps_the_weights_that_another_needs(
     tmp_path: Path,
 ) -> None:
     old, new = (

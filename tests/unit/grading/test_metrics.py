@@ -9,9 +9,7 @@ from stackroom.grading.metrics import build_figure, ndcg, recall, reciprocal_ran
 GRADES = {"best": 3, "good": 2, "fair": 1}
 
 
-def test_the_ideal_order_has_an_ndcg_of_one_at_any_depth_and_documents_without_a_grade_have_nothing() -> (
-    None
-):
+def test_the_ideal_order_has_an_ndcg_of_one_and_ungraded_documents_add_nothing() -> None:
     assert ndcg(["best", "good", "fair"], GRADES, depth=10) == pytest.approx(1.0)
     assert ndcg(["best"], GRADES, depth=1) == pytest.approx(1.0)
     assert ndcg(["unknown"], GRADES, depth=10) == ndcg(["unknown"], {}, depth=10) == 0

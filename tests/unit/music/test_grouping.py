@@ -139,9 +139,7 @@ def test_an_album_artist_that_every_track_shares_is_the_albums() -> None:
     assert rows["album"][0]["artists"] == ["Ella"]
 
 
-def test_albums_of_one_name_in_different_folders_are_different_unless_the_album_artist_is_the_same() -> (
-    None
-):
+def test_albums_of_one_name_in_different_folders_differ_unless_their_artist_is_the_same() -> None:
     apart = grouped(
         tagged("x/1.mp3", title="A", artists=["One"], album="Greatest Hits"),
         tagged("y/1.mp3", title="B", artists=["Two"], album="Greatest Hits"),

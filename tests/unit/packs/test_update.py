@@ -484,7 +484,7 @@ class TestOtherSpecAndModel:
         assert pack_of(app).find_next() is None
 
     @pytest.mark.parametrize("killed_at", [SETTLE, "stackroom.shelf.embedded.store.Store.apply"])
-    def test_a_kill_in_the_update_to_a_release_that_changes_the_spec_alone_leaves_spec_and_release_in_step(
+    def test_a_kill_in_an_update_that_changes_the_spec_alone_leaves_spec_and_release_in_step(
         self,
         installed: App,
         publisher: Publisher,

@@ -57,7 +57,8 @@ FULL_ENTRY = """<entry>
       <arxiv:affiliation xmlns:arxiv="http://arxiv.org/schemas/atom">DESY,
         Hamburg</arxiv:affiliation></author>
     <arxiv:doi xmlns:arxiv="http://arxiv.org/schemas/atom">10.1140/epjc/s2003-01326-x</arxiv:doi>
-    <arxiv:journal_ref xmlns:arxiv="http://arxiv.org/schemas/atom">Eur.Phys.J. C31 (2003) 17-29</arxiv:journal_ref>
+    <arxiv:journal_ref
+      xmlns:arxiv="http://arxiv.org/schemas/atom">Eur.Phys.J. C31 (2003) 17-29</arxiv:journal_ref>
     <arxiv:primary_category xmlns:arxiv="http://arxiv.org/schemas/atom" term="hep-ex"/>
     <category term="hep-ex" scheme="http://arxiv.org/schemas/atom"/>
     <category term="nucl-ex" scheme="http://arxiv.org/schemas/atom"/>

@@ -12,7 +12,8 @@ prepare_import()
 import stackroom.serve.stdio
 unused = [name for name in ("mcp.client", "mcp.server.mcpserver", "httpx2") if name in sys.modules]
 from mcp_types.methods import validate_client_request
-hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "one", "version": "1"}}
+client = {"name": "one", "version": "1"}
+hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
 validate_client_request("initialize", "2025-11-25", hello)
 try:
     validate_client_request("initialize", "2025-11-25", {**hello, "clientInfo": 1})
@@ -26,7 +27,8 @@ print(unused, ClientSession.__name__, MCPServer.__name__, "mcp.client" in sys.mo
 HEAVY_MODULES = """
 import sys
 import stackroom.cli.connect
-print([name for name in ("mcp", "onnxruntime", "tokenizers", "sqlalchemy", "starlette") if name in sys.modules])
+heavy = ("mcp", "onnxruntime", "tokenizers", "sqlalchemy", "starlette")
+print([name for name in heavy if name in sys.modules])
 """
 
 
@@ -36,9 +38,7 @@ def _output(code: str) -> str:
     ).stdout.strip()
 
 
-def test_the_client_and_the_high_level_server_of_the_sdk_are_imported_only_when_something_asks_for_them() -> (
-    None
-):
+def test_the_client_and_the_high_level_server_of_the_sdk_are_imported_only_on_demand() -> None:
     assert _output(QUICK) == "['(refused)'] ClientSession MCPServer True"
 
 

@@ -321,7 +321,10 @@ def test_a_sparse_row_is_no_footnote_and_neither_is_one_within_the_table(tmp_pat
 def test_a_header_that_may_have_two_lines_is_asked_about_with_the_right_option(
     tmp_path: Path,
 ) -> None:
-    content = "name,price,,place,\nBread,net,gross,town,street\nCake,low,high,Ulm,Gasse\nTart,low,low,Ulm,Weg\n"
+    content = (
+        "name,price,,place,\nBread,net,gross,town,street\n"
+        "Cake,low,high,Ulm,Gasse\nTart,low,low,Ulm,Weg\n"
+    )
     table = source(tmp_path, content)
     assert len(list(table.iter_rows())) == 3
     assert table.notes == ("2 columns have no name; if the header has two lines: --header-rows 2",)

@@ -390,7 +390,8 @@ def test_a_docx_becomes_text_with_headings_lists_and_tables(tmp_path: Path) -> N
 
 
 def test_a_table_within_a_cell_is_read_once(tmp_path: Path) -> None:
-    inner = f"<w:tbl><w:tr><w:tc>{paragraph('in')}</w:tc><w:tc>{paragraph('side')}</w:tc></w:tr></w:tbl>"
+    cells = f"<w:tc>{paragraph('in')}</w:tc><w:tc>{paragraph('side')}</w:tc>"
+    inner = f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
     row = f"<w:tr><w:tc>{paragraph('out')}{inner}</w:tc><w:tc>{paragraph('next')}</w:tc></w:tr>"
     controlled = f"<w:sdt><w:sdtContent>{row}</w:sdtContent></w:sdt>"
     text = only(tmp_path, "a.docx", make_docx(f"<w:tbl>{row}{controlled}</w:tbl>")).values["text"]

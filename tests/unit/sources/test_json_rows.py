@@ -229,9 +229,8 @@ def test_values_that_are_not_a_number_are_empty_and_utf_16_is_read(tmp_path: Pat
 @pytest.mark.row("N1")
 def test_lines_may_have_several_records_each(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text(
-        f"{json.dumps({'films': FILMS})}\n{json.dumps({'films': []})}\n{json.dumps({'films': FILMS[:1]})}\n"
-    )
+    lines = [json.dumps({"films": films}) + "\n" for films in (FILMS, [], FILMS[:1])]
+    path.write_text("".join(lines))
     rows = list(JsonRows(path, ReadOptions(records="films")).iter_rows())
     assert [(row.place, row.values["title"]) for row in rows] == [
         ("line 1", "Film 0"),

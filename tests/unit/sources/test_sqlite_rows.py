@@ -22,12 +22,14 @@ pytestmark = pytest.mark.row("N1")
 
 BOOKS = """
 CREATE TABLE author (id INTEGER PRIMARY KEY, born INTEGER, name TEXT);
-CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author, price REAL);
+CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author,
+                   price REAL);
 CREATE TABLE book_author (book_id INTEGER, author_id INTEGER, PRIMARY KEY (book_id, author_id));
 INSERT INTO author VALUES (1, 1815, 'Ada'), (2, 1912, 'Alan');
 INSERT INTO book VALUES (10, 'On engines and their many uses', 1, 9.5),
                         (11, 'On numbers that can be computed', 2, NULL),
-                        (12, 'Nobody wrote this long title', 99, 1), (13, 'Nor this, which is as long', NULL, 1);
+                        (12, 'Nobody wrote this long title', 99, 1),
+                        (13, 'Nor this, which is as long', NULL, 1);
 INSERT INTO book_author SELECT value, value FROM generate_series(1, 500);
 """
 PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstd.compress, ".gz": gzip.compress}
@@ -81,9 +83,12 @@ def test_keys_that_a_database_does_not_declare_are_found_by_their_names_and_valu
     tmp_path: Path,
 ) -> None:
     sql = """
-    CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
-    CREATE TABLE book (title TEXT, author_id INTEGER); INSERT INTO book VALUES ('On engines', 1), ('On numbers', 2);
-    CREATE TABLE note (text TEXT, author_id INTEGER); INSERT INTO note VALUES ('lost', 77), ('found', 1);
+    CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT);
+    INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
+    CREATE TABLE book (title TEXT, author_id INTEGER);
+    INSERT INTO book VALUES ('On engines', 1), ('On numbers', 2);
+    CREATE TABLE note (text TEXT, author_id INTEGER);
+    INSERT INTO note VALUES ('lost', 77), ('found', 1);
     """
     assert [row.get("author") for row in rows_of(tmp_path, sql, "book")] == ["Ada", "Alan"]
     assert "author" not in values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="note")))[0]
@@ -112,9 +117,11 @@ def test_a_link_between_tables_is_not_the_main_one_however_many_rows_it_has(tmp_
     sql = """
     CREATE TABLE person (code TEXT PRIMARY KEY, name TEXT);
     CREATE TABLE club (code TEXT PRIMARY KEY, name TEXT);
-    CREATE TABLE member (person TEXT REFERENCES person, club TEXT REFERENCES club, PRIMARY KEY (person, club));
+    CREATE TABLE member (person TEXT REFERENCES person, club TEXT REFERENCES club,
+                         PRIMARY KEY (person, club));
     INSERT INTO person VALUES ('p', 'Pat'); INSERT INTO club VALUES ('c', 'Chess, on Mondays');
-    INSERT INTO member SELECT 'a long text that is only a key ' || value, 'c' FROM generate_series(1, 500);
+    INSERT INTO member SELECT 'a long text that is only a key ' || value, 'c'
+                       FROM generate_series(1, 500);
     """
     assert SqliteRows(made(tmp_path, sql)).name.endswith("#club")
 
@@ -132,9 +139,12 @@ def test_two_keys_into_one_table_and_one_into_its_own_are_named_by_their_roles(
 ) -> None:
     sql = """
     CREATE TABLE team (id INTEGER PRIMARY KEY, title TEXT);
-    CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team(id), away_id INTEGER REFERENCES team(id),
-                       before_id INTEGER REFERENCES game(id), follows INTEGER REFERENCES game(id), report TEXT);
-    INSERT INTO team VALUES (1, 'Reds'), (2, 'Blues'); INSERT INTO game VALUES (7, 1, 2, 7, 7, 'A fine game');
+    CREATE TABLE game (id INTEGER PRIMARY KEY,
+                       home_id INTEGER REFERENCES team(id), away_id INTEGER REFERENCES team(id),
+                       before_id INTEGER REFERENCES game(id), follows INTEGER REFERENCES game(id),
+                       report TEXT);
+    INSERT INTO team VALUES (1, 'Reds'), (2, 'Blues');
+    INSERT INTO game VALUES (7, 1, 2, 7, 7, 'A fine game');
     """
     (row,) = rows_of(tmp_path, sql, "game")
     assert (row["home_id_team"], row["away_id_team"], row["before_id_game"]) == (
@@ -156,11 +166,14 @@ def test_what_a_key_points_at_does_not_hide_a_column_of_that_name(tmp_path: Path
 
 MUSIC = """
 CREATE TABLE country (id INTEGER PRIMARY KEY, name TEXT);
-CREATE TABLE artist (artist_id INTEGER PRIMARY KEY, name TEXT, country_id INTEGER REFERENCES country);
+CREATE TABLE artist (artist_id INTEGER PRIMARY KEY, name TEXT,
+                     country_id INTEGER REFERENCES country);
 CREATE TABLE album (album_id INTEGER PRIMARY KEY, title TEXT, artist_id INTEGER REFERENCES artist);
 CREATE TABLE track (track_id INTEGER PRIMARY KEY, name TEXT, album_id INTEGER REFERENCES album);
-INSERT INTO country VALUES (1, 'Iceland'); INSERT INTO artist VALUES (1, 'Björk', 1), (2, 'Nobody', NULL);
-INSERT INTO album VALUES (1, 'Post', 1), (2, 'Lost', 9); INSERT INTO track VALUES (1, 'Hyperballad', 1), (2, 'B', 2);
+INSERT INTO country VALUES (1, 'Iceland');
+INSERT INTO artist VALUES (1, 'Björk', 1), (2, 'Nobody', NULL);
+INSERT INTO album VALUES (1, 'Post', 1), (2, 'Lost', 9);
+INSERT INTO track VALUES (1, 'Hyperballad', 1), (2, 'B', 2);
 """
 
 
@@ -180,8 +193,10 @@ def test_one_table_at_the_end_of_two_chains_is_named_by_the_ways_to_it(tmp_path:
     sql = """
     CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT);
     CREATE TABLE team (id INTEGER PRIMARY KEY, name TEXT, city_id INTEGER REFERENCES city);
-    CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team, away_id INTEGER REFERENCES team);
-    INSERT INTO city VALUES (1, 'Graz'), (2, 'Linz'); INSERT INTO team VALUES (1, 'Reds', 1), (2, 'Blues', 2);
+    CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team,
+                       away_id INTEGER REFERENCES team);
+    INSERT INTO city VALUES (1, 'Graz'), (2, 'Linz');
+    INSERT INTO team VALUES (1, 'Reds', 1), (2, 'Blues', 2);
     INSERT INTO game VALUES (7, 1, 2);
     """
     (row,) = rows_of(tmp_path, sql, "game")
@@ -194,7 +209,9 @@ def test_a_table_without_a_name_of_its_own_is_passed_through_on_the_way(tmp_path
     CREATE TABLE owner (id INTEGER PRIMARY KEY, name TEXT);
     CREATE TABLE shelf (id INTEGER PRIMARY KEY, owner_id INTEGER REFERENCES owner);
     CREATE TABLE jar (id INTEGER PRIMARY KEY, label TEXT, shelf_id INTEGER REFERENCES shelf);
-    INSERT INTO owner VALUES (1, 'Pat'); INSERT INTO shelf VALUES (3, 1); INSERT INTO jar VALUES (5, 'plums', 3);
+    INSERT INTO owner VALUES (1, 'Pat');
+    INSERT INTO shelf VALUES (3, 1);
+    INSERT INTO jar VALUES (5, 'plums', 3);
     """
     assert rows_of(tmp_path, sql, "jar") == [
         {"id": 5, "label": "plums", "shelf_id": 3, "owner": "Pat"}
@@ -228,8 +245,11 @@ def test_a_link_table_needs_no_index(tmp_path: Path) -> None:
 
 
 PER_ORDER = """
-SELECT count(l.OrderID), sum(Quantity), sum(l.UnitPrice * Quantity * (1 - Discount)), group_concat(DISTINCT ProductName)
-FROM Orders AS o LEFT JOIN "Order Details" AS l USING (OrderID) LEFT JOIN Products AS p USING (ProductID)
+SELECT count(l.OrderID), sum(Quantity), sum(l.UnitPrice * Quantity * (1 - Discount)),
+       group_concat(DISTINCT ProductName)
+FROM Orders AS o
+LEFT JOIN "Order Details" AS l USING (OrderID)
+LEFT JOIN Products AS p USING (ProductID)
 GROUP BY o.{0} ORDER BY o.{0}
 """
 
@@ -256,7 +276,8 @@ def test_the_rows_that_refer_to_a_row_give_their_number_sums_and_products_as_sql
 
 
 LINES = """
-CREATE TABLE bill (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO bill VALUES (1, 'a bill'), (2, 'another bill');
+CREATE TABLE bill (id INTEGER PRIMARY KEY, note TEXT);
+INSERT INTO bill VALUES (1, 'a bill'), (2, 'another bill');
 CREATE TABLE line (bill_id INTEGER REFERENCES bill, {});
 INSERT INTO line VALUES (1, {}), (1, {});
 """
@@ -315,8 +336,10 @@ def test_a_row_is_called_what_people_call_it(
     tmp_path: Path, table: str, columns: str, cells: str, shown: str | None
 ) -> None:
     sql = f"""
-    CREATE TABLE {table} (code TEXT PRIMARY KEY, {columns}); INSERT INTO {table} VALUES ('k', {cells});
-    CREATE TABLE t (id INTEGER PRIMARY KEY, other TEXT REFERENCES {table}); INSERT INTO t VALUES (1, 'k');
+    CREATE TABLE {table} (code TEXT PRIMARY KEY, {columns});
+    INSERT INTO {table} VALUES ('k', {cells});
+    CREATE TABLE t (id INTEGER PRIMARY KEY, other TEXT REFERENCES {table});
+    INSERT INTO t VALUES (1, 'k');
     """
     assert rows_of(tmp_path, sql, "t")[0].get(table.lower()) == shown
 
@@ -324,7 +347,8 @@ def test_a_row_is_called_what_people_call_it(
 def test_keys_of_several_columns_and_of_tables_that_are_gone_are_left_alone(tmp_path: Path) -> None:
     sql = """
     CREATE TABLE pair (a INTEGER, b INTEGER, name TEXT, PRIMARY KEY (a, b));
-    CREATE TABLE t (x INTEGER, y INTEGER, z INTEGER REFERENCES gone, name TEXT, FOREIGN KEY (x, y) REFERENCES pair);
+    CREATE TABLE t (x INTEGER, y INTEGER, z INTEGER REFERENCES gone, name TEXT,
+                    FOREIGN KEY (x, y) REFERENCES pair);
     INSERT INTO t VALUES (1, 2, 3, 'n');
     """
     source = SqliteRows(made(tmp_path, sql), ReadOptions(table="t"))
@@ -334,7 +358,8 @@ def test_keys_of_several_columns_and_of_tables_that_are_gone_are_left_alone(tmp_
 
 def test_odd_names_are_read_as_they_are(tmp_path: Path) -> None:
     sql = """
-    CREATE TABLE "od""d; DROP TABLE x" ("a ""b" TEXT, "select" TEXT, "made" TEXT GENERATED ALWAYS AS ("select" || '!'));
+    CREATE TABLE "od""d; DROP TABLE x" ("a ""b" TEXT, "select" TEXT,
+                                        "made" TEXT GENERATED ALWAYS AS ("select" || '!'));
     INSERT INTO "od""d; DROP TABLE x" VALUES ('1', '2');
     """
     assert rows_of(tmp_path, sql) == [{'a "b': "1", "select": "2", "made": "2!"}]

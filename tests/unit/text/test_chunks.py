@@ -49,9 +49,7 @@ def test_each_section_of_the_second_level_is_a_passage_under_its_headings() -> N
     assert split_passages(text)[1].text.startswith("## Start\n\nThe quick")
 
 
-def test_sections_that_are_short_stay_apart_but_a_few_words_before_a_deeper_heading_go_with_it() -> (
-    None
-):
+def test_short_sections_stay_apart_but_a_few_words_before_a_deeper_heading_go_with_it() -> None:
     text = (
         "# Conditions\n\nA list.\n\n## Blinded\n\nIt cannot see.\n\n## Deafened\n\nIt cannot"
         " hear.\n"

@@ -76,9 +76,7 @@ def test_a_text_that_is_shorter_than_the_json_has_all_that_fits_it_and_its_own_c
     assert 400 < forms.text_tokens <= 500
 
 
-def test_without_a_budget_an_answer_has_the_default_one_unless_the_call_says_how_much_it_wants() -> (
-    None
-):
+def test_without_a_budget_an_answer_has_the_default_one_unless_the_call_names_its_own() -> None:
     texts = ["a long text " * 200] * 10
     assert len(json.dumps(answer(Listed, texts))) <= DEFAULT_TOKENS * 4
     assert [one["text"] for one in answer(Listed, texts, limit=10)["results"]] == texts
@@ -155,9 +153,7 @@ def test_an_answer_with_an_offset_has_no_cursor() -> None:
     assert found["notes"] == ["5 of 10 fit max_tokens; the rest with offset 5"]
 
 
-def test_a_cursor_past_the_last_item_is_answered_with_a_note_and_an_answer_that_fits_has_none() -> (
-    None
-):
+def test_a_cursor_past_the_last_item_gives_a_note_and_an_answer_that_fits_has_none() -> None:
     past = answer(Listed, ["one", "two"], cursor="2")
     assert past == {
         "results": [],

@@ -56,14 +56,16 @@ LAST_PRAGMA = "query_only=1"
 
 FUNCTIONS = frozenset(
     str.split("""
-    -> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh
-    count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor
-    glob group_concat hex if ifnull iif instr json json_array json_array_length json_extract json_group_array
-    json_group_object json_insert json_object json_patch json_quote json_remove json_replace json_set json_type
-    json_valid julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max
-    median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow
-    power quote radians random rank replace round row_number rtrim sign sin sinh sqrt strftime string_agg
-    substr substring sum tan tanh time timediff total trim trunc typeof unhex unicode unixepoch unlikely upper
+    -> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
+    concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime
+    degrees dense_rank exp first_value floor glob group_concat hex if ifnull iif instr json
+    json_array json_array_length json_extract json_group_array json_group_object json_insert
+    json_object json_patch json_quote json_remove json_replace json_set json_type json_valid
+    julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max
+    median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont
+    percentile_disc pi pow power quote radians random rank replace round row_number rtrim sign sin
+    sinh sqrt strftime string_agg substr substring sum tan tanh time timediff total trim trunc
+    typeof unhex unicode unixepoch unlikely upper
     """)
 )
 """Allowed functions: none reads files or the connection's state, or makes a text of any length from
@@ -79,8 +81,8 @@ EPONYMOUS = frozenset(
 READING_VERBS = frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"})
 CHANGING_VERBS = frozenset(
     str.split("""
-    ALTER ANALYZE ATTACH BEGIN COMMIT CREATE DELETE DETACH DROP END INSERT REINDEX RELEASE REPLACE ROLLBACK SAVEPOINT
-    UPDATE VACUUM
+    ALTER ANALYZE ATTACH BEGIN COMMIT CREATE DELETE DETACH DROP END INSERT REINDEX RELEASE REPLACE
+    ROLLBACK SAVEPOINT UPDATE VACUUM
     """)
 )
 CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
@@ -92,7 +94,10 @@ NO_PARAMETERS = (
 
 _PIECE = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))
-      | (?P<quoted>'[^']*(?:''[^']*)*(?:'|\Z)|"[^"]*(?:""[^"]*)*(?:"|\Z)|`[^`]*(?:``[^`]*)*(?:`|\Z)|\[[^\]]*(?:\]|\Z))
+      | (?P<quoted>'[^']*(?:''[^']*)*(?:'|\Z)
+          |"[^"]*(?:""[^"]*)*(?:"|\Z)
+          |`[^`]*(?:``[^`]*)*(?:`|\Z)
+          |\[[^\]]*(?:\]|\Z))
       | (?P<end>;)
       | (?P<word>[^\W\d][\w$]*)
       | (?P<other>.)""",

@@ -360,12 +360,12 @@ BRACES = re.compile(r"[{}]")
 COLUMN_IN_TEMPLATE = re.compile(r"\{([^{}]+)\}")
 POPULARITY_NAME = re.compile(
     r"(\w+ )?popularity|\w+ (votes|voters|sales)"
-    r"|((num|number|no|total) (of )?)?(users?"
-    r" )?(votes|ratings|voters|raters|rated|reviews|owned|owners)"
+    r"|((num|number|no|total) (of )?)?"
+    r"(users? )?(votes|ratings|voters|raters|rated|reviews|owned|owners)"
     r"( (count|counts|number|total|users))?"
-    r"|(\w+"
-    r" )?(downloads|views|plays|listeners|followers|subscribers|streams|members|favou?rites|likes|stars"
-    r"|stargazers|backers|copies sold|playcount|readers|citations)( counts?| total)?"
+    r"|(\w+ )?"
+    r"(downloads|views|plays|listeners|followers|subscribers|streams|members|favou?rites|likes"
+    r"|stars|stargazers|backers|copies sold|playcount|readers|citations)( counts?| total)?"
     r"|(user )?(vote|rating|view|play|like|follower|download|review|favou?rite|citation)"
     r" (counts?|number|total)"
 )

@@ -54,14 +54,19 @@ LOCK = "SELECT pg_advisory_xact_lock(%s, %s)"
 TAKE = f"""
 WITH clock AS (SELECT {NOW} AS now),
 mine AS (SELECT coalesce(max(number), 0) + 1 AS number FROM rate_calls WHERE key = %(key)s),
-edge AS (SELECT r.at FROM rate_calls r, mine WHERE r.key = %(key)s AND r.number = mine.number - %(limit)s),
+edge AS (
+  SELECT r.at FROM rate_calls r, mine WHERE r.key = %(key)s AND r.number = mine.number - %(limit)s
+),
 taken AS (
   INSERT INTO rate_calls (key, number, at) SELECT %(key)s, mine.number, clock.now FROM mine, clock
-  WHERE %(limit)s > 0 AND NOT EXISTS (SELECT 1 FROM edge WHERE edge.at > clock.now - {WINDOW_US}) RETURNING number
+  WHERE %(limit)s > 0
+    AND NOT EXISTS (SELECT 1 FROM edge WHERE edge.at > clock.now - {WINDOW_US}) RETURNING number
 ), past AS (
-  DELETE FROM rate_calls r USING taken WHERE r.key = %(key)s AND r.number <= taken.number - %(limit)s
+  DELETE FROM rate_calls r USING taken
+  WHERE r.key = %(key)s AND r.number <= taken.number - %(limit)s
 )
-SELECT (SELECT number FROM taken) IS NOT NULL, coalesce((SELECT at FROM edge), clock.now) + {WINDOW_US} - clock.now
+SELECT (SELECT number FROM taken) IS NOT NULL,
+  coalesce((SELECT at FROM edge), clock.now) + {WINDOW_US} - clock.now
 FROM clock
 """
 PRUNE = f"""

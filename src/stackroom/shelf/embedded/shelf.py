@@ -3,7 +3,7 @@ snapshots.
 
     FOLDER/records.sqlite     the truth, or a copy that follows it
     FOLDER/store.toml         names the database with the truth, where it is in one
-    FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (names the base)
+    FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (its name)
     FOLDER/lock               held while anything is written
 
 A write is one transaction of the store (`apply`), then the indexes follow (`publish`). A reader

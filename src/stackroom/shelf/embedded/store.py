@@ -58,7 +58,8 @@ the index has.
 HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest = records.digest
                     AND model = (SELECT value FROM meta WHERE name = 'model'))"""
 WITH_VECTORS = """FROM records LEFT JOIN embeddings
-    ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
+    ON embeddings.digest = records.digest
+    AND model = (SELECT value FROM meta WHERE name = 'model')"""
 # the columns that `sound_vector` takes
 VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"
 _STATE = f"""SELECT (SELECT max(change_no) FROM changes),

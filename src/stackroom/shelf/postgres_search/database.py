@@ -36,9 +36,10 @@ from stackroom.toml_text import load_packaged
 OLDEST_PGVECTOR = (0, 8)
 EXTENSION_SCHEMA = "public"  # where the extension is put, if it is not there yet
 PATH = f"""
-SELECT set_config('search_path', concat_ws(', ', quote_ident(%s), coalesce((SELECT quote_ident(nspname)
-    FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'),
-    '{EXTENSION_SCHEMA}')), %s)"""
+SELECT set_config('search_path', concat_ws(', ', quote_ident(%s), coalesce((
+    SELECT quote_ident(nspname)
+    FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+    WHERE extname = 'vector'), '{EXTENSION_SCHEMA}')), %s)"""
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"

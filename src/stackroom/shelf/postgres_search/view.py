@@ -379,8 +379,9 @@ class PostgresqlView(StoreView):
         if not selection.clause and sum(one.records for one in weighed) <= READ_AT_ONCE:
             return count_keys(self._postings_of(entries).values())
         # The words of boosted fields are among those of all text.
-        counted = f"""SELECT count(*) FROM (SELECT 1 FROM documents WHERE words && %s::int[] {selection.also}
-                      LIMIT {self.promises.totals_up_to}) AS counted"""
+        counted = f"""SELECT count(*) FROM (
+                        SELECT 1 FROM documents WHERE words && %s::int[] {selection.also}
+                        LIMIT {self.promises.totals_up_to}) AS counted"""
         return int(self.snapshot.rows(counted, entries, *selection.values)[0][0])
 
     def _weigh(self, query: TextQuery, fields: Sequence[tuple[int, float]]) -> list[WeighedTerm]:
@@ -544,8 +545,10 @@ class PostgresqlView(StoreView):
             rows, share = self.snapshot.rows(query, number, kept), 1.0
         else:
             sample, share = self._sample(selection)
-            query = f"""SELECT category, value, count(*) FROM documents {sample}, unnest(columns) AS entry
-                        JOIN entries ON id = entry WHERE field = %s {selection.also} GROUP BY category, value"""
+            query = f"""SELECT category, value, count(*)
+                        FROM documents {sample}, unnest(columns) AS entry
+                        JOIN entries ON id = entry WHERE field = %s {selection.also}
+                        GROUP BY category, value"""
             rows = self.snapshot.rows(query, number, *selection.values)
         found = [
             FacetCount(decoded(category), decoded(value), round(int(count) / share))
@@ -561,8 +564,8 @@ class PostgresqlView(StoreView):
         require_countable(field, self.spec)
         selection = self._select(scope)
         sample, _ = self._sample(selection)
-        query = f"""SELECT key, entry FROM documents {sample}, unnest(columns) AS entry JOIN entries ON id = entry
-                    WHERE field = %s {selection.also}"""
+        query = f"""SELECT key, entry FROM documents {sample}, unnest(columns) AS entry
+                    JOIN entries ON id = entry WHERE field = %s {selection.also}"""
         rows = self.snapshot.rows(query, column_number(self.spec, field), *selection.values)
         entries = sorted({entry for _, entry in rows})
         places = {entry: place for place, entry in enumerate(entries)}

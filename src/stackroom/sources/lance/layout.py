@@ -6,7 +6,7 @@ search.
     path, first_line, last_line
                            the file and the lines that it is from; null where it is from none
     one column per field   of texts, numbers and dates, under the field's name
-    vector                 its embedding, null where it has none; the column is missing without a model
+    vector                 its embedding, or null; the column is missing without a model
     metadata               all fields as one JSON object: the record itself
 
 The schema's metadata has under the key `stackroom` a JSON object: the layout's version, the name of

@@ -35,7 +35,6 @@ def column_of(values: Sequence[Any], name: str = "x") -> list[Row]:
 
 
 # --- ids
-# ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_id_survives_a_few_rows_without_one_and_these_get_ids_of_their_values() -> None:
@@ -86,7 +85,6 @@ def test_names_and_measures_that_happen_to_differ_are_no_ids() -> None:
 
 
 # --- titles
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_where_no_column_names_a_row_the_title_is_composed_of_those_that_tell_rows_apart() -> None:
@@ -175,7 +173,6 @@ def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
 
 
 # --- roles
-# -------------------------------------------------------------------------------------------------------
 
 
 def book_rows() -> list[Row]:
@@ -241,7 +238,6 @@ def test_a_popularity_is_told_by_its_name(name: str, is_popularity: bool) -> Non
 
 
 # --- types
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_people_in_one_cell_are_a_list_and_a_surname_before_a_first_name_is_not() -> None:
@@ -345,9 +341,7 @@ def test_dates_of_any_precision_and_order_are_dates(
     assert not any(read(row).unread for row in rows)
 
 
-def test_amounts_in_several_currencies_stay_as_they_are_beside_the_numbers_in_the_main_one() -> (
-    None
-):
+def test_amounts_in_several_currencies_are_kept_beside_the_numbers_in_the_main_one() -> None:
     values = [f"${number},000" for number in range(1, 31)] + [
         f"€{number},500" for number in range(1, 11)
     ]
@@ -375,7 +369,6 @@ def test_written_objects_are_no_main_text() -> None:
 
 
 # --- left out
-# ----------------------------------------------------------------------------------------------------
 
 
 def reasons(rows: Sequence[Row], **options: Any) -> dict[str, str]:
@@ -440,7 +433,6 @@ def test_what_the_user_names_is_kept() -> None:
 
 
 # --- grouping
-# ----------------------------------------------------------------------------------------------------
 
 
 def drink_rows() -> list[Row]:
@@ -477,7 +469,6 @@ def test_rows_grouped_by_a_name_are_named_by_it() -> None:
 
 
 # --- verdict
-# -----------------------------------------------------------------------------------------------------
 
 
 def test_a_matrix_is_said_to_be_none_with_what_would_make_it_one() -> None:
@@ -495,7 +486,6 @@ def test_a_plain_table_is_a_catalogue() -> None:
 
 
 # --- names and samples
-# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -584,9 +574,7 @@ def test_numbers_with_dots_between_thousands_are_whole() -> None:
     )
 
 
-def test_numbers_of_which_nothing_tells_what_a_dot_is_are_decimals_and_the_proposal_says_so() -> (
-    None
-):
+def test_numbers_with_an_ambiguous_dot_are_decimals_and_the_proposal_says_so() -> None:
     rows = [{"name": f"stone {number}", "weight": f"{number + 1}.125"} for number in range(9)]
     spec, inferred = infer(rows)
     assert spec.fields["weight"].type is FieldType.FLOAT

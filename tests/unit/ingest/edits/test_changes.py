@@ -145,9 +145,7 @@ def test_changes_that_cannot_be_made_together_are_refused(
     assert says in bench.refusal(*batch_of(changes), kind=kind)
 
 
-def test_a_record_is_deleted_with_what_names_it_where_all_are_in_the_batch_or_name_another() -> (
-    None
-):
+def test_a_record_is_deleted_if_all_that_name_it_are_in_the_batch_or_name_another() -> None:
     bench = MusicBench()
     bench.batch(ARTIST, ALBUM, TRACK)
     bench.create("artist", name="Others")
@@ -240,9 +238,7 @@ def test_a_name_that_nobody_has_is_refused_with_the_nearest_and_how_to_create_it
     assert "'artists': there is no artist 'Nobody'" in bench.refusal(update, kind=InputError)
 
 
-def test_a_name_that_several_have_is_refused_with_their_ids_unless_relations_tell_them_apart() -> (
-    None
-):
+def test_an_ambiguous_name_is_refused_with_its_ids_unless_relations_tell_them_apart() -> None:
     bench = MusicBench()
     for artist in ("Queen", "Abba"):
         bench.create("artist", name=artist)

@@ -84,9 +84,7 @@ def test_a_body_comes_whole_to_the_application_and_counts_until_it_is_answered()
     assert bodies.of_callers.held == 0
 
 
-def test_the_body_of_a_request_that_is_answered_by_a_stream_counts_until_the_stream_begins() -> (
-    None
-):
+def test_the_body_of_a_request_answered_by_a_stream_counts_until_the_stream_begins() -> None:
     bodies, app = Bodies(), Recorder(b"text/event-stream; charset=utf-8")
     app.watched = [bodies.of_callers]
     post(WithBody(app, bodies), [b"a" * 10])

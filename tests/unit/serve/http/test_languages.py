@@ -24,9 +24,12 @@ FOR_PROGRAMS = (
 )
 """Modules whose texts are read by language models and servers."""
 NOT_TEXTS = re.compile(
-    r"""Accept|Authorization|Bearer|SELECT|curl|claude\ mcp|application/|\w*\(|\.call|button,|textarea,
-    |Enter|Escape|Arrows|Home|End|(?:Health|Analytics|Users|Roles|Access|Tokens|Jobs|Downloads|Changes|Audit|Logs)$
-    |English|Deutsch|Anthropic|Google|Ollama|Claude\ Code|Cursor|VS\ Code|Streamable\ HTTP|Excel|JSON\ Lines|Parquet
+    r"""Accept|Authorization|Bearer|SELECT|curl|claude\ mcp|application/
+    |\w*\(|\.call|button,|textarea,
+    |Enter|Escape|Arrows|Home|End
+    |(?:Health|Analytics|Users|Roles|Access|Tokens|Jobs|Downloads|Changes|Audit|Logs)$
+    |English|Deutsch|Anthropic|Google|Ollama|Claude\ Code|Cursor|VS\ Code
+    |Streamable\ HTTP|Excel|JSON\ Lines|Parquet
     |[a-z-]+(?:\ [a-z-]+)*(?:\ \{\})*$|\d|\{\}\ \{\}px|\#version
     |This\ view\ has\ no|The\ user\ chose|\{\}\\nThe\ user|Unknown$|only\ addresses
     """,
@@ -80,7 +83,9 @@ def test_the_languages_that_can_be_chosen_are_those_that_there_are() -> None:
 def test_texts_are_found_in_templates_attributes_and_marks() -> None:
     source = """// `not this one`
     const said = t`${count} of ${total}`, pattern = /`"/u;
-    html`<p class="quiet">Hello ${name && html`<b>dear ${name}</b>`}, you</p><${Part} label="A label" name="no" />
-      <code>stackroom init</code>${plural(records.length, "record")} ${plural(n, "good match", "good matches")}`;"""
+    html`<p class="quiet">Hello ${name && html`<b>dear ${name}</b>`}, you</p>\
+<${Part} label="A label" name="no" />
+      <code>stackroom init</code>${plural(records.length, "record")} \
+${plural(n, "good match", "good matches")}`;"""
     wanted = {"{} of {}", "Hello {}, you", "dear", "A label", "{} records", "{} good matches"}
     assert {key for key in iter_keys(source) if re.search(r"\w\w|\{\} of", key)} == wanted

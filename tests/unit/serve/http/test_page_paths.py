@@ -25,7 +25,8 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 COMMENT = b"  // Only for those who read it.\n"
 SCRIPT = COMMENT + b"export const words = 'catalogue of catalogues'; // kept\n" * 40
 PAGE = (
-    b"""<!doctype html><title>Page</title><script type="importmap">{"imports": {"x": "{{site}}/x.js"}}</script>
+    b"""<!doctype html><title>Page</title>\
+<script type="importmap">{"imports": {"x": "{{site}}/x.js"}}</script>
 {{graph}}
 <script type="module" src="{{site}}/app.js"></script>"""
     + b" " * 300

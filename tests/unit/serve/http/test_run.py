@@ -35,9 +35,7 @@ run(app, listener, workers=Workers(), streams=Streams(1), shutdown_s=1)
 """
 
 
-def test_a_server_starts_answers_and_ends_where_there_are_no_resource_limits_and_no_uvloop() -> (
-    None
-):
+def test_a_server_starts_answers_and_ends_without_resource_limits_and_uvloop() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", WITHOUT_UNIX_MODULES], stdout=subprocess.PIPE, text=True
     )

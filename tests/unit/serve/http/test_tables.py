@@ -54,7 +54,8 @@ def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_nam
 ) -> None:
     site = make_site(endpoints=tables.endpoints())
     site.add_user("root", "admin")
-    at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN, headers=site.token('root')).json()['id']}"
+    begun = site.client.post("/v1/tables", json=BEGIN, headers=site.token("root")).json()
+    at = f"/v1/tables/{begun['id']}"
     confined = site.token("root", catalogues=["anime"])
     for method, path, body in (
         ("GET", "/v1/tables", None),
