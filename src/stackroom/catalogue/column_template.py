@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from stackroom.frozen import frozen
 
 COLUMN = re.compile(r"\{([^{}]+)\}")
 OPENING = re.compile(r"[(\[«“‘„]*$")
 CLOSING = re.compile(r"[)\]»”’]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ColumnPart:
     """A column in a template, and the text around it."""
 

@@ -5,7 +5,6 @@ several keys.
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,11 @@ from stackroom.catalogue.spec import (
     SearchSpec,
 )
 from stackroom.errors import SpecError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.model.record import DEFAULT_KIND
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LoadedSpec:
     """A compiled spec, and the text of the declaration it came from."""
 

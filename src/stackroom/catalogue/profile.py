@@ -20,6 +20,7 @@ import numpy.typing as npt
 import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
+from stackroom.frozen import frozen
 from stackroom.text.cells import values
 from stackroom.text.cells.dates import ISO_DAY, date_order_of, find_date
 
@@ -557,7 +558,7 @@ def _merged_units(units: Counter[str]) -> dict[str, int]:
     return dict(merged.most_common())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Separator:
     """A possible separator of list values within a text, and the evidence that it needs."""
 

@@ -19,6 +19,7 @@ from stackroom.catalogue.column_words import (
     time_unit_of,
     value_in_words,
 )
+from stackroom.frozen import frozen
 from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
 from stackroom.text.tokens import plain_text
@@ -94,7 +95,7 @@ TERM_TYPES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldSpec:
     """One named value of a record."""
 

@@ -9,7 +9,6 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from stackroom.embed.graph_choice import choose_graph, float_graph
 from stackroom.embed.models import DIMENSION, LocalModel
 from stackroom.embed.weights import check_model
 from stackroom.errors import ModelError
+from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
 
 MAX_TOKENS = 256
@@ -151,7 +151,7 @@ class Encoder:
         return embedded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _DocumentsGraph:
     graph: Any
     threads: int

@@ -19,7 +19,6 @@ Weights are read as they are published, in safetensors or in the `hmsemb` pack o
 import json
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 
 from stackroom.embed.models import DIMENSION
 from stackroom.errors import ModelError
+from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
 
 LAYERS = 6
@@ -47,7 +47,7 @@ Weights = Mapping[str, Vector]
 Tensor = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TensorSpec:
     """A tensor of the graph: its shape, and how it is computed from the published weights."""
 

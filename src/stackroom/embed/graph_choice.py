@@ -13,12 +13,13 @@ import os
 import platform
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 
 from stackroom.embed.encoder_layout import unpack_weights
 from stackroom.embed.models import LocalModel
+from stackroom.frozen import frozen
 from stackroom.net.files import open_like
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ CPU_FILE = Path("/proc/cpuinfo")
 CPU_NAMES, CPU_FEATURES = ("model name", "CPU implementer", "CPU part"), ("flags", "Features")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GraphChoice:
     """The time that each graph takes for the same text on a processor, by a version of
     onnxruntime.

@@ -6,11 +6,11 @@ All have the shape of `encoder_layout`. Any other model is asked for at an embed
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from stackroom.errors import NotFoundError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.model.vectors import ModelId
 from stackroom.toml_text import load_packaged
 
@@ -28,7 +28,7 @@ class Pooling(StrEnum):
     FIRST = "first"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishedWheel:
     """A wheel of the package index that contains a model's published files."""
 
@@ -37,7 +37,7 @@ class PublishedWheel:
     size_mb: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LocalModel:
     """A model that runs in this process."""
 

@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 import zipfile
-from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -29,6 +28,7 @@ from stackroom.errors import (
     StorageError,
     UnavailableError,
 )
+from stackroom.frozen import frozen
 from stackroom.net.files import open_like, sha256_of
 from stackroom.settings import HUB_URL, Settings
 
@@ -79,7 +79,7 @@ PACKAGE_INDEX, HUB = "the package index", "the hub"
 HUB_MODULE = "stackroom.embed.hub"  # a module that is slow to load, and not needed to serve
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WeightSources:
     """The places that published weights may be fetched from; offline, none of them is used.
 

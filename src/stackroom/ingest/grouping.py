@@ -10,7 +10,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
@@ -19,6 +19,7 @@ import apsw
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, build_mapping
 from stackroom.ingest.values import value_at
 from stackroom.model.record import Record, Value
@@ -32,7 +33,7 @@ SCHEMA = (
 NUMBERED = re.compile(r"(\D*)(\d+)")  # a place with a number, as `line 12`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GroupedRow(SourceRow):
     """Several rows of a source that are one record; `values` are those of the first."""
 

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.column_template import compose
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, SpecError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.ingest.values import READERS, has_path, is_plain, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
@@ -126,7 +126,7 @@ class FittingRow(ReadRow):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RowMapping:
     """Functions from a row to its records, from a record to its unique keys, and to recognise rows
     of metadata.

@@ -20,6 +20,7 @@ from stackroom.catalogue.codec import decode_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.ingest import mapping as mappings
 from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, PlacedRecord, match_edited
 from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
@@ -115,7 +116,7 @@ Progress = Callable[[IngestReport], None]
 Placed = tuple[Record, Origin]  # a record and the row that it came from
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IngestRequest:
     """The author of an ingest, and the rows that they asked for."""
 
@@ -129,7 +130,7 @@ class IngestRequest:
 UNREQUESTED = IngestRequest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Target:
     """The destination of rows: a shelf with its ledger, spec, mapping and embedder."""
 
@@ -592,7 +593,7 @@ class _Run:
             self._given.update(dict.fromkeys(texts, vector.values))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IngestCounts:
     """Counts of rows by outcome; each row is in exactly one. A row that was already ingested is a
     duplicate.

@@ -1,9 +1,9 @@
 """Dangling ids: references to a record that does not exist, or is of another kind."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from stackroom.catalogue.spec import CatalogueSpec, RelationSpec, texts_of
+from stackroom.frozen import frozen
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Scope
 from stackroom.shelf.port import ShelfReader
@@ -13,7 +13,7 @@ SHOWN_IDS = 5
 CHUNK_RECORDS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Dangling:
     """An id in a record's field that names no record of the relation's kind."""
 

@@ -12,12 +12,12 @@ import socket
 import unicodedata
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urljoin
 
 from stackroom.background.threads import start_thread
 from stackroom.errors import InputError, InvalidUrlError, UnavailableError
+from stackroom.frozen import frozen
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -73,7 +73,7 @@ NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 ISATAP_IDS = frozenset({0x00005EFE, 0x02005EFE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AddressRules:
     """Exceptions from "public addresses at the usual ports only"."""
 
@@ -99,7 +99,7 @@ class AddressRules:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResolvedUrl:
     """A checked URL, and the IP addresses to connect to."""
 

@@ -10,13 +10,13 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 
 from stackroom.errors import StorageError, TooLargeError, UnavailableError
+from stackroom.frozen import frozen
 from stackroom.net import polite
 from stackroom.net.addresses import AddressGuard, ResolvedUrl
 from stackroom.net.files import install_file, sha256_of
@@ -57,7 +57,7 @@ class FetchCancelledError(Exception):
     """The caller cancelled the download."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FetchLimits:
     """Limits on size and time of a download."""
 
@@ -67,7 +67,7 @@ class FetchLimits:
     connect_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WantedFile:
     """A file to fetch: its URL, its destination, and its size and checksum where they are known."""
 
@@ -77,7 +77,7 @@ class WantedFile:
     sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FetchedFile:
     """A complete, verified file."""
 
@@ -86,7 +86,7 @@ class FetchedFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FetchedText:
     """A small body, and the URL after redirects."""
 
@@ -94,7 +94,7 @@ class FetchedText:
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FetchedCopy:
     """A file as a server sent it: the URL after redirects, and the headers that describe it."""
 

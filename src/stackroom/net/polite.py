@@ -21,6 +21,7 @@ import httpx
 from stackroom import __version__
 from stackroom.background.threads import start_thread
 from stackroom.errors import UnavailableError
+from stackroom.frozen import frozen
 
 USER_AGENT = f"stackroom/{__version__}"
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
@@ -81,7 +82,7 @@ class Fetched(NamedTuple):
 _utc_now = partial(datetime.now, UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Clock:
     """Sources of time and randomness, injectable for tests."""
 
@@ -91,7 +92,7 @@ class Clock:
     chance: Callable[[], float] = random.random  # a random number from 0 to 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pace:
     """Rate, retries and limits of requests to a server."""
 

@@ -18,13 +18,14 @@ import string
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ExpectedError, InputError, StorageError
+from stackroom.frozen import frozen
 from stackroom.library import (
     CALIBRATION_FILE,
     HALF_WRITTEN,
@@ -66,7 +67,7 @@ UNFINISHED = "unfinished"
 Progress = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PackLabel:
     """All that a pack says of its catalogue, apart from the records."""
 

@@ -13,13 +13,14 @@ is brought up to it afterwards, by whoever comes next.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
 
 from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checked
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.library import NEXT_SPEC_FILE, replace_file
 from stackroom.packs.entries import PackEntry, iter_entries
 from stackroom.packs.manifest import (
@@ -38,7 +39,7 @@ NEXT_MEMBERS = ("manifest", "since", "mark")
 FILES_FOLDER = "files"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReleaseSource:
     """The place that a catalogue's releases come from, and the public key that they are signed
     with, if any.
@@ -48,7 +49,7 @@ class ReleaseSource:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NextRelease:
     """A release that is being installed."""
 

@@ -15,7 +15,7 @@ refused, so that no damaged byte of it goes unnoticed.
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +24,7 @@ import orjson
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from stackroom.errors import InputError, StorageError
+from stackroom.frozen import frozen
 from stackroom.model.vectors import ModelId
 
 FORMAT = 3
@@ -46,7 +47,7 @@ FileBytes = Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PackFile:
     """One file of a pack, as it is shipped (`sha256`, `size_bytes`) and as it is unpacked
     (`content`, `raw_bytes`).
@@ -67,7 +68,7 @@ class PackFile:
         return self.name.endswith(COMPRESSED_ENDING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PackSpec:
     """The spec of a pack's catalogue."""
 
@@ -79,7 +80,7 @@ class PackSpec:
     is_package: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PackCalibration:
     """How relevant a cosine is: its middle for unrelated queries, and its spread."""
 
@@ -89,7 +90,7 @@ class PackCalibration:
     spread: Annotated[float, Field(gt=0)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Manifest:
     """A pack: a catalogue at one version, as files."""
 

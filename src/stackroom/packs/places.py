@@ -38,6 +38,7 @@ from stackroom.errors import (
     StorageError,
     UnavailableError,
 )
+from stackroom.frozen import frozen
 from stackroom.library import PACK_FOLDER, Library
 from stackroom.net.addresses import (
     USUAL_PORTS,
@@ -368,7 +369,7 @@ def resolved_location(location: str) -> str:
     return location if _url_of(location) is not None else str(_folder_of(location))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FoundRelease:
     """A release of a place with its checked manifest."""
 
@@ -454,7 +455,7 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
 OnFetched = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MissingFile:
     """A file to fetch, and the file that is here with the patch that makes it of that, if there is
     one.

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -21,6 +20,7 @@ import orjson
 from stackroom.background.task import FileLease
 from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ConflictError, StorageError
+from stackroom.frozen import frozen
 from stackroom.library import replace_file
 from stackroom.packs.build import files_folder
 from stackroom.packs.manifest import (
@@ -49,7 +49,7 @@ TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 PATCHES = 4  # from how many earlier releases there are patches: a month of weekly releases
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishedRelease:
     """A release in a folder of releases."""
 

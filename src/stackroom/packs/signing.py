@@ -12,13 +12,13 @@ here; minisign signs.
 import base64
 import binascii
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from stackroom.errors import InputError, StorageError
+from stackroom.frozen import frozen
 
 UNTRUSTED = "untrusted comment: "
 TRUSTED = "trusted comment: "
@@ -26,7 +26,7 @@ ALGORITHM, PREHASHED = b"Ed", b"ED"
 KEY_ID_BYTES, KEY_BYTES, SIGNATURE_BYTES = 8, 32, 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublicKey:
     """A public key, by which signatures are verified."""
 

@@ -13,13 +13,14 @@ a build, which decides nothing.
 
 import re
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
 import orjson
 
 from stackroom.checksums import dump_checked, load_checked
+from stackroom.frozen import frozen
 from stackroom.library import PACK_FOLDER, Library, replace_file
 
 LATEST_FILE = "latest.json"
@@ -53,7 +54,7 @@ def is_older(version: str, than: str) -> bool:
     return version_key(version) < version_key(than)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReleaseCheck:
     """One check of a place: its newest release, by version and content, or why it is not known."""
 
@@ -63,7 +64,7 @@ class ReleaseCheck:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NewerRelease:
     """A release of a catalogue that is newer than the installed one."""
 

@@ -32,6 +32,7 @@ from stackroom.errors import (
     StorageError,
     UnavailableError,
 )
+from stackroom.frozen import frozen
 from stackroom.ingest.embedding import LateEmbedding
 from stackroom.library import (
     BUILDING_FILE,
@@ -62,7 +63,7 @@ LOCK_TIMEOUT_S = 10.0
 AUTHOR_PREFIX = "release "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReleaseProgress:
     """The listeners of a command: what is about to be done, and how far it is."""
 
@@ -168,7 +169,7 @@ def holding_release(folder: Path, name: str) -> AbstractContextManager[None]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HeldCatalogue:
     """A catalogue that was installed from a release."""
 

@@ -6,7 +6,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import groupby
 from operator import itemgetter
@@ -15,13 +14,14 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.sources.text_lines import decode
 
 MOST_UNPACKED_BYTES = 50_000_000
 """The largest decompressed size of a part; larger ones are refused as decompression bombs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Extracted:
     """The text of a file, with Markdown headings, and the title and tags that the file states."""
 

@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import orjson
 
 from stackroom.errors import InputError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.sources.compressed import open_decompressed, without_compression
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
@@ -35,7 +35,7 @@ SAMPLE = 50
 FEATURE = "Feature"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JsonTable:
     """The rows found in a document, the path to them, and the paths of other lists of objects."""
 

@@ -8,12 +8,13 @@ an address (`https://…`). A name is enough to read its source again.
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.sources.compressed import find_path, without_compression
 
 GRIDS = "CSV files and spreadsheets"
@@ -29,7 +30,7 @@ MEANT_FOR = {
 MOST_LINES = 1_000  # the most lines that can be skipped, or be a header
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadOptions:
     """Options of reading a source, as a user gives them; None leaves the choice to the reader."""
 
@@ -101,7 +102,7 @@ READ_SETTING: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SourceLocation:
     """The parts of a source's name, as `open_source` takes them."""
 

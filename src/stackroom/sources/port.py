@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
+from stackroom.frozen import frozen
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.settings import Settings
 
@@ -13,7 +14,7 @@ COLUMNS_SHOWN = 5
 MOST_UNREAD = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EncodedRecord:
     """A record of a catalogue as shelves encode it."""
 
@@ -22,7 +23,7 @@ class EncodedRecord:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SourceVector:
     """The vector of a row's text, and the model that made it."""
 
@@ -30,7 +31,7 @@ class SourceVector:
     values: Vector
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SourceRow:
     """One row of a source, before mapping; `problem` is set where it could not be read."""
 
@@ -52,7 +53,7 @@ class SourceRow:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Losses:
     """The rows of a source that cannot be read, and its lines with letters that cannot be
     decoded.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
+from stackroom.frozen import frozen
 from stackroom.sources.columns import text_in, unique_names
 from stackroom.sources.port import SourceRow
 
@@ -35,7 +36,7 @@ DECIMALS = 6  # the decimals of a sum that are kept; those after them are errors
 JSON_LIST = "json_group_array(CAST({} AS TEXT))"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reference:
     """A foreign key: a column whose value is the key of a row of another table."""
 
@@ -187,7 +188,7 @@ class Child(NamedTuple):
     chain: tuple[Reference, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JoinedColumn:
     """A column that is joined to a table: the name of a row that a key leads to, or what the rows
     of a child say.
@@ -361,7 +362,7 @@ def _with_free_names(
             yield replace(column, name=free)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Selection:
     """A statement, with the names of its result columns, the last of which may be joined to the
     table.

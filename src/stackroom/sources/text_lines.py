@@ -6,10 +6,10 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.sources.compressed import iter_short_lines, open_decompressed
 from stackroom.sources.file_rows import LOST_LETTERS, ReadingNotes
 from stackroom.sources.grid_layout import shown
@@ -136,7 +136,7 @@ def _iter_wide(content: bytes, encoding: str, path: Path) -> Iterator[str]:
     return iter(io.StringIO(text, newline=""))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _OtherEncoding:
     """The encoding of lines that are not UTF-8, and whether all lines have it."""
 

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from stackroom.frozen import frozen
 from stackroom.text.tokens import MeasuredText, estimate_tokens, plain_text
 
 # the limit on the length of a passage with its headings: what common embedding models read of a
@@ -47,7 +48,7 @@ _SENTENCE_END = re.compile(
 _LINE_END = re.compile("\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Passage:
     """A part of a text, with its headings (outermost first) and its lines (from 1)."""
 
@@ -62,7 +63,7 @@ class Passage:
         return self.headings[-1] if self.headings else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Block:
     """Lines that belong together, as offsets in the text: prose, a heading, or a table or code,
     which is kept whole.
@@ -98,7 +99,7 @@ class _Section:
         return max(READ_TOKENS - read, LEAST_LIMIT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Piece:
     """A part that passages never split; the first of a section includes its heading."""
 

@@ -5,7 +5,7 @@ the id.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby, takewhile
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from stackroom.catalogue.column_words import CAMEL_JOINT, is_about, name_words, words_about
 from stackroom.catalogue.compiler import FIELD_NAME
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
+from stackroom.frozen import frozen
 from stackroom.text.cells.values import read_boolean
 
 QUESTION_WORDS = 5
@@ -374,7 +375,7 @@ def _is_unique_code(column: ColumnProfile) -> bool:
     return column.longest == column.shortest > 1 or is_even or has_digits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Family:
     """Columns with values of one kind, and the name of the field that has all of them."""
 

@@ -5,7 +5,7 @@ choice.
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
@@ -43,13 +43,14 @@ from stackroom.catalogue.infer.fields import (
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.text.normalise import clean
 
 NONE = "none"  # the word for no column, and for no role
 COLUMNS_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Choices:
     """Decisions about columns; each may be named as in the table, or by its proposed field."""
 
@@ -170,7 +171,7 @@ NO_ORIGINS: Mapping[str, str] = {}
 WORDLESS = PLAIN_NUMBERS | {Form.DATE, Form.CODE, Form.QUANTITY, Form.BOOLEAN}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Inferred:
     """A proposed declaration: its text, its fields, and remarks for people."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ from stackroom.catalogue.infer.columns import (
 from stackroom.catalogue.profile import ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
@@ -51,7 +52,7 @@ none.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class InferredField:
     """A field that is proposed for a column, and why."""
 

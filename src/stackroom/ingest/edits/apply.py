@@ -10,11 +10,12 @@ If the embedder fails, the edit succeeds without vectors, which the next build o
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
+from stackroom.frozen import frozen
 from stackroom.ingest.edits.changes import plan_changes
 from stackroom.ingest.edits.draft import (
     MOST_RECORDS,
@@ -46,7 +47,7 @@ EMBEDDED_AT_ONCE = 64
 SEEN_OF_HISTORY = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Applied:
     """An applied plan, and notes for the caller."""
 
@@ -54,7 +55,7 @@ class Applied:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Edits:
     """The edits of one catalogue."""
 
@@ -206,7 +207,7 @@ def embed_records(
     ), f"{subject} no vector yet and can be found by words alone: {problem}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UndoneRecord:
     """A record before and after the call that is undone, and as it is now."""
 

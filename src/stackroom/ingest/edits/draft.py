@@ -7,7 +7,7 @@ same request has the same token as long as none of these records has changed.
 
 import hashlib
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +16,7 @@ import orjson
 from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, RelationSpec, texts_of
 from stackroom.errors import InputError, NotFoundError
+from stackroom.frozen import frozen
 from stackroom.ingest.edits.values import WHOLE_REQUEST, Place, require_id
 from stackroom.ingest.mapping import encoded
 from stackroom.model.record import Record, RecordId, Tag
@@ -39,7 +40,7 @@ class EditAction(StrEnum):
     UNDO = "undo"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EditRequest:
     """A requested edit. The id of an undo is a call id or a change number."""
 
@@ -57,7 +58,7 @@ class EditRequest:
         return RecordId(require_id(self.id, longest=LONGEST_SOURCE_ID))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldChange:
     """A field's value before and after, as plain JSON; None if it has none."""
 
@@ -66,7 +67,7 @@ class FieldChange:
     after: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordChange:
     """A record before and after; None if it does not exist."""
 
@@ -98,7 +99,7 @@ class RecordChange:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EditPlan:
     """The changes of an edit, and the version of every record that they depend on."""
 

@@ -15,11 +15,11 @@ The ledger keeps the last record that each source gave. When the source is read 
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.spec import CatalogueSpec, texts_of
+from stackroom.frozen import frozen
 from stackroom.ingest.edits.relations import as_copied, ids_in, named_by, relations_of, with_value
 from stackroom.ingest.ledger import Ledger
 from stackroom.model.record import Record, RecordId
@@ -32,7 +32,7 @@ PLACE = ""
 Values = Mapping[str, str]  # the values of a record as texts, by field, and the place of its row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HandEdits:
     """Keeps a source from overwriting edits made by hand."""
 
