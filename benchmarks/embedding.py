@@ -10,6 +10,7 @@ whole process.
 import argparse
 import itertools
 import json
+import platform
 import shutil
 import tempfile
 import time
@@ -24,9 +25,8 @@ import onnxruntime
 
 from stackroom.embed import encoder
 from stackroom.embed.encoder import Encoder, pack_batches, usable_cores
-from stackroom.embed.graph_choice import describe_cpu, float_graph
 from stackroom.embed.models import MINILM
-from stackroom.embed.weights import check_model, model_folder
+from stackroom.embed.weights import check_model, float_graph, model_folder
 from stackroom.zstd import zstd
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "papers" / "acl-40k.jsonl.zst"
@@ -67,7 +67,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / MINILM.name
         shutil.copytree(model_folder(given.models), folder)
-        print(f"{describe_cpu()}, {usable_cores()} cores, onnxruntime {onnxruntime.__version__}")
+        print(
+            f"{platform.processor()}, {usable_cores()} cores, onnxruntime {onnxruntime.__version__}"
+        )
         measure_documents(folder, {"abstracts": abstracts, "titles": titles}, rounds=given.rounds)
         measure_queries(folder, titles, rounds=given.rounds)
 

@@ -17,12 +17,12 @@ from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress
 from stackroom.cli.workshop import require_model
-from stackroom.embed.graph_choice import describe_cpu, load_choices
 from stackroom.embed.models import LOCAL_MODELS, get_local_model
 from stackroom.embed.weights import (
     MODEL_NAME,
     check_model,
     model_folder,
+    multiplies_bytes,
     pull_model,
     weight_sources,
 )
@@ -73,9 +73,9 @@ def list_models_command(as_json: bool) -> None:
     rows: list[tuple[Any, ...]] = []
     for model in LOCAL_MODELS.values():
         folder = model_folder(settings.models_folder, model)
-        choice = load_choices(folder).get(describe_cpu()) or "8 bits (32 not tried yet)"
+        graph = "8 bits" if multiplies_bytes() else "32 bits"
         rows.append(
-            (model.name, "local", model.id.dimension, not check_model(folder, model), str(choice))
+            (model.name, "local", model.id.dimension, not check_model(folder, model), graph)
         )
     if (remote := settings.embedding).kind != "local":
         ready = open_app(settings).embedder.check() is None

@@ -2,13 +2,14 @@
 
 A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`;
 `weights` writes it. Loading takes a few dozen milliseconds. Queries are embedded in 8 bits on the
-CPU; many documents with the graph of `graph_choice`, or on another device.
+CPU, so that their top ten do not depend on the machine; many documents in 32 bits where the
+processor has no dot products of bytes, or on another device.
 """
 
 import os
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,8 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from stackroom.background.threads import lower_priority, new_pool
-from stackroom.embed.graph_choice import choose_graph, float_graph
-from stackroom.embed.models import DIMENSION, LocalModel
-from stackroom.embed.weights import check_model
+from stackroom.embed.models import LocalModel
+from stackroom.embed.weights import check_model, float_graph, multiplies_bytes
 from stackroom.errors import ModelError
 from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
@@ -35,7 +35,7 @@ BATCH_TOKENS = 256
 take more CPU.
 """
 DEVICE_BATCH_TOKENS = 16_384
-# so many documents at once are worth choosing a graph for, which takes half a second
+# so many documents at once are worth opening another graph for
 MANY_TEXTS = 64
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -43,7 +43,6 @@ PROVIDERS = {"cuda": CUDA, "coreml": "CoreMLExecutionProvider"}
 INSTALLATION = (
     "for cuda: pip uninstall onnxruntime, pip install onnxruntime-gpu; coreml is on macOS only"
 )
-MEASURED_TOKENS, MEASUREMENTS = 128, 3
 
 
 class Encoder:
@@ -109,21 +108,15 @@ class Encoder:
         named.
         """
         if self._documents is None and (texts >= MANY_TEXTS or self._device in PROVIDERS):
-            self._documents = self._open_on_device()
-            if self._documents is None:
-                bits = choose_graph(
-                    self._folder,
-                    self._local,
-                    version=onnxruntime.__version__,
-                    measure_ms=_measure_ms,
-                )
-                graph = (
-                    self._graph
-                    if bits == 8
-                    else _open_graph(float_graph(self._folder, self._local))
-                )
-                self._documents = _DocumentsGraph(graph=graph, threads=self._threads)
+            self._documents = self._open_on_device() or self._open_on_cpu()
         return self._documents or _DocumentsGraph(graph=self._graph, threads=self._threads)
+
+    def _open_on_cpu(self) -> "_DocumentsGraph":
+        graph = self._graph
+        if not multiplies_bytes():
+            with suppress(OSError):  # the folder cannot be written
+                graph = _open_graph(float_graph(self._folder, self._local))
+        return _DocumentsGraph(graph=graph, threads=self._threads)
 
     def _open_on_device(self) -> "_DocumentsGraph | None":
         provider = find_provider(self._device, onnxruntime.get_available_providers())
@@ -212,18 +205,6 @@ def _share(work: Callable[[], None], waiting: deque[Any], *, threads: int) -> No
             waiting.clear()
     for helper in helping:
         helper.result()
-
-
-def _measure_ms(path: Path) -> float:
-    """Return the CPU time that a graph takes for a text of middling length: the least of a few."""
-    graph = _open_graph(path)
-    rows = np.random.default_rng(1).normal(size=(1, MEASURED_TOKENS, DIMENSION)).astype(np.float32)
-    took_s = []
-    for _ in range(MEASUREMENTS):
-        began = time.thread_time()
-        graph.run(None, {"rows": rows, "mask": np.ones((1, MEASURED_TOKENS), np.int64)})
-        took_s.append(time.thread_time() - began)
-    return min(took_s) * 1000
 
 
 def _open_graph(graph: Path, provider: str | None = None) -> Any:

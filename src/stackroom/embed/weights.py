@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -272,7 +273,47 @@ def _convert(originals: Path, target: Path, model: LocalModel) -> None:
     np.save(target / "words.npy", encoder_layout.word_table(weights))
     np.save(target / "positions.npy", encoder_layout.position_table(weights))
     encoder_layout.write_weights(weights, target / "weights.bin")
-    graph = (
-        resources.files("stackroom.embed").joinpath(f"encoder-{model.pooling}.onnx").read_bytes()
-    )
-    (target / "graph.onnx").write_bytes(graph)
+    (target / "graph.onnx").write_bytes(_packaged_graph(model))
+
+
+FLOAT_GRAPH, FLOAT_WEIGHTS = "graph-32.onnx", "weights-32.bin"
+CPU_FILE = Path("/proc/cpuinfo")
+
+
+def multiplies_bytes(cpu: Path = CPU_FILE) -> bool:
+    """Tell whether the processor has dot products of bytes, by which 8 bits are faster than 32;
+    yes where its features are not told.
+    """
+    try:
+        features = cpu.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return "vnni" in features or "asimddp" in features
+
+
+def float_graph(folder: Path, model: LocalModel) -> Path:
+    """Return the 32-bit graph; its weights, 43 MB, are unpacked on first use.
+
+    Both graphs are of the same weights, so that their vectors can be compared.
+    """
+    if not (folder / FLOAT_WEIGHTS).is_file():
+        _replace(folder / FLOAT_GRAPH, lambda path: path.write_bytes(_packaged_graph(model, "-32")))
+        unpack = partial(encoder_layout.unpack_weights, folder / "weights.bin")
+        _replace(folder / FLOAT_WEIGHTS, unpack)
+    return folder / FLOAT_GRAPH
+
+
+def _packaged_graph(model: LocalModel, ending: str = "") -> bytes:
+    name = f"encoder-{model.pooling}{ending}.onnx"
+    return resources.files("stackroom.embed").joinpath(name).read_bytes()
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file under another name and move it into place, so that it is complete or absent."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        write(fresh)
+        open_like(fresh, path.parent)
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackroom.embed import encoder
+from stackroom.embed import encoder, encoder_layout
 from stackroom.embed.encoder import (
     CPU,
     CUDA,
@@ -26,9 +26,8 @@ from stackroom.embed.encoder import (
     find_provider,
     pack_batches,
 )
-from stackroom.embed.graph_choice import CHOICES_FILE, FLOAT_GRAPH, FLOAT_WEIGHTS, load_choices
 from stackroom.embed.models import MINILM
-from stackroom.embed.weights import check_model, model_folder
+from stackroom.embed.weights import FLOAT_WEIGHTS, check_model, model_folder
 from stackroom.errors import ModelError
 
 pytestmark = pytest.mark.row("N12")
@@ -167,25 +166,44 @@ def test_a_named_device_that_is_missing_is_refused_with_what_to_install_and_quer
     assert named.embed_query("a text").shape == (MINILM.id.dimension,)
 
 
-@pytest.mark.model
-@pytest.mark.parametrize(("ms_32", "bits"), [(1.0, 32), (100.0, 8)])
-def test_both_graphs_give_nearly_the_same_vectors_and_the_chosen_one_is_used_for_many_texts(
-    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ms_32: float, bits: int
-) -> None:
+@pytest.fixture
+def folder(models_folder: Path, tmp_path: Path) -> Path:
+    """A model folder of its own, without the weights in 32 bits."""
     folder = tmp_path / MINILM.name
-    shutil.copytree(
-        model_folder(models_folder), folder, ignore=shutil.ignore_patterns("graphs.json", "*-32.*")
-    )
-    measured = {"graph.onnx": 10.0, FLOAT_GRAPH: ms_32}
-    monkeypatch.setattr(encoder, "_measure_ms", lambda path: measured[path.name])
-    texts = [f"story {number} of a dragon" for number in range(MANY_TEXTS)]
+    shutil.copytree(model_folder(models_folder), folder, ignore=shutil.ignore_patterns("*-32.*"))
+    return folder
+
+
+TEXTS = [f"story {number} of a dragon" for number in range(MANY_TEXTS)]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("is_fast_in_8_bits", [True, False])
+def test_both_graphs_give_nearly_the_same_vectors_and_32_bits_are_for_many_texts_on_other_processors(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_fast_in_8_bits: bool
+) -> None:
+    monkeypatch.setattr(encoder, "multiplies_bytes", lambda: is_fast_in_8_bits)
     made = Encoder(folder, MINILM)
-    few = made.embed_documents(texts[:-1])
-    assert not (folder / CHOICES_FILE).exists()  # few texts are not worth measuring for
-    many = made.embed_documents(texts)
-    assert [choice.bits for choice in load_choices(folder).values()] == [bits]
-    assert (folder / FLOAT_WEIGHTS).exists() == (bits == 32)
+    few = made.embed_documents(TEXTS[:-1])
+    assert not (folder / FLOAT_WEIGHTS).exists()
+    many = made.embed_documents(TEXTS)
+    assert (folder / FLOAT_WEIGHTS).exists() != is_fast_in_8_bits
     cosines = (few * many[:-1]).sum(axis=1)
     assert cosines.min() > 0.998
     assert cosines.mean() > 0.999
     assert check_model(folder) == []
+
+
+@pytest.mark.model
+def test_where_the_weights_in_32_bits_cannot_be_written_8_bits_are_used_and_nothing_is_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_packed: Path, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(encoder, "multiplies_bytes", lambda: False)
+    monkeypatch.setattr(encoder_layout, "unpack_weights", fail)
+    before = Encoder(folder, MINILM).embed_query(TEXTS[0])
+    assert (Encoder(folder, MINILM).embed_documents(TEXTS)[0] @ before) > 0.999
+    assert not list(folder.glob("weights-32*"))

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.embed.weights import MODEL_NAME, check_model, model_files, model_folder, pull_model
+from stackroom.embed.weights import (
+    MODEL_NAME,
+    check_model,
+    model_files,
+    model_folder,
+    multiplies_bytes,
+    pull_model,
+)
 from stackroom.errors import ModelError, NotFoundError
 
 
@@ -77,3 +84,21 @@ def test_a_cut_file_is_named_with_its_size(complete: Path) -> None:
     (problem,) = check_model(complete)
     assert "words.npy has 1000 bytes, not 23441024" in problem
     assert "--force" in problem
+
+
+@pytest.mark.parametrize(
+    ("features", "is_fast"),
+    [
+        ("flags : fpu avx2 avx_vnni", True),
+        ("flags : fpu avx512_vnni", True),
+        ("Features : fp asimd asimddp", True),
+        ("flags : fpu avx2", False),
+        ("Features : fp asimd", False),
+    ],
+)
+def test_8_bits_are_fast_where_the_processor_has_dot_products_of_bytes(
+    tmp_path: Path, features: str, is_fast: bool
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"model name : Xeon\n{features}\n")
+    assert multiplies_bytes(tmp_path / "cpuinfo") == is_fast
+    assert multiplies_bytes(tmp_path / "missing")
