@@ -179,7 +179,7 @@ TEXTS = [f"story {number} of a dragon" for number in range(MANY_TEXTS)]
 
 @pytest.mark.model
 @pytest.mark.parametrize("is_fast_in_8_bits", [True, False])
-def test_both_graphs_give_nearly_the_same_vectors_and_32_bits_are_for_many_texts_on_other_processors(
+def test_both_graphs_give_nearly_the_same_vectors_and_other_processors_embed_many_texts_in_32_bits(
     folder: Path, monkeypatch: pytest.MonkeyPatch, is_fast_in_8_bits: bool
 ) -> None:
     monkeypatch.setattr(encoder, "multiplies_bytes", lambda: is_fast_in_8_bits)
