@@ -1,9 +1,10 @@
-"""The documentation stays short: each guide, and all pages together."""
+"""The documentation stays short: each guide, each decision, and all pages together."""
 
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE_WORDS = 1_500
+DECISION_WORDS = 200
 ALL_WORDS = 60_000
 NO_GUIDE = {"rows.md"}
 
@@ -19,6 +20,11 @@ def test_no_guide_is_longer_than_a_reader_has_time_for() -> None:
         page.name: count_words(page) for page in DOCS.glob("*.md") if page.name not in NO_GUIDE
     }
     assert {name: words for name, words in guides.items() if words > GUIDE_WORDS} == {}
+
+
+def test_a_decision_is_one_short_page() -> None:
+    decisions = {page.name: count_words(page) for page in (DOCS / "decisions").glob("*.md")}
+    assert {name: words for name, words in decisions.items() if words > DECISION_WORDS} == {}
 
 
 def test_all_pages_together_stay_within_their_bound() -> None:
