@@ -30,8 +30,6 @@ import orjson
 from stackroom.checksums import (
     dump_checked,
     load_checked,
-    measure_files,
-    save_sums,
     sum_of,
     sync_file,
     sync_folder,
@@ -45,8 +43,6 @@ LEDGER_FILE = "ledger.sqlite"
 PLACE_FILE = "store.toml"
 CALIBRATION_FILE = "calibration.json"
 QUESTIONS_FILE = "golden.jsonl"
-THUMBNAILS_FOLDER = "thumbnails"
-THUMBNAIL_SUMS = "thumbnails.json"
 PACK_FOLDER = "pack"
 NEXT_SPEC_FILE = "next.toml"
 """In that folder: the spec of a release that is being installed, where it is another than the
@@ -482,14 +478,6 @@ def _write(marker: Path, catalogue: Installed) -> None:
     declared = _declaration_sum(marker.parent)
     known |= {"declaration": declared} if declared else {}
     replace_file(marker, dump_checked(known))
-
-
-def seal_thumbnails(folder: Path) -> None:
-    """Write the checksums of a catalogue's thumbnails, for its check."""
-    made = [
-        path.relative_to(folder).as_posix() for path in (folder / THUMBNAILS_FOLDER).glob("*.webp")
-    ]
-    save_sums(folder / THUMBNAIL_SUMS, measure_files(folder, made), is_synced=False)
 
 
 def find_changed_file(folder: Path) -> str | None:

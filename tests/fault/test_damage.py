@@ -31,7 +31,7 @@ from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER, KEPT, quarantin
 from stackroom.shelf.port import Delete
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.health import check_catalogue, examine
-from support.damaged_kinds import CATALOGUE, KINDS, build_home, run_flips
+from support.damaged_kinds import KINDS, build_home, run_flips
 from support.damaging import (
     FOUND,
     HARMLESS,
@@ -141,14 +141,10 @@ def test_accounts_whose_schema_is_not_text_are_refused_and_not_a_bug(home: Path)
         Control.open(Settings(home=home))
 
 
-def test_doctor_names_damaged_accounts_models_and_pictures(
+def test_doctor_names_damaged_accounts_and_models(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path in (
-        home / CONTROL_FILE,
-        home / "models/small/weights.bin",
-        home / CATALOGUE / "thumbnails/1.webp",
-    ):
+    for path in (home / CONTROL_FILE, home / "models/small/weights.bin"):
         content = bytearray(path.read_bytes())
         content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
         path.write_bytes(content)
@@ -158,10 +154,6 @@ def test_doctor_names_damaged_accounts_models_and_pictures(
     said = capsys.readouterr().out
     assert "control.sqlite" in said
     assert "weights.bin is damaged; run: stackroom model pull small --force" in said
-    assert (
-        "1 small pictures are damaged: thumbnails/1.webp; delete the folder thumbnails, and add the"
-        " source again" in said
-    )
 
 
 def test_an_index_that_is_not_what_was_written_is_moved_aside_and_rebuilt(

@@ -21,7 +21,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
 from sqlalchemy import Table, select
 
 from stackroom.admin.users import users_tools
@@ -37,7 +36,7 @@ from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.jobs.backup import check_backup, make_backup
 from stackroom.jobs.job import JobContext
-from stackroom.library import LEDGER_FILE, THUMBNAILS_FOLDER, seal_thumbnails
+from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import make_map
 from stackroom.maps.map_file import MAP_FILE, find_map, save_map
 from stackroom.model.principal import LOCAL_USER
@@ -97,7 +96,6 @@ def build_home(home: Path) -> None:
         assert made is not None
         save_map(made, home / CATALOGUE / MAP_FILE)
     _add_accounts(home)
-    _add_pictures(home / CATALOGUE / THUMBNAILS_FOLDER)
     _add_model(home / "models" / "small")
     (home / CONFIG_FILE).write_text(CONFIG)
     with (
@@ -108,16 +106,6 @@ def build_home(home: Path) -> None:
             plan_backup(app, control), home / "backups", at=NIGHT, keep=1, context=JobContext()
         )
     new_publisher(home / "published").publish("1.0", make_stars(20, "1.0").values())
-
-
-def _add_pictures(folder: Path) -> None:
-    """Write small pictures as a build makes them."""
-    folder.mkdir()
-    for number in range(3):
-        Image.effect_noise((200, 200), 30 + number).save(
-            folder / f"{number}.webp", "WEBP", quality=78
-        )
-    seal_thumbnails(folder.parent)
 
 
 def _add_model(folder: Path) -> None:
@@ -266,7 +254,6 @@ KINDS = {
         ]
     ),
     "map": Kind(files=in_catalogue(MAP_FILE), look=look_at_map),
-    "thumbnails": Kind(files=in_catalogue(f"{THUMBNAILS_FOLDER}/*")),
     "model": Kind(files=lambda home: (home / "models").rglob("*"), look=look_at_model),
     "accounts, audit, jobs": Kind(files=lambda home: [home / CONTROL_FILE], look=look_at_accounts),
     "local user": Kind(files=lambda home: [home / LOCAL_FILE], look=look_at_local),

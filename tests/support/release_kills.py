@@ -69,7 +69,7 @@ INSTALL_STEPS = (
         ("the release is noted", "installed:InstalledPack.save_next", 1),
         ("a file is fetched", "places:FolderPlace.bring", 3),
         ("a fetched file is put in its place", "places:install_file", 3),
-        ("the calibration is written", "install:save_beside_records", 1),
+        ("the calibration is written", "install:save_released_calibration", 1),
     ),
     *_steps(
         "stackroom.shelf.embedded",
@@ -90,7 +90,7 @@ UPDATE_STEPS = (
         ("a patch is applied", "fetch:apply_patch", 2),
         ("a patched file is written", "installed:InstalledPack.save_file", 2),
         ("the changes are chosen", "update:merge", 1),
-        ("the calibration is written", "held:save_beside_records", 1),
+        ("the calibration is written", "held:save_released_calibration", 1),
     ),
     *_steps(
         "stackroom.shelf.embedded",

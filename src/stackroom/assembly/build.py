@@ -14,7 +14,6 @@ from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.catalogue.spec import FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
 from stackroom.ingest.ledger import Ledger
@@ -124,7 +123,6 @@ if TYPE_CHECKING:
 MOVING = "stackroom.assembly.move"
 # loaded for catalogues that were graded: it searches
 FIND_GUARD = "stackroom.assembly.self_grading:find_guard"
-MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
 SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
 READ_OTHERWISE = "the table is read with other options; removed records of the former reading: {}"
 WAIT_S = 10.0  # how long the update of a graded catalogue waits for another process that embeds
@@ -275,15 +273,7 @@ class _Update:
         return report
 
     def draw(self, report: IngestReport) -> None:
-        """Bring thumbnails and the map up to the records; they are no part of what makes these
-        searchable.
-        """
-        spec = self.recipe.loaded.spec
-        if spec.field_with_role(FieldRole.PICTURE) is not None:
-            sources, make = (*self.place.sources, self.source.name), load_target(MAKE_THUMBNAILS)
-            report.notes += make(
-                self.place.folder, sources, self.workshop.settings, spec, self.shelf.reader()
-            )
+        """Bring the map up to the records; it is no part of what makes these searchable."""
         if self.embedder is None:
             return
         if (problem := keep_map(self.place.folder, self.shelf)) is not None:

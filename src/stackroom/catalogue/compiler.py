@@ -137,7 +137,6 @@ AS_DECLARED = (
     "title",
     "summary",
     "editable",
-    "fetch_pictures",
     "embed",
     "recommend",
     "preferences",

@@ -137,10 +137,6 @@ class Declaration(specs.Declared):
     """
     editable: bool = False
     """Whether records may be edited by hand."""
-    fetch_pictures: bool = False
-    """Whether a build fetches the pictures at web addresses that a field with the role `picture`
-    has, to keep small copies of them; the page never asks other servers for them.
-    """
     fields: dict[str, DeclaredField]
     """The fields of a record; one has the role `title`."""
     kinds: dict[str, DeclaredKind] = Field(default={})

@@ -489,8 +489,6 @@ class CatalogueSpec:
     row is a record.
     """
     editable: bool = False
-    fetch_pictures: bool = False
-    """Whether a build makes thumbnails of pictures at web addresses."""
     embed: EmbedSpec | None = None
     search: SearchSpec = field(default_factory=SearchSpec)
     recommend: RecommendSpec | None = None

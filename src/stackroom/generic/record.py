@@ -203,11 +203,11 @@ def shape_tile(
 
 
 def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str | None:
-    """Return the address of a small picture of a record on this server; None where it has none."""
-    found = media.find_file_in(catalogue, record_id, MediaKind.THUMBNAIL)
+    """Return the address of the picture of a record on this server; None where it has none."""
+    found = media.find_file_in(catalogue, record_id, MediaKind.COVER)
     if found is None:
         return None
-    folder = f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.THUMBNAIL}"
+    folder = f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.COVER}"
     return f"{folder}/{quote(record_id)}?v={found.version}"
 
 

@@ -29,7 +29,6 @@ from stackroom.frozen import frozen
 from stackroom.library import (
     CALIBRATION_FILE,
     HALF_WRITTEN,
-    THUMBNAILS_FOLDER,
     Installed,
     replace_file,
 )
@@ -43,7 +42,6 @@ from stackroom.packs.manifest import (
     SHORT,
     SIGNATURE_FILE,
     SPEC_FILE,
-    THUMBNAILS_FILE,
     Manifest,
     PackCalibration,
     PackFile,
@@ -82,7 +80,6 @@ class PackLabel:
     # the licence; without one, that of the pack which it takes the place of
     licence: str | None = None
     calibration: PackCalibration | None = None
-    thumbnails: tuple[Path, ...] = ()
 
 
 def build_pack(
@@ -147,7 +144,6 @@ def label_installed(
         calibration=PackCalibration(middle=known.middle, spread=known.spread)
         if known and is_current
         else None,
-        thumbnails=tuple((installed.folder / THUMBNAILS_FOLDER).glob("*.webp")),
     )
 
 
@@ -196,18 +192,13 @@ def _write_files(
     if reader.model is not None:
         entries.write_embeddings(batches, fresh / EMBEDDINGS_FILE, reader.model.dimension)
     deque(batches, maxlen=0)
-    if label.thumbnails:
-        entries.write_thumbnails(label.thumbnails, fresh / THUMBNAILS_FILE)
     for written in fresh.iterdir():
         sync_file(written)
     sync_folder(fresh)
-    more = [
-        _describe_plain(file)
-        for name in (EMBEDDINGS_FILE, THUMBNAILS_FILE)
-        if (file := fresh / name).is_file()
-    ]
     lines_file = replace(_describe_plain(path), content=digest.hexdigest(), raw_bytes=raw_bytes)
-    return records, vectors, (_describe_plain(fresh / SPEC_FILE), lines_file, *more)
+    spec_file, vectors_file = _describe_plain(fresh / SPEC_FILE), fresh / EMBEDDINGS_FILE
+    more = [_describe_plain(vectors_file)] if vectors_file.is_file() else []
+    return records, vectors, (spec_file, lines_file, *more)
 
 
 def _describe_plain(path: Path) -> PackFile:
@@ -271,7 +262,7 @@ def _is_of_pack(path: Path) -> bool:
     if not path.is_dir():
         return path.name.removesuffix(HALF_WRITTEN) in (MANIFEST_FILE, SIGNATURE_FILE)
     is_content = len(path.name) == SHORT and HEX_DIGITS.issuperset(path.name)
-    own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE, THUMBNAILS_FILE}
+    own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE}
     return (is_content or path.name == UNFINISHED) and own.issuperset(
         inner.name for inner in path.iterdir()
     )
@@ -298,10 +289,6 @@ def check_pack(folder: Path) -> Iterator[str]:
             paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE
         )
         deque(entries.iter_entries(manifest, paths), maxlen=0)
-        deque(
-            entries.iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (),
-            maxlen=0,
-        )
     except ExpectedError as error:
         yield error.message
 

@@ -1,14 +1,11 @@
-"""The records, vectors and thumbnails of a pack, written to and read from three files.
+"""The records and vectors of a pack, written to and read from two files.
 
 There is one entry per record, in order of ids. `records.jsonl` has one JSON object per line: {"id",
 "audiences"?, "fields", "kind"?}. `embeddings.parquet` has the columns `id`, `text_sha256` (the
 SHA-256 of the text that was embedded) and `embedding` (32-bit floats, as the model made them),
-neither compressed nor by dictionary, so that a patch finds what stayed the same. Thumbnails, the
-small copies of pictures, are one plain archive with nothing else in it.
+neither compressed nor by dictionary, so that a patch finds what stayed the same.
 """
 
-import re
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -23,14 +20,12 @@ from stackroom.catalogue.codec import decode_record, encode_record, find_digest
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, StorageError
 from stackroom.ingest.mapping import require_fitting
-from stackroom.library import replace_file
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
     RECORDS_FILE,
-    THUMBNAILS_FILE,
     Manifest,
     PackFile,
 )
@@ -44,9 +39,6 @@ DIGEST_BYTES = 32
 MAX_LINE_BYTES = 64 << 20
 ID, TEXT_DIGEST, VECTOR = "id", "text_sha256", "embedding"
 WRITER = "stackroom"
-PICTURE_NAME = re.compile(r"[0-9a-f]{32}\.webp")
-PICTURE_HEAD = re.compile(rb"RIFF....WEBP", re.DOTALL)
-MOST_PICTURE_BYTES, MOST_THUMBNAIL_BYTES = 1 << 20, 1 << 29
 
 
 class PackedVector(NamedTuple):
@@ -339,46 +331,3 @@ def _parse_batch(
                 f" {BUILD_AGAIN}"
             )
         yield RecordId(record_id), PackedVector(digest, vector)
-
-
-def write_thumbnails(paths: Sequence[Path], archive: Path) -> None:
-    """Write thumbnails into an archive, by their names, as many as a pack may have."""
-    with tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as tar:
-        for path in sorted(paths):
-            member = tarfile.TarInfo(path.name)
-            member.size = path.stat().st_size
-            if tar.offset + member.size < MOST_THUMBNAIL_BYTES:
-                with path.open("rb") as stream:
-                    tar.addfile(member, stream)
-
-
-def save_thumbnails(archive: Path, folder: Path) -> None:
-    """Make the thumbnails of an archive those of a catalogue."""
-    folder.mkdir(exist_ok=True)
-    former = set(folder.iterdir())
-    for name, content in iter_thumbnails(archive):
-        replace_file(folder / name, content)
-        former.discard(folder / name)
-    for path in former:
-        path.unlink(missing_ok=True)
-
-
-def iter_thumbnails(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of an archive; refuse one with anything else in it."""
-    try:
-        with tarfile.open(archive, "r:") as tar:
-            for member in tar:
-                is_small = tar.offset < MOST_THUMBNAIL_BYTES and member.size < MOST_PICTURE_BYTES
-                is_picture = is_small and member.isreg() and PICTURE_NAME.fullmatch(member.name)
-                stream = tar.extractfile(member) if is_picture else None
-                content = stream.read() if stream else b""
-                if not PICTURE_HEAD.match(content):
-                    raise StorageError(
-                        f"{THUMBNAILS_FILE} has '{member.name:.80}' in it, which is no small"
-                        " picture"
-                    )
-                yield member.name, content
-    except tarfile.TarError as error:
-        raise StorageError(
-            f"{THUMBNAILS_FILE} is damaged: {error}; build the pack again"
-        ) from error

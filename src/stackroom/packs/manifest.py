@@ -6,7 +6,6 @@
     catalogue.toml           the spec
     records.jsonl.zst        one record per line, sorted by id
     embeddings.parquet       the vectors, sorted by id; only where the catalogue has a model
-    thumbnails.tar           small copies of its pictures, sorted by name; only where it has some
 
 The same catalogue gives the same bytes. A manifest that is not exactly as `dump` writes it is
 refused, so that no damaged byte of it goes unnoticed.
@@ -33,7 +32,6 @@ SIGNATURE_FILE = "manifest.json.minisig"
 SPEC_FILE = "catalogue.toml"
 RECORDS_FILE = "records.jsonl.zst"
 EMBEDDINGS_FILE = "embeddings.parquet"
-THUMBNAILS_FILE = "thumbnails.tar"
 COMPRESSED_ENDING = ".zst"
 CHECKSUM = "checksum"
 MAX_FILE_BYTES = 1 << 36
@@ -228,7 +226,7 @@ def _find_contradiction(manifest: Manifest) -> str | None:
     if manifest.embeddings > (manifest.records if manifest.model is not None else 0):
         return f"'embeddings' is {manifest.embeddings}: more than its records, or without a 'model'"
     expected = [SPEC_FILE, RECORDS_FILE, *([EMBEDDINGS_FILE] if manifest.model is not None else [])]
-    if [file.name for file in manifest.files] not in (expected, [*expected, THUMBNAILS_FILE]):
+    if [file.name for file in manifest.files] != expected:
         return f"its files are not {', '.join(expected)}"
     for file in manifest.files:
         if not file.is_compressed and (file.sha256, file.size_bytes) != (

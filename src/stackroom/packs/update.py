@@ -39,18 +39,16 @@ from stackroom.library import (
     CALIBRATION_FILE,
     NEXT_SPEC_FILE,
     PACK_FOLDER,
-    THUMBNAILS_FOLDER,
     Installed,
     Library,
     require_name,
-    seal_thumbnails,
 )
 from stackroom.model.record import RecordId
 from stackroom.net.addresses import shown_address
 from stackroom.packs import places
-from stackroom.packs.entries import BATCH_RECORDS, PackEntry, iter_differences, save_thumbnails
+from stackroom.packs.entries import BATCH_RECORDS, PackEntry, iter_differences
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
-from stackroom.packs.manifest import SHORT, SPEC_FILE, THUMBNAILS_FILE, Manifest
+from stackroom.packs.manifest import SHORT, SPEC_FILE, Manifest
 from stackroom.search.evidence import Calibration, save_calibration
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER, EmbeddedShelf
@@ -188,7 +186,7 @@ class HeldCatalogue:
         """Bring the files up to a release whose changes are in the store. Stopped, it is done
         again.
         """
-        save_beside_records(self.installed.folder, self.pack, manifest)
+        save_released_calibration(self.installed.folder, manifest)
         next_spec = self.pack.folder / NEXT_SPEC_FILE
         if next_spec.is_file():
             self.host.library.put_back_declaration(
@@ -249,13 +247,8 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
     )
 
 
-def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -> None:
-    """Write what a release has besides its records: its thumbnails, and how relevant a cosine
-    is.
-    """
-    if (file := manifest.find_file(THUMBNAILS_FILE)) is not None:
-        save_thumbnails(pack.path_of(file), folder / THUMBNAILS_FOLDER)
-        seal_thumbnails(folder)
+def save_released_calibration(folder: Path, manifest: Manifest) -> None:
+    """Write how relevant a cosine is, as a release says."""
     if (model := manifest.model_id) is not None and (known := manifest.calibration) is not None:
         calibration = Calibration(model=model, middle=known.middle, spread=known.spread)
         save_calibration(calibration, folder / CALIBRATION_FILE)
@@ -374,7 +367,7 @@ def _install(
             written += len(batch)
             progress.on_written(written, manifest.records)
         shelf.publish()
-    save_beside_records(place.folder, pack, manifest)
+    save_released_calibration(place.folder, manifest)
     pack.settle(manifest)
     host.library.complete(place, source=None)  # commit point: it is installed from here on
 

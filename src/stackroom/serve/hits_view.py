@@ -97,7 +97,7 @@ def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict
         with suppress(StorageError, KeyError, OSError):  # the answer has what is known without it
             view = catalogues[name].view()
             if (record := view.find_record(RecordId(record_id), scope=scope)) is not None:
-                file = media.find_file_in(name, record.id, MediaKind.THUMBNAIL)
+                file = media.find_file_in(name, record.id, MediaKind.COVER)
                 raw = file.path.read_bytes() if file and file.size_bytes <= room else b""
                 image = (
                     f"data:{file.mime_type};base64,{base64.b64encode(raw).decode()}"

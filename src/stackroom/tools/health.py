@@ -18,7 +18,6 @@ from stackroom.library import (
     CALIBRATION_FILE,
     LEDGER_FILE,
     PACK_FOLDER,
-    THUMBNAIL_SUMS,
     find_changed_file,
 )
 from stackroom.maps.map_file import MAP_FILE, find_map
@@ -28,7 +27,6 @@ from stackroom.search.evidence import find_calibration
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.media import check_thumbnails
 
 VECTORS_PART = "vectors"
 RELATIONS_PART = "relations"
@@ -40,7 +38,6 @@ READ_FILES: tuple[tuple[str, Callable[[Path], object], str], ...] = (
     (GRADE_PART, find_grade, GRADE_FILE),
     (GRADE_PART, find_tuned, TUNED_FILE),
     ("map", find_map, MAP_FILE),
-    ("pictures", check_thumbnails, THUMBNAIL_SUMS),
 )
 """Parts, how each is read, and the file."""
 

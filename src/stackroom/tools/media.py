@@ -1,13 +1,11 @@
 """Media files of records, such as audio, covers and pictures. Declared like tools; knows no
 transport.
 
-The picture of a record is the thumbnail that a build made of one, else the file of one's own that
-the record names, read only within the folder of a source of the catalogue, or the catalogue's own.
-A picture at a web address has a thumbnail or none: whoever looks at a record is never sent to
-another server.
+The picture of a record is the file that the record names, read only within the folder of a source
+of the catalogue, or the catalogue's own. One at a web address is not shown: whoever looks at a
+record is never sent to another server.
 """
 
-import hashlib
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,9 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from stackroom.catalogue.spec import FieldRole, texts_of
-from stackroom.checksums import find_damaged
 from stackroom.errors import StorageError, UnknownResourceError
-from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
@@ -33,7 +29,6 @@ class MediaKind(StrEnum):
 
     AUDIO = "audio"
     COVER = "cover"
-    THUMBNAIL = "thumbnail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,18 +141,6 @@ def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
 WEB = ("http://", "https://")
 
 
-def thumbnail_path(folder: Path, picture: str) -> Path:
-    """Return where the thumbnail of a picture is kept in the folder of a catalogue."""
-    return folder / THUMBNAILS_FOLDER / f"{hashlib.sha256(picture.encode()).hexdigest()[:32]}.webp"
-
-
-def check_thumbnails(sums: Path) -> None:
-    """Raise StorageError where thumbnails are not what was made."""
-    if damaged := find_damaged(sums):
-        advice = f"delete the folder {THUMBNAILS_FOLDER}, and add the source again"
-        raise StorageError(f"{len(damaged)} small pictures are damaged: {damaged[0]}; {advice}")
-
-
 def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...]:
     """Return the folders that pictures may lie in: the catalogue's own, those it was built from,
     and of its files.
@@ -169,18 +152,11 @@ def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...
 
 
 def find_picture(catalogue: OpenCatalogue, record: Record) -> MediaFile | None:
-    """Return a small picture of a record, or its picture as it is; None where it has none on this
-    machine.
-    """
+    """Return the picture of a record; None where it has none on this machine."""
     field = catalogue.spec.field_with_role(FieldRole.PICTURE)
     name = next(iter(texts_of(record.get(field.name))), "").strip() if field else ""
-    if not name:
+    if not name or name.lower().startswith(WEB):
         return None
-    made = catalogue.folder and find_file(
-        (catalogue.folder,), str(thumbnail_path(catalogue.folder, name))
-    )
-    if made or name.lower().startswith(WEB):
-        return made or None
     return find_file(find_roots(catalogue.folder, catalogue.list_sources()), name)
 
 
@@ -195,7 +171,7 @@ def picture_media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
 
 def _pictures_of(catalogue: OpenCatalogue) -> MediaSpec:
     def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
-        if kind is not MediaKind.THUMBNAIL:
+        if kind is not MediaKind.COVER:
             return None
         found = catalogue.view().find_record(
             RecordId(record_id), scope=Scope(visibility=principal.visibility)
