@@ -9,25 +9,14 @@ import pytest
 
 from stackroom.errors import InputError
 from stackroom.sources.json_rows import JsonRows
-from stackroom.sources.location import ReadOptions
-from stackroom.sources.port import SourceRow
+from support.reading import opened_as, told
 
-pytestmark = pytest.mark.row("A10")
+pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N1"), pytest.mark.row("N19")]
 
 ROWS = [{"title": f"Title {number}", "text": "käse 日本 " * 20} for number in range(500)]
 LINES = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in ROWS)
 LIST = json.dumps(ROWS).encode()
 NESTED = json.dumps({"license": "x", "data": ROWS}).encode()
-
-
-def source(folder: Path, name: str, content: bytes) -> JsonRows:
-    path = folder / name
-    path.write_bytes(content)
-    return JsonRows(path)
-
-
-def read(folder: Path, name: str, content: bytes) -> list[SourceRow]:
-    return list(source(folder, name, content).iter_rows())
 
 
 @pytest.mark.parametrize(
@@ -47,54 +36,118 @@ def read(folder: Path, name: str, content: bytes) -> list[SourceRow]:
 def test_rows_come_out_as_they_went_in_with_their_places(
     tmp_path: Path, name: str, content: bytes, place: str
 ) -> None:
-    rows = read(tmp_path, name, content)
+    rows = list(opened_as(tmp_path, name, content).iter_rows())
     assert [row.values for row in rows] == ROWS
     assert [row.place for row in rows] == [f"{place} {number}" for number in range(1, 501)]
-    assert not any(row.problem for row in rows)
 
 
-def test_blank_lines_are_passed_over_but_counted_as_lines(tmp_path: Path) -> None:
-    rows = read(tmp_path, "a.jsonl", b'{"a": 1}\n\n  \r\n{"a": 2}')
-    assert [(row.place, row.values["a"]) for row in rows] == [("line 1", 1), ("line 4", 2)]
+READ: dict[str, tuple[str, str, str]] = {
+    "blank lines are passed over, but counted as lines": (
+        "a.jsonl",
+        '{"a": 1}\n\n  \r\n{"a": 2}',
+        "line 1: a=1\nline 4: a=2",
+    ),
+    "a broken line has its problem, and the others are read": (
+        "a.jsonl",
+        '{"a": 1}\nnonsense\n{"a": \n[1, 2]\n"text"\nnull\n{"a": 2}\n',
+        (
+            "line 1: a=1\n"
+            "line 2: PROBLEM not valid JSON: invalid literal, expected 'null'\n"
+            "line 3: PROBLEM not valid JSON: unexpected end of data\n"
+            "line 4: PROBLEM a list, not an object\nline 5: PROBLEM a str, not an object\n"
+            "line 6: PROBLEM a NoneType, not an object\nline 7: a=2"
+        ),
+    ),
+    "rows of a list that are no objects have a problem each": (
+        "a.json",
+        '[{"a": 1}, 7]',
+        "row 1: a=1\nrow 2: PROBLEM a int, not an object",
+    ),
+    "values that are not a number are empty": (
+        "a.jsonl",
+        '{"a": NaN}\n{"a": -Infinity, "b": "NaN"}\n',
+        "line 1: a=None\nline 2: a=None, b='NaN'",
+    ),
+    "objects under their ids are records with their keys": (
+        "a.json",
+        '{"cards": {"x1": {"name": "A"}, "x2": {"name": "B", "text": "b"}}}',
+        "row 1: key='x1', name='A'\nrow 2: key='x2', name='B', text='b'",
+    ),
+    "objects under their ids may be the whole document": (
+        "a.json",
+        '{"x1": {"name": "A"}, "x2": {"name": "B", "text": "b"}}',
+        "row 1: key='x1', name='A'\nrow 2: key='x2', name='B', text='b'",
+    ),
+    "objects of many forms under their ids are records too": (
+        "a.json",
+        '{"t0": {"source": 1}, "t1": {"source": 2, "charset": 2}, "t2": {"gzip": 3}, "t3": {},'
+        ' "t4": {"source": 1}, "t5": {"source": 2, "charset": 2}, "t6": {"gzip": 3}, "t7": {},'
+        ' "t8": {"source": 1}, "t9": {"source": 2, "charset": 2}, "ta": {"gzip": 3}, "tb": {}}',
+        (
+            "row 1: key='t0', source=1\nrow 2: key='t1', source=2, charset=2\n"
+            "row 3: key='t2', gzip=3\nrow 4: key='t3'\nrow 5: key='t4', source=1\n"
+            "row 6: key='t5', source=2, charset=2\nrow 7: key='t6', gzip=3\n"
+            "row 8: key='t7'\nrow 9: key='t8', source=1\n"
+            "row 10: key='t9', source=2, charset=2\nrow 11: key='ta', gzip=3\n"
+            "row 12: key='tb'"
+        ),
+    ),
+    "objects that are unlike are no records": (
+        "a.json",
+        '{"settings": {"a": 1}, "paths": {"b": 2}, "of": {"films": [{"n": 1}]}}',
+        "row 1: n=1\nNOTE the records are read from 'of.films' (1)",
+    ),
+    "columns and rows of values are records": (
+        "a.json",
+        '{"columns": ["a", "b"], "index": [0, 1], "data": [[1, "x"], [2, "y"]]}',
+        "row 1: a=1, b='x'\nrow 2: a=2, b='y'",
+    ),
+    "columns with the number of each row are records": (
+        "a.json",
+        '{"a": {"0": 1, "1": 2}, "b": {"0": "x", "1": "y"}}',
+        "row 1: a=1, b='x'\nrow 2: a=2, b='y'",
+    ),
+    "a list of lists has the names first": (
+        "a.json",
+        '[["a", "b"], [1, "x"], [2, "y"]]',
+        "row 1: a=1, b='x'\nrow 2: a=2, b='y'",
+    ),
+    "features have their properties as columns, and points their place": (
+        "a.json",
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "id": 7, "geometry":'
+        ' {"type": "Point", "coordinates": [9.9, 48.4]}, "properties": {"name": "Ulm"}}]}',
+        "row 1: id=7, name='Ulm', longitude=9.9, latitude=48.4",
+    ),
+    "features may be lines": (
+        "a.jsonl",
+        '{"type": "Feature", "id": 7, "geometry": {"type": "Point", "coordinates": [9.9, 48.4]},'
+        ' "properties": {"name": "Ulm"}}\n',
+        "line 1: id=7, name='Ulm', longitude=9.9, latitude=48.4",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_a_file_is_read_as_it_is_meant(tmp_path: Path, case: str) -> None:
+    name, content, rows = READ[case]
+    assert told(opened_as(tmp_path, name, content)) == rows
+
+
+NO_LIST = "no list of rows; expected a list or an object with data or rows"
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("content", "says"),
     [
-        (b'{"a": ', "not valid JSON"),
-        (b"nonsense", "not valid JSON"),
-        (b"[1, 2]", "a list, not an object"),
-        (b'"text"', "a str, not an object"),
-        (b"null", "a NoneType, not an object"),
+        (b'[\n{"a": 1},\n{"a": }\n]', r"a\.json: not valid JSON at line 3, column \d+"),
+        *((content, NO_LIST) for content in (b"{}", b"7", b'{"data": {}}', b'{"title": "one"}')),
     ],
 )
-def test_a_broken_line_is_a_row_with_its_problem_and_the_others_are_read(
-    tmp_path: Path, line: bytes, problem: str
+def test_a_document_without_rows_is_refused_with_what_would_be_right(
+    tmp_path: Path, content: bytes, says: str
 ) -> None:
-    rows = read(tmp_path, "a.jsonl", b'{"a": 1}\n' + line + b'\n{"a": 2}\n')
-    assert [row.place for row in rows] == ["line 1", "line 2", "line 3"]
-    assert [bool(row.problem) for row in rows] == [False, True, False]
-    assert problem in (rows[1].problem or "")
-
-
-def test_rows_of_a_list_that_are_no_objects_have_a_problem_each(tmp_path: Path) -> None:
-    rows = read(tmp_path, "a.json", b'[{"a": 1}, 7]')
-    assert [row.problem for row in rows] == [None, "a int, not an object"]
-
-
-def test_broken_json_is_refused_with_line_and_column(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.json: not valid JSON at line 3, column \d+"):
-        read(tmp_path, "a.json", b'[\n{"a": 1},\n{"a": }\n]')
-
-
-@pytest.mark.parametrize("content", [b"{}", b"7", b'{"data": {}}', b'{"title": "one row"}'])
-def test_json_without_a_list_of_rows_is_refused_with_what_would_be_right(
-    tmp_path: Path, content: bytes
-) -> None:
-    with pytest.raises(
-        InputError, match="no list of rows; expected a list or an object with data or rows"
-    ):
-        read(tmp_path, "a.json", content)
+    with pytest.raises(InputError, match=says):
+        told(opened_as(tmp_path, "a.json", content))
 
 
 @pytest.mark.data
@@ -103,166 +156,66 @@ def test_the_real_file_is_read_to_its_last_row(shared_data: Any) -> None:
     assert sum(1 for row in rows.iter_rows() if row.problem is None) >= 20_666
 
 
-def values(folder: Path, document: Any, records: str | None = None) -> list[Any]:
-    path = folder / "a.json"
-    path.write_text(json.dumps(document))
-    rows = list(JsonRows(path, ReadOptions(records=records)).iter_rows())
-    assert not any(row.problem for row in rows)
-    return [row.values for row in rows]
-
-
 FILMS = [{"title": f"Film {number}", "cast": [{"name": "A"}, {"name": "B"}]} for number in range(3)]
+PAGES = {"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9}
 
 
-@pytest.mark.row("N1")
 @pytest.mark.parametrize(
     ("document", "records"),
     [
+        ({"response": {"page": 1, "results": {"films": FILMS}}}, None),
         ({"response": {"page": 1, "results": {"films": FILMS}}}, "response.results.films"),
+        ({"films": FILMS, "makers": [{"name": "x"}]}, None),
         ({"films": FILMS, "makers": [{"name": "x"}]}, "films"),
-        (
-            {"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9},
-            "pages.films",
-        ),
-        (
-            {"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9},
-            "pages[].films[]",
-        ),
+        (PAGES, "pages.films"),
+        (PAGES, "pages[].films[]"),
         ([{"films": FILMS}], "films"),
     ],
 )
 def test_records_are_found_anywhere_in_a_document_or_where_it_is_said(
-    tmp_path: Path, document: Any, records: str
+    tmp_path: Path, document: Any, records: str | None
 ) -> None:
-    assert values(tmp_path, document, records) == FILMS
-    if "pages" not in records and isinstance(document, dict):
-        assert values(tmp_path, document) == FILMS
+    source = opened_as(tmp_path, "a.json", json.dumps(document), records=records)
+    assert [row.values for row in source.iter_rows()] == FILMS
 
 
-@pytest.mark.row("N1")
 def test_the_longest_list_is_the_table_and_the_others_are_named(tmp_path: Path) -> None:
-    document = {"meta": {"makers": [{"name": "x"}]}, "films": {"all": FILMS}}
-    rows = source(tmp_path, "a.json", json.dumps(document).encode())
-    assert [row.values for row in rows.iter_rows()] == FILMS
-    assert rows.notes == ("the records are read from 'films.all' (3)",)
-    assert rows.other_tables == ("meta.makers",)
-    makers = JsonRows(tmp_path / "a.json", ReadOptions(records="meta.makers"))
+    document = json.dumps({"meta": {"makers": [{"name": "x"}]}, "films": {"all": FILMS}})
+    source = opened_as(tmp_path, "a.json", document)
+    assert [row.values for row in source.iter_rows()] == FILMS
+    assert source.notes == ("the records are read from 'films.all' (3)",)
+    assert source.other_tables == ("meta.makers",)
+    makers = opened_as(tmp_path, "a.json", document, records="meta.makers")
     assert makers.name.endswith("a.json#?records=meta.makers")
     assert [row.values for row in makers.iter_rows()] == [{"name": "x"}]
     with pytest.raises(
         InputError,
         match=r"no records at 'films\.al' \(did you mean 'films\.all'\?\); lists of objects",
     ):
-        values(tmp_path, document, "films.al")
+        told(opened_as(tmp_path, "a.json", document, records="films.al"))
 
 
-@pytest.mark.row("N1")
-def test_objects_under_their_ids_are_records_with_their_keys(tmp_path: Path) -> None:
-    document = {
-        "cards": {"x1": {"name": "A", "cost": 1}, "x2": {"name": "B", "cost": 2, "text": "b"}}
-    }
-    assert values(tmp_path, document) == [
-        {"key": "x1", "name": "A", "cost": 1},
-        {"key": "x2", "name": "B", "cost": 2, "text": "b"},
-    ]
-    assert values(tmp_path, document["cards"]) == values(tmp_path, document)
-    unlike = {"settings": {"a": 1}, "paths": {"b": 2}, "rows_of": {"films": FILMS}}
-    assert values(tmp_path, unlike) == FILMS
-    varied = {
-        f"t{n}": dict.fromkeys((["source"], ["source", "charset"], ["gzip"], [])[n % 4], n)
-        for n in range(12)
-    }
-    assert [
-        row.values["key"] for row in read(tmp_path, "a.json", json.dumps(varied).encode())
-    ] == list(varied)
-
-
-@pytest.mark.row("N1")
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"columns": ["a", "b"], "index": [0, 1], "data": [[1, "x"], [2, "y"]]},
-        {"a": {"0": 1, "1": 2}, "b": {"0": "x", "1": "y"}},
-        [["a", "b"], [1, "x"], [2, "y"]],
-    ],
-)
-def test_columns_and_rows_of_values_are_records(tmp_path: Path, document: Any) -> None:
-    assert values(tmp_path, document) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
-
-
-@pytest.mark.row("N1")
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-def test_features_have_their_properties_as_columns_and_points_their_place(
-    tmp_path: Path, name: str
-) -> None:
-    feature = {
-        "type": "Feature",
-        "id": 7,
-        "geometry": {"type": "Point", "coordinates": [9.9, 48.4]},
-        "properties": {"name": "Ulm", "people": 126_000},
-    }
-    whole = {"type": "FeatureCollection", "features": [feature, feature]}
-    content = json.dumps(whole) if name == "a.json" else f"{json.dumps(feature)}\n" * 2
-    rows = read(tmp_path, name, content.encode())
-    assert dict(rows[0].values) == {
-        "id": 7,
-        "name": "Ulm",
-        "people": 126_000,
-        "longitude": 9.9,
-        "latitude": 48.4,
-    }
-    assert len(rows) == 2
-
-
-@pytest.mark.row("N1")
-def test_values_that_are_not_a_number_are_empty_and_utf_16_is_read(tmp_path: Path) -> None:
-    assert [
-        row.values
-        for row in read(tmp_path, "a.jsonl", b'{"a": NaN}\n{"a": -Infinity, "b": "NaN"}\n')
-    ] == [
-        {"a": None},
-        {"a": None, "b": "NaN"},
-    ]
-    assert read(tmp_path, "a.json", json.dumps(FILMS).encode("utf-16"))[0].values == FILMS[0]
-
-
-@pytest.mark.row("N1")
 def test_lines_may_have_several_records_each(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    lines = [json.dumps({"films": films}) + "\n" for films in (FILMS, [], FILMS[:1])]
-    path.write_text("".join(lines))
-    rows = list(JsonRows(path, ReadOptions(records="films")).iter_rows())
-    assert [(row.place, row.values["title"]) for row in rows] == [
-        ("line 1", "Film 0"),
-        ("line 1", "Film 1"),
-        ("line 1", "Film 2"),
-        ("line 3", "Film 0"),
-    ]
+    lines = "\n".join(json.dumps({"films": films}) for films in (FILMS, [], FILMS[:1]))
+    rows = list(opened_as(tmp_path, "a.jsonl", lines, records="films").iter_rows())
+    assert [row.place for row in rows] == ["line 1"] * 3 + ["line 3"]
+    assert [row.values for row in rows] == [*FILMS, FILMS[0]]
 
 
-CITIES = ["Zürich", "Málaga", "Besançon"]
-
-
-@pytest.mark.row("N19")
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
 def test_the_encoding_of_a_file_is_found_as_in_csv_files(
     tmp_path: Path, name: str, encoding: str
 ) -> None:
-    rows = [{"city": city} for city in CITIES]
-    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-    text = (
-        "\n".join(lines) if name.endswith("l") else json.dumps(rows, ensure_ascii=False, indent=1)
-    )
-    (tmp_path / name).write_bytes(f"{text}\n".encode(encoding))
-    source = JsonRows(tmp_path / name)
+    rows = [{"city": city} for city in ("Zürich", "Málaga", "Besançon")]
+    shown = rows if name.endswith("l") else [rows]
+    text = "\n".join(json.dumps(part, ensure_ascii=False) for part in shown)
+    source = opened_as(tmp_path, name, f"{text}\n".encode(encoding))
     assert [row.values for row in source.iter_rows()] == rows
     assert bool(source.notes) == (encoding == "cp1252")
 
 
 def test_a_given_encoding_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_bytes(
-        json.dumps([{"city": "Kraków"}], ensure_ascii=False).encode("cp1250")
-    )
-    (row,) = JsonRows(tmp_path / "a.json", ReadOptions(encoding="windows-1250")).iter_rows()
-    assert row.values == {"city": "Kraków"}
+    content = '[{"city": "Kraków"}]'.encode("cp1250")
+    source = opened_as(tmp_path, "a.json", content, encoding="windows-1250")
+    assert told(source) == "row 1: city='Kraków'"

@@ -17,13 +17,14 @@ from stackroom.sources.relations import MOST_VALUES
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom.zstd import zstd
 from support.made_tables import write_shop
+from support.reading import told, written
 
 pytestmark = pytest.mark.row("N1")
 
 BOOKS = """
 CREATE TABLE author (id INTEGER PRIMARY KEY, born INTEGER, name TEXT);
 CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author,
-                   price REAL);
+    price REAL);
 CREATE TABLE book_author (book_id INTEGER, author_id INTEGER, PRIMARY KEY (book_id, author_id));
 INSERT INTO author VALUES (1, 1815, 'Ada'), (2, 1912, 'Alan');
 INSERT INTO book VALUES (10, 'On engines and their many uses', 1, 9.5),
@@ -62,160 +63,7 @@ def test_the_table_with_the_most_text_is_read_and_the_others_are_named(tmp_path:
     source = SqliteRows(made(tmp_path, BOOKS))
     assert source.name == f"{(tmp_path / 'a.sqlite').resolve()}#book"
     assert source.other_tables == ("author", "book_author")
-    assert source.id_column == "id"
-    assert source.count_rows() == 4
-    assert source.is_whole
-
-
-def test_a_foreign_key_is_joined_by_the_name_of_what_it_points_at(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, BOOKS)
-    assert rows[0] == {
-        "id": 10,
-        "title": "On engines and their many uses",
-        "author_id": 1,
-        "price": 9.5,
-        "author": "Ada",
-    }
-    assert [row["author"] for row in rows] == ["Ada", "Alan", None, None]
-
-
-def test_keys_that_a_database_does_not_declare_are_found_by_their_names_and_values(
-    tmp_path: Path,
-) -> None:
-    sql = """
-    CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT);
-    INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
-    CREATE TABLE book (title TEXT, author_id INTEGER);
-    INSERT INTO book VALUES ('On engines', 1), ('On numbers', 2);
-    CREATE TABLE note (text TEXT, author_id INTEGER);
-    INSERT INTO note VALUES ('lost', 77), ('found', 1);
-    """
-    assert [row.get("author") for row in rows_of(tmp_path, sql, "book")] == ["Ada", "Alan"]
-    assert "author" not in values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="note")))[0]
-
-
-def test_a_table_that_is_called_as_the_file_is_the_main_one(tmp_path: Path) -> None:
-    assert SqliteRows(made(tmp_path, BOOKS, "Author.sqlite")).name.endswith("#author")
-
-
-def test_a_table_can_be_named_in_any_case(tmp_path: Path) -> None:
-    source = SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="AUTHOR"))
-    assert source.name.endswith("#author")
-    assert source.other_tables == ("book", "book_author")
-    assert [row["name"] for row in values(source)] == ["Ada", "Alan"]
-
-
-def test_a_table_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"no table 'bok' \(did you mean 'book'\?\); tables: author, book, book_author",
-    ):
-        SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="bok"))
-
-
-def test_a_link_between_tables_is_not_the_main_one_however_many_rows_it_has(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE person (code TEXT PRIMARY KEY, name TEXT);
-    CREATE TABLE club (code TEXT PRIMARY KEY, name TEXT);
-    CREATE TABLE member (person TEXT REFERENCES person, club TEXT REFERENCES club,
-                         PRIMARY KEY (person, club));
-    INSERT INTO person VALUES ('p', 'Pat'); INSERT INTO club VALUES ('c', 'Chess, on Mondays');
-    INSERT INTO member SELECT 'a long text that is only a key ' || value, 'c'
-                       FROM generate_series(1, 500);
-    """
-    assert SqliteRows(made(tmp_path, sql)).name.endswith("#club")
-
-
-def test_a_link_is_read_where_there_is_nothing_else_to_read(tmp_path: Path) -> None:
-    sql = (
-        "CREATE TABLE pair (a INTEGER REFERENCES pair, b INTEGER REFERENCES pair, PRIMARY KEY"
-        " (a, b))"
-    )
-    assert SqliteRows(made(tmp_path, sql)).count_rows() == 0
-
-
-def test_two_keys_into_one_table_and_one_into_its_own_are_named_by_their_roles(
-    tmp_path: Path,
-) -> None:
-    sql = """
-    CREATE TABLE team (id INTEGER PRIMARY KEY, title TEXT);
-    CREATE TABLE game (id INTEGER PRIMARY KEY,
-                       home_id INTEGER REFERENCES team(id), away_id INTEGER REFERENCES team(id),
-                       before_id INTEGER REFERENCES game(id), follows INTEGER REFERENCES game(id),
-                       report TEXT);
-    INSERT INTO team VALUES (1, 'Reds'), (2, 'Blues');
-    INSERT INTO game VALUES (7, 1, 2, 7, 7, 'A fine game');
-    """
-    (row,) = rows_of(tmp_path, sql, "game")
-    assert (row["home_id_team"], row["away_id_team"], row["before_id_game"]) == (
-        "Reds",
-        "Blues",
-        "A fine game",
-    )
-    assert row["follows_game"] == "A fine game"
-
-
-def test_what_a_key_points_at_does_not_hide_a_column_of_that_name(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE genre (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO genre VALUES (1, 'Rock');
-    CREATE TABLE song (id INTEGER PRIMARY KEY, Genre TEXT, genre_id INTEGER REFERENCES genre);
-    INSERT INTO song VALUES (1, 'own', 1);
-    """
-    assert rows_of(tmp_path, sql, "song") == [{"id": 1, "Genre": "own", "genre_id": 1}]
-
-
-MUSIC = """
-CREATE TABLE country (id INTEGER PRIMARY KEY, name TEXT);
-CREATE TABLE artist (artist_id INTEGER PRIMARY KEY, name TEXT,
-                     country_id INTEGER REFERENCES country);
-CREATE TABLE album (album_id INTEGER PRIMARY KEY, title TEXT, artist_id INTEGER REFERENCES artist);
-CREATE TABLE track (track_id INTEGER PRIMARY KEY, name TEXT, album_id INTEGER REFERENCES album);
-INSERT INTO country VALUES (1, 'Iceland');
-INSERT INTO artist VALUES (1, 'Björk', 1), (2, 'Nobody', NULL);
-INSERT INTO album VALUES (1, 'Post', 1), (2, 'Lost', 9);
-INSERT INTO track VALUES (1, 'Hyperballad', 1), (2, 'B', 2);
-"""
-
-
-def test_two_foreign_keys_are_followed_one_after_the_other(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, MUSIC, "track")
-    assert rows[0] == {
-        "track_id": 1,
-        "name": "Hyperballad",
-        "album_id": 1,
-        "album": "Post",
-        "artist": "Björk",
-    }
-    assert (rows[1]["album"], rows[1]["artist"]) == ("Lost", None)
-
-
-def test_one_table_at_the_end_of_two_chains_is_named_by_the_ways_to_it(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT);
-    CREATE TABLE team (id INTEGER PRIMARY KEY, name TEXT, city_id INTEGER REFERENCES city);
-    CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team,
-                       away_id INTEGER REFERENCES team);
-    INSERT INTO city VALUES (1, 'Graz'), (2, 'Linz');
-    INSERT INTO team VALUES (1, 'Reds', 1), (2, 'Blues', 2);
-    INSERT INTO game VALUES (7, 1, 2);
-    """
-    (row,) = rows_of(tmp_path, sql, "game")
-    assert (row["home_id_team"], row["home_id_team_city"]) == ("Reds", "Graz")
-    assert (row["away_id_team"], row["away_id_team_city"]) == ("Blues", "Linz")
-
-
-def test_a_table_without_a_name_of_its_own_is_passed_through_on_the_way(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE owner (id INTEGER PRIMARY KEY, name TEXT);
-    CREATE TABLE shelf (id INTEGER PRIMARY KEY, owner_id INTEGER REFERENCES owner);
-    CREATE TABLE jar (id INTEGER PRIMARY KEY, label TEXT, shelf_id INTEGER REFERENCES shelf);
-    INSERT INTO owner VALUES (1, 'Pat');
-    INSERT INTO shelf VALUES (3, 1);
-    INSERT INTO jar VALUES (5, 'plums', 3);
-    """
-    assert rows_of(tmp_path, sql, "jar") == [
-        {"id": 5, "label": "plums", "shelf_id": 3, "owner": "Pat"}
-    ]
+    assert (source.id_column, source.count_rows(), source.is_whole) == ("id", 4, True)
 
 
 CAST = """
@@ -231,25 +79,260 @@ INSERT INTO film_genre VALUES (1, 1), (1, 2), (2, 1), (3, 3);
 """
 
 
-def test_a_link_table_gives_the_list_of_what_it_relates_and_a_person_is_named_by_both_names(
-    tmp_path: Path,
+MUSIC = """
+CREATE TABLE country (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE artist (artist_id INTEGER PRIMARY KEY, name TEXT,
+    country_id INTEGER REFERENCES country);
+CREATE TABLE album (album_id INTEGER PRIMARY KEY, title TEXT, artist_id INTEGER REFERENCES artist);
+CREATE TABLE track (track_id INTEGER PRIMARY KEY, name TEXT, album_id INTEGER REFERENCES album);
+INSERT INTO country VALUES (1, 'Iceland');
+INSERT INTO artist VALUES (1, 'Björk', 1), (2, 'Nobody', NULL);
+INSERT INTO album VALUES (1, 'Post', 1), (2, 'Lost', 9);
+INSERT INTO track VALUES (1, 'Hyperballad', 1), (2, 'B', 2);
+"""
+
+
+READ: dict[str, tuple[str, str | None, str]] = {
+    "a foreign key is joined by the name of what it points at": (
+        BOOKS,
+        None,
+        (
+            "row 1: id=10, title='On engines and their many uses', author_id=1, "
+            "price=9.5, author='Ada'\n"
+            "row 2: id=11, title='On numbers that can be computed', author_id=2, "
+            "price=None, author='Alan'\n"
+            "row 3: id=12, title='Nobody wrote this long title', author_id=99, "
+            "price=1.0, author=None\n"
+            "row 4: id=13, title='Nor this, which is as long', author_id=None, "
+            "price=1.0, author=None"
+        ),
+    ),
+    "a table can be named in any case": (
+        BOOKS,
+        "AUTHOR",
+        (
+            "row 1: id=1, born=1815, name='Ada', book_count=1\n"
+            "row 2: id=2, born=1912, name='Alan', book_count=1"
+        ),
+    ),
+    "keys that a database does not declare are found by their names": (
+        """
+        CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
+        CREATE TABLE book (title TEXT, author_id INTEGER);
+        INSERT INTO book VALUES ('On engines', 1), ('On numbers', 2);
+        """,
+        "book",
+        (
+            "row 1: title='On engines', author_id=1, author='Ada'\n"
+            "row 2: title='On numbers', author_id=2, author='Alan'"
+        ),
+    ),
+    "keys that a database does not declare need all values": (
+        """
+        CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
+        CREATE TABLE note (text TEXT, author_id INTEGER);
+        INSERT INTO note VALUES ('lost', 77), ('found', 1);
+        """,
+        "note",
+        "row 1: text='lost', author_id=77\nrow 2: text='found', author_id=1",
+    ),
+    "a link is read where there is nothing else to read": (
+        "CREATE TABLE pair (a INTEGER REFERENCES pair, b INTEGER REFERENCES pair,"
+        " PRIMARY KEY (a, b))",
+        None,
+        "",
+    ),
+    "two keys into one table and one into its own are named by their roles": (
+        """
+        CREATE TABLE team (id INTEGER PRIMARY KEY, title TEXT);
+        CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team(id),
+            away_id INTEGER REFERENCES team(id),
+                           before_id INTEGER REFERENCES game(id),
+                               follows INTEGER REFERENCES game(id), report TEXT);
+        INSERT INTO team VALUES (1, 'Reds'), (2, 'Blues');
+        INSERT INTO game VALUES (7, 1, 2, 7, 7, 'A fine game');
+        """,
+        "game",
+        (
+            "row 1: id=7, home_id=1, away_id=2, before_id=7, follows=7, report='A "
+            "fine game', follows_game='A fine game', before_id_game='A fine game', "
+            "away_id_team='Blues', home_id_team='Reds', follows_game_team='Blues', "
+            "before_id_game_team='Blues'"
+        ),
+    ),
+    "what a key points at does not hide a column of that name": (
+        """
+        CREATE TABLE genre (id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO genre VALUES (1, 'Rock');
+        CREATE TABLE song (id INTEGER PRIMARY KEY, Genre TEXT, genre_id INTEGER REFERENCES genre);
+        INSERT INTO song VALUES (1, 'own', 1);
+        """,
+        "song",
+        "row 1: id=1, Genre='own', genre_id=1",
+    ),
+    "two foreign keys are followed one after the other": (
+        MUSIC,
+        "track",
+        (
+            "row 1: track_id=1, name='Hyperballad', album_id=1, album='Post', "
+            "artist='Björk'\n"
+            "row 2: track_id=2, name='B', album_id=2, album='Lost', artist=None"
+        ),
+    ),
+    "one table at the end of two chains is named by the ways to it": (
+        """
+        CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT);
+        CREATE TABLE team (id INTEGER PRIMARY KEY, name TEXT, city_id INTEGER REFERENCES city);
+        CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team,
+            away_id INTEGER REFERENCES team);
+        INSERT INTO city VALUES (1, 'Graz'), (2, 'Linz');
+        INSERT INTO team VALUES (1, 'Reds', 1), (2, 'Blues', 2);
+        INSERT INTO game VALUES (7, 1, 2);
+        """,
+        "game",
+        (
+            "row 1: id=7, home_id=1, away_id=2, away_id_team='Blues', "
+            "home_id_team='Reds', away_id_team_city='Linz', home_id_team_city='Graz'"
+        ),
+    ),
+    "a table without a name of its own is passed through on the way": (
+        """
+        CREATE TABLE owner (id INTEGER PRIMARY KEY, name TEXT);
+        CREATE TABLE shelf (id INTEGER PRIMARY KEY, owner_id INTEGER REFERENCES owner);
+        CREATE TABLE jar (id INTEGER PRIMARY KEY, label TEXT, shelf_id INTEGER REFERENCES shelf);
+        INSERT INTO owner VALUES (1, 'Pat'); INSERT INTO shelf VALUES (3, 1);
+        INSERT INTO jar VALUES (5, 'plums', 3);
+        """,
+        "jar",
+        "row 1: id=5, label='plums', shelf_id=3, owner='Pat'",
+    ),
+    "a link table gives the list of what it relates, and a person is named by both names": (
+        CAST,
+        "film",
+        (
+            "row 1: film_id=1, title='Rashomon', star=1, actor='Toshiro Mifune', "
+            "genre=['Crime', 'Drama']\n"
+            "row 2: film_id=2, title='Late Spring', star=2, actor='Setsuko', "
+            "genre=['Drama']\n"
+            "row 3: film_id=3, title='Nobody', star=3, actor=None, genre=None"
+        ),
+    ),
+    "a link table needs no index": (
+        CAST.replace("PRIMARY KEY (film_id, genre_id)", "PRIMARY KEY (genre_id, film_id)"),
+        "film",
+        (
+            "row 1: film_id=1, title='Rashomon', star=1, actor='Toshiro Mifune', "
+            "genre=['Crime', 'Drama']\n"
+            "row 2: film_id=2, title='Late Spring', star=2, actor='Setsuko', "
+            "genre=['Drama']\n"
+            "row 3: film_id=3, title='Nobody', star=3, actor=None, genre=None"
+        ),
+    ),
+    "keys of several columns and of tables that are gone are left alone": (
+        """
+        CREATE TABLE pair (a INTEGER, b INTEGER, name TEXT, PRIMARY KEY (a, b));
+        CREATE TABLE t (x INTEGER, y INTEGER, z INTEGER REFERENCES gone, name TEXT, FOREIGN KEY (x,
+            y) REFERENCES pair);
+        INSERT INTO t VALUES (1, 2, 3, 'n');
+        """,
+        "t",
+        "row 1: x=1, y=2, z=3, name='n'",
+    ),
+    "odd names are read as they are": (
+        """
+        CREATE TABLE "od""d; DROP TABLE x" ("a ""b" TEXT, "select" TEXT,
+            "made" TEXT GENERATED ALWAYS AS ("select" || '!'));
+        INSERT INTO "od""d; DROP TABLE x" VALUES ('1', '2');
+        """,
+        None,
+        "row 1: a \"b='1', select='2', made='2!'",
+    ),
+    "bytes are their text or nothing": (
+        "CREATE TABLE t (a, b); INSERT INTO t VALUES (CAST('é' AS BLOB), x'89504E47FF')",
+        None,
+        "row 1: a='é', b=None",
+    ),
+    "a text that is not UTF-8 is the problem of its row alone": (
+        "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x'), (CAST(x'41FF' AS TEXT)), ('y')",
+        None,
+        (
+            "row 1: a='x'\n"
+            "row 2: PROBLEM text that is not UTF-8: 'utf-8' codec can't decode byte "
+            "0xff in position 1: invalid start byte\n"
+            "row 3: a='y'"
+        ),
+    ),
+    "a view can be chosen": (
+        f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5",
+        "cheap",
+        ("row 1: title='Nobody wrote this long title'\nrow 2: title='Nor this, which is as long'"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_a_database_is_read_as_it_is_meant(tmp_path: Path, case: str) -> None:
+    sql, table, rows = READ[case]
+    assert told(SqliteRows(made(tmp_path, sql), ReadOptions(table=table))) == rows
+
+
+def test_a_table_that_is_called_as_the_file_is_the_main_one(tmp_path: Path) -> None:
+    assert SqliteRows(made(tmp_path, BOOKS, "Author.sqlite")).name.endswith("#author")
+
+
+@pytest.mark.parametrize(
+    ("sql", "main", "others"),
+    [
+        pytest.param(
+            """
+            CREATE TABLE person (code TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE club (code TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE member (person TEXT REFERENCES person, club TEXT REFERENCES club,
+                PRIMARY KEY (person, club));
+            INSERT INTO person VALUES ('p', 'Pat');
+            INSERT INTO club VALUES ('c', 'Chess, on Mondays');
+            INSERT INTO member SELECT 'a long text that is only a key ' || value,
+                'c' FROM generate_series(1, 500);
+            """,
+            "club",
+            ("member", "person"),
+            id="a link however many rows it has",
+        ),
+        pytest.param(
+            """
+            CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT);
+            INSERT INTO note VALUES (1, 'short');
+            CREATE VIRTUAL TABLE note_index USING fts5(body);
+            INSERT INTO note_index VALUES ('a much longer text than that one');
+            """,
+            "note",
+            (),
+            id="an index of texts beside its table",
+        ),
+        pytest.param(
+            f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5;"
+            " CREATE VIEW bad AS SELECT * FROM gone",
+            "book",
+            ("author", "book_author", "cheap"),
+            id="a view, and one that cannot be read is not named",
+        ),
+    ],
+)
+def test_what_is_not_taken_for_the_main_table(
+    tmp_path: Path, sql: str, main: str, others: tuple[str, ...]
 ) -> None:
-    rows = rows_of(tmp_path, CAST, "film")
-    assert [row["actor"] for row in rows] == ["Toshiro Mifune", "Setsuko", None]
-    assert [row["genre"] for row in rows] == [["Crime", "Drama"], ["Drama"], None]
-
-
-def test_a_link_table_needs_no_index(tmp_path: Path) -> None:
-    sql = CAST.replace("PRIMARY KEY (film_id, genre_id)", "PRIMARY KEY (genre_id, film_id)")
-    assert rows_of(tmp_path, sql, "film")[0]["genre"] == ["Crime", "Drama"]
+    source = SqliteRows(made(tmp_path, sql))
+    assert source.name.endswith(f"#{main}")
+    assert source.other_tables == others
 
 
 PER_ORDER = """
 SELECT count(l.OrderID), sum(Quantity), sum(l.UnitPrice * Quantity * (1 - Discount)),
-       group_concat(DISTINCT ProductName)
-FROM Orders AS o
-LEFT JOIN "Order Details" AS l USING (OrderID)
-LEFT JOIN Products AS p USING (ProductID)
+    group_concat(DISTINCT ProductName)
+FROM Orders AS o LEFT JOIN "Order Details" AS l USING (OrderID)
+    LEFT JOIN Products AS p USING (ProductID)
 GROUP BY o.{0} ORDER BY o.{0}
 """
 
@@ -344,65 +427,6 @@ def test_a_row_is_called_what_people_call_it(
     assert rows_of(tmp_path, sql, "t")[0].get(table.lower()) == shown
 
 
-def test_keys_of_several_columns_and_of_tables_that_are_gone_are_left_alone(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE pair (a INTEGER, b INTEGER, name TEXT, PRIMARY KEY (a, b));
-    CREATE TABLE t (x INTEGER, y INTEGER, z INTEGER REFERENCES gone, name TEXT,
-                    FOREIGN KEY (x, y) REFERENCES pair);
-    INSERT INTO t VALUES (1, 2, 3, 'n');
-    """
-    source = SqliteRows(made(tmp_path, sql), ReadOptions(table="t"))
-    assert values(source) == [{"x": 1, "y": 2, "z": 3, "name": "n"}]
-    assert source.id_column is None
-
-
-def test_odd_names_are_read_as_they_are(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE "od""d; DROP TABLE x" ("a ""b" TEXT, "select" TEXT,
-                                        "made" TEXT GENERATED ALWAYS AS ("select" || '!'));
-    INSERT INTO "od""d; DROP TABLE x" VALUES ('1', '2');
-    """
-    assert rows_of(tmp_path, sql) == [{'a "b': "1", "select": "2", "made": "2!"}]
-
-
-def test_bytes_are_their_text_or_nothing(tmp_path: Path) -> None:
-    sql = "CREATE TABLE t (a, b); INSERT INTO t VALUES (CAST('é' AS BLOB), x'89504E47FF')"
-    assert rows_of(tmp_path, sql) == [{"a": "é", "b": None}]
-
-
-def test_a_text_that_is_not_utf_8_is_the_problem_of_its_row_alone(tmp_path: Path) -> None:
-    sql = "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x'), (CAST(x'41FF' AS TEXT)), ('y')"
-    rows = list(SqliteRows(made(tmp_path, sql)).iter_rows())
-    assert [(row.place, bool(row.problem)) for row in rows] == [
-        ("row 1", False),
-        ("row 2", True),
-        ("row 3", False),
-    ]
-    assert "not UTF-8" in (rows[1].problem or "")
-
-
-def test_an_index_of_texts_beside_its_table_is_not_taken_for_the_table(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO note VALUES (1, 'short');
-    CREATE VIRTUAL TABLE note_index USING fts5(body);
-    INSERT INTO note_index VALUES ('a much longer text than that one');
-    """
-    source = SqliteRows(made(tmp_path, sql))
-    assert source.name.endswith("#note")
-    assert source.other_tables == ()
-
-
-def test_a_view_that_can_be_read_is_named_among_the_others_and_can_be_chosen(
-    tmp_path: Path,
-) -> None:
-    sql = (
-        f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS"
-        " SELECT * FROM gone"
-    )
-    assert SqliteRows(made(tmp_path, sql)).other_tables == ("author", "book_author", "cheap")
-    assert len(values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="cheap")))) == 2
-
-
 @pytest.mark.parametrize(
     "query",
     ["SELECT 1 AS a, 2 AS a, 3 AS b;", "-- why\nselect 1 a, 2 a, 3 b ; -- end", " VALUES (1,2,3)"],
@@ -448,26 +472,42 @@ def test_a_query_that_cannot_be_run_is_refused_with_the_reason(tmp_path: Path, q
         SqliteRows(made(tmp_path, BOOKS), ReadOptions(query=query))
 
 
-def test_a_table_and_a_query_together_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a table or a query, not both"):
-        SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="book", query="SELECT 1"))
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"table": "book", "query": "SELECT 1"}, "a table or a query, not both"),
+        (
+            {"table": "bok"},
+            r"no table 'bok' \(did you mean 'book'\?\); tables: author, book, book_author",
+        ),
+    ],
+)
+def test_an_option_that_names_no_table_is_refused(
+    tmp_path: Path, options: dict[str, str], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        SqliteRows(made(tmp_path, BOOKS), ReadOptions(**options))
+
+
+NO_DATABASE = "not an SQLite database, or an encrypted one"
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"hello", b"not a database " * 500, bytes(8192), hashlib.sha512(b"x").digest() * 100],
+    ("content", "says"),
+    [
+        (b"", "the file is empty"),
+        (b"hello", NO_DATABASE),
+        (b"not a database " * 500, NO_DATABASE),
+        (bytes(8192), NO_DATABASE),
+        (hashlib.sha512(b"x").digest() * 100, NO_DATABASE),
+    ],
 )
-def test_what_is_no_database_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "a.sqlite"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.sqlite: not an SQLite database, or an encrypted one"):
-        SqliteRows(path)
+def test_what_is_no_database_is_refused_by_name(tmp_path: Path, content: bytes, says: str) -> None:
+    with pytest.raises(InputError, match=rf"a\.sqlite: {says}"):
+        SqliteRows(written(tmp_path, "a.sqlite", content))
 
 
 def test_a_file_without_tables_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty.db").touch()
-    with pytest.raises(InputError, match=r"empty\.db: the file is empty"):
-        SqliteRows(tmp_path / "empty.db")
     with pytest.raises(InputError, match=r"a\.sqlite: no table in it"):
         SqliteRows(made(tmp_path, "CREATE TABLE t (a); DROP TABLE t"))
 
