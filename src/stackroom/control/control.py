@@ -45,7 +45,7 @@ class Control:
 
     @classmethod
     def over(cls, database: ControlDatabase, *, quotas: Quotas) -> "Control":
-        """Return everything that reads and changes an open control database."""
+        """Return a `Control` over an open control database."""
         window = open_window(database)
         return cls(
             database=database,

@@ -25,7 +25,7 @@ class AuditOnDemand:
         self._control: Any = None
 
     def open(self) -> None:
-        """Open the database, unless it is open; raise StorageError where it cannot be."""
+        """Open the database, unless it is open; raise StorageError if that fails."""
         with self._guard:
             if self._control is None:
                 self._control = importlib.import_module(CONTROL_MODULE).Control.open(self._settings)
@@ -51,7 +51,7 @@ class AuditOnDemand:
         self._control.audit.write(entry, durable=durable)
 
     def close(self) -> None:
-        """Write queued entries, and close the database, where it is open."""
+        """Write queued entries, and close the database if it is open."""
         with self._guard:
             if self._control is not None:
                 self._control.close()

@@ -1,5 +1,5 @@
-"""Chooses the embedder by the settings. Adapters are heavy to import, so the chosen one is loaded
-on first use.
+"""The choice of the embedder by the settings. Adapters are slow to import, so the chosen one is
+loaded on first use.
 """
 
 import importlib
@@ -22,9 +22,7 @@ from stackroom.settings import EmbeddingSettings
 FAILURES_TO_OPEN = 5
 PAUSE_S = 10.0
 RECENT_QUERIES = 1024
-"""The queries of a model whose vectors are kept, for all catalogues of it: about 2 MB with 384
-dimensions.
-"""
+"""The number of cached query vectors for each model: about 2 MB with 384 dimensions."""
 
 
 class WatchedEmbedder:
@@ -37,7 +35,7 @@ class WatchedEmbedder:
         self.failures = self.queries = 0
         self.seconds = 0.0
         self.problem: str | None = None
-        """Why the last query could not be embedded; None where it could."""
+        """The reason why the last query could not be embedded, or None if it could."""
 
     @property
     def model(self) -> ModelId:
@@ -86,8 +84,8 @@ class GuardedEmbedder(WatchedEmbedder):
         self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(self._embed_guarded)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a query, or return a kept vector; after a failure the server is asked, to see that
-        it works again.
+        """Embed a query, or return a cached vector; after a failure, ask the server again to notice
+        its recovery.
         """
         return self._embed_recent(text) if self.problem is None else self._embed_guarded(text)
 
@@ -138,7 +136,7 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
 
 
 def find_local(models: Path, name: str, settings: EmbeddingSettings) -> Embedder | None:
-    """Return the embedder of a local model, ready or not; None for a model that is not known."""
+    """Return the embedder of a local model, ready or not, or None for an unknown model."""
     return (
         LocalEmbedder(models / name, LOCAL_MODELS[name], settings) if name in LOCAL_MODELS else None
     )
@@ -153,8 +151,8 @@ def is_on_this_machine(url: str) -> bool:
 
 
 class UnusableEmbedder:
-    """Implements `Embedder` where there is none: every call fails with the reason, so search falls
-    back to words.
+    """Implements `Embedder` in place of an embedder that cannot be used: every call fails with the
+    reason, so search falls back to words.
     """
 
     def __init__(self, model: ModelId, problem: str) -> None:
@@ -162,7 +160,7 @@ class UnusableEmbedder:
         self._problem = problem
 
     def check(self) -> str | None:
-        """Return why it is not used."""
+        """Return the reason why the embedder cannot be used."""
         return self._problem
 
     def close(self) -> None:
@@ -178,7 +176,7 @@ class UnusableEmbedder:
 
 
 def missing_embedder(name: str) -> UnusableEmbedder:
-    """Return the embedder in place of a local model that is not known."""
+    """Return an embedder that fails, in place of an unknown local model."""
     problem = (
         f"there is no local model '{name}'; known: {', '.join(LOCAL_MODELS)}; any other by an"
         " embedding server"
@@ -208,9 +206,7 @@ class LocalEmbedder:
         """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; those of the last are kept, since each catalogue and page
-        asks for it.
-        """
+        """Return the vector of a query, cached, since each catalogue and page asks for it."""
         return self._embed_recent(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:

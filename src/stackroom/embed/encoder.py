@@ -104,8 +104,8 @@ class Encoder:
         return rows
 
     def _find_graph(self, texts: int) -> "_DocumentsGraph":
-        """Return the graph for so many documents; that of queries for a few, unless a device is
-        named.
+        """Return the graph for this number of documents; for a few, the graph of queries, unless a
+        device is named.
         """
         if self._documents is None and (texts >= MANY_TEXTS or self._device in PROVIDERS):
             self._documents = self._open_on_device() or self._open_on_cpu()
@@ -152,8 +152,8 @@ class _DocumentsGraph:
 
 
 def find_provider(device: str, available: Sequence[str]) -> str | None:
-    """Return onnxruntime's provider of a device, None for the CPU; refuse a named device that it
-    lacks.
+    """Return onnxruntime's provider for a device, or None for the CPU; refuse a named device that
+    is not available.
     """
     if device not in PROVIDERS:
         return CUDA if device == "auto" and CUDA in available else None
@@ -171,10 +171,10 @@ def usable_cores() -> int:
 
 
 def pack_batches(lengths: Sequence[int], *, most_tokens: int) -> list[list[int]]:
-    """Return the places of texts by length, in batches of so many tokens at most, padded to the
-    longest of a batch.
+    """Return the indexes of texts, ordered by length, in batches of at most `most_tokens` tokens
+    with padding.
 
-    A text that is longer by itself is a batch of its own.
+    A longer text is a batch of its own.
     """
     batches: list[list[int]] = []
     for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
@@ -208,7 +208,9 @@ def _share(work: Callable[[], None], waiting: deque[Any], *, threads: int) -> No
 
 
 def _open_graph(graph: Path, provider: str | None = None) -> Any:
-    """Open a graph on a device, or on the CPU, which does what the device cannot."""
+    """Open a graph on a device, with the CPU for operations that the device lacks, or on the CPU
+    alone.
+    """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3

@@ -15,9 +15,7 @@ ATTEMPTS = 3
 
 
 def fetch_from_hub(name: str, files: Mapping[str, str], *, hub_url: str, folder: Path) -> None:
-    """Fetch the files (name → sha256) of a model into a folder; those that are there already are
-    verified.
-    """
+    """Fetch the files (name → sha256) of a model into a folder; existing files are verified."""
     fetcher = _build_fetcher(hub_url)
     for file, sha256 in files.items():
         url = f"{hub_url.rstrip('/')}/{name}/resolve/main/{file}"
@@ -30,7 +28,7 @@ def fetch_from_hub(name: str, files: Mapping[str, str], *, hub_url: str, folder:
 
 
 def _build_fetcher(hub_url: str) -> Fetcher:
-    """Return a fetcher for a hub, which may be on this machine or in its network, and the hosts it
+    """Return a fetcher that may reach a hub on this machine or its network, and the hosts that it
     redirects to.
     """
     try:

@@ -51,8 +51,8 @@ class LocalModel:
     hub_name: str | None = None
     pad_id: int = 0
     is_centred: bool = False
-    """Whether the mean of a catalogue's vectors is subtracted: cosines between raw ones are high
-    and nearly alike.
+    """Whether the mean of a catalogue's vectors is subtracted, because cosines between raw vectors
+    are all high and hardly differ.
     """
 
     @property

@@ -133,9 +133,7 @@ def check_model(folder: Path, model: LocalModel = MINILM) -> list[str]:
 
 
 def check_model_files(models: Path) -> list[str]:
-    """Return the files of installed models that are not what was written; it takes as long as
-    reading them.
-    """
+    """Return the files of installed models whose checksum is wrong; reads every file."""
     return [
         f"{sums.parent / name} is damaged; run: stackroom model pull {sums.parent.name} --force"
         for sums in sorted(models.glob(f"*/{SUMS}"))
@@ -281,8 +279,8 @@ CPU_FILE = Path("/proc/cpuinfo")
 
 
 def multiplies_bytes(cpu: Path = CPU_FILE) -> bool:
-    """Tell whether the processor has dot products of bytes, by which 8 bits are faster than 32;
-    yes where its features are not told.
+    """Tell whether the processor has dot products of bytes, with which 8 bits are faster than 32;
+    True if its features are unknown.
     """
     try:
         features = cpu.read_text(encoding="utf-8", errors="replace")

@@ -1,5 +1,4 @@
-"""SSRF protection: which URLs may be fetched, that is public addresses and those that are
-explicitly allowed.
+"""SSRF protection: only URLs with public or explicitly allowed addresses may be fetched.
 
 A URL is parsed strictly, its host resolved once, and every IP address of it is checked. Clients
 connect to the checked addresses (`ResolvedUrl.addresses`) and never to the name, so that DNS
@@ -22,7 +21,7 @@ from stackroom.frozen import frozen
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Sequence[str]]
-"""Resolves a host name to its IP addresses; raises OSError where there is none."""
+"""Resolves a host name to its IP addresses; raises OSError if it has none."""
 ValueT = TypeVar("ValueT")
 
 LONGEST_URL = 2_000
@@ -61,7 +60,7 @@ INWARD_IPV4_TEXT = (
 )
 CLOUD_METADATA = "168.63.129.16/32"  # a service of a cloud at a public address
 INWARD_IPV4 = tuple(map(ipaddress.IPv4Network, (CLOUD_METADATA, *INWARD_IPV4_TEXT.split())))
-"""Networks that are not public although `ipaddress` takes them, or a part of them, for global."""
+"""Networks that are not public although `ipaddress` treats them, or a part of them, as global."""
 PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 INWARD_IPV6 = tuple(
     map(ipaddress.IPv6Network, ("2001::/23", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
@@ -323,7 +322,7 @@ def _is_decodable(label: str) -> bool:
 
 
 def _resolved(host: str, text: str) -> Address:
-    """Parse an address from DNS; refuse one with a zone, which is link-local."""
+    """Parse an address from DNS; refuse an address with a zone, which is link-local."""
     problem = f"the name '{host}' resolves to '{text[:60]}', which is not an IP address"
     address = _address(ipaddress.ip_address, text, problem)
     if getattr(address, "scope_id", None) is not None:

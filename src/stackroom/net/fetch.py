@@ -49,7 +49,7 @@ class TransferError(UnavailableError):
         self.is_final = is_final
         """Whether a retry would not help."""
         self.status = status
-        """The status that a server refused with."""
+        """The HTTP status of the server's refusal."""
         self.retry_after_s = retry_after_s
 
 
@@ -380,7 +380,9 @@ def _require_size(size: int | None, max_bytes: int) -> None:
 
 
 def _verified(wanted: WantedFile, path: Path) -> FetchedFile:
-    """Return what a file is; refuse one that is not as wanted."""
+    """Return the size and checksum of a file; refuse a file whose size or checksum differs from the
+    wanted one.
+    """
     size, sha256 = path.stat().st_size, sha256_of(path)
     if wanted.size not in (None, size):
         raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}; try again")

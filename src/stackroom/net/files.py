@@ -1,4 +1,4 @@
-"""Files that come from elsewhere: their checksums, their place and their permissions."""
+"""Checksums, installation and permissions of received files."""
 
 import hashlib
 from pathlib import Path
@@ -20,8 +20,8 @@ def install_file(part: Path, destination: Path) -> None:
 
 
 def open_like(place: Path, folder: Path) -> None:
-    """Open a new file or folder, with what is in it, to those who may read the folder that it is
-    put into.
+    """Give a new file or folder, with its contents, the read permissions of the folder that it is
+    in.
     """
     allowed = folder.stat().st_mode & 0o777
     for path in (place, *(place.rglob("*") if place.is_dir() else ())):

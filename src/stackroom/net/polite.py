@@ -1,5 +1,5 @@
-"""Polite requests to public servers (rate-limited, retried, bounded in time and size), and what
-HTTP clients share.
+"""Polite requests to public servers (rate-limited, retried, bounded in time and size), and
+functions that HTTP clients share.
 """
 
 import asyncio
@@ -47,8 +47,8 @@ def describe_failure(error: Exception) -> str:
 
 
 def read_retry_after(text: str, now: datetime) -> float:
-    """Return the seconds of a Retry-After header, given as seconds or as a date; 0 where it is
-    missing or invalid.
+    """Return the seconds of a Retry-After header, given as seconds or as a date; 0 if it is missing
+    or invalid.
     """
     if text.strip().isdecimal():
         return float(text)
@@ -260,8 +260,8 @@ class DeadlineClient:
 
 
 def _run(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
-    """Run the loop until it is to stop; pending requests are cancelled then, and close what they
-    have open.
+    """Run the loop until it is stopped; then cancel pending requests, so that they close their
+    connections.
     """
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.run(stopping.wait())

@@ -44,8 +44,8 @@ letters and digits.
 _BLANKED = "".join(
     chr(code) if chr(code).isalnum() or chr(code) in _SIGNS else " " for code in range(128)
 )
-"""What each ASCII character of a text becomes: no token has a blank, so the pieces between them are
-analysed alone.
+"""The replacement of each ASCII character: characters that no token contains become blanks, so a
+text can be split into pieces.
 """
 _APOSTROPHE = re.compile(r"['’]")
 
@@ -80,7 +80,7 @@ def stem(word: str) -> str:
 
 
 class _Remembered(dict[str, KeptT]):
-    """Results for the words seen so far; faster to look up than a cached function is to call."""
+    """Results for the words seen so far; a look-up is faster than a call of a cached function."""
 
     def __init__(self, make: Callable[[str], KeptT]) -> None:
         super().__init__()
@@ -162,9 +162,7 @@ FUNCTION_TOKENS = frozenset(query_tokens(_packaged("function_words.txt")))
 indexed.
 """
 ORDINARY_TOKENS = frozenset(query_tokens(_packaged("ordinary_words.txt")))
-"""Words that people ask with, and words for what catalogues are of: a record need not have them to
-answer.
-"""
+"""Words of questions, and words for kinds of records: a record can answer without them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -365,7 +365,7 @@ def _groups(text: MeasuredText, pieces: Iterable[_Piece]) -> list[_Group]:
 
 def _ends(text: MeasuredText, group: _Group, piece: _Piece) -> bool:
     """Tell whether a passage ends before a piece: at a heading, or before a block that does not fit
-    in it.
+    into it.
     """
     has_enough = text.tokens(group.start, group.end) >= ENOUGH_TOKENS
     if piece.opens and has_enough:

@@ -56,14 +56,14 @@ _POSE_SIGNS = {
         for one in (*_ROLES, "admin", "hidden")
     },
 }
-"""Every pose has one of these in lower case, by a part that they share: most texts have none, which
-is soon seen.
+"""Signs of poses in lower case, by a part that they share. Every pose contains one and most texts
+contain none, so this is a quick test.
 """
 _KELVIN = "\N{KELVIN SIGN}".encode()  # the one letter beyond ASCII whose lower case is in it
 
 
 class Span(NamedTuple):
-    """A span that speaks to an assistant, in characters of a text, and its kind."""
+    """A span that addresses an assistant, in characters of a text, and its kind."""
 
     start: int
     end: int
@@ -71,14 +71,14 @@ class Span(NamedTuple):
 
 
 def has_instructions(text: str, tools: Set[str] = NO_TOOLS) -> bool:
-    """Tell whether a text speaks to an assistant; `tools` are the names of served tools that are
-    not reads.
+    """Tell whether a text addresses an assistant; `tools` are the names of served tools that change
+    something.
     """
     return next(_iter_spans(text, tools), None) is not None
 
 
 def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
-    """Return the spans of a text that speak to an assistant, in their order."""
+    """Return the spans of a text that address an assistant, in order."""
     kept: list[Span] = []
     for span in sorted(_iter_spans(text, tools), key=lambda span: (span.start, -span.end)):
         if not kept or span.start >= kept[-1].end:  # of two that overlap, the first or longer
@@ -87,8 +87,8 @@ def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
 
 
 def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
-    """Return the spans of several texts that speak to an assistant, each with the index of its
-    text.
+    """Return the spans of several texts that address an assistant, each with the index
+    of its text.
     """
     looked_at = texts if may_speak("\n".join(texts).encode("utf-8", "surrogatepass"), tools) else ()
     spans = (
@@ -100,8 +100,8 @@ def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tupl
 
 
 def may_speak(raw: bytes, tools: Set[str] = NO_TOOLS) -> bool:
-    """Tell whether texts, joined or as JSON, may speak to an assistant: most have no sign of it
-    anywhere.
+    """Tell whether texts, joined or as JSON, may address an assistant; most contain no
+    sign at all.
     """
     return _has_sign(raw) or any(
         name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools
@@ -127,8 +127,8 @@ def _has_sign(raw: bytes) -> bool:
 
 @lru_cache(maxsize=64)
 def _names(tools: frozenset[str]) -> re.Pattern[str]:
-    """Return an expression for the names; a client may show a dot as an underscore. One plain word
-    is no sure sign.
+    """Return an expression for the names, with dots or underscores. A name of one plain word is
+    left out, since it is no sure sign.
     """
     compound = sorted(
         re.escape(name).replace(r"\.", "[._]") for name in tools if "." in name or "_" in name
@@ -142,7 +142,7 @@ QUOTED_END = 80  # how much is quoted of a text, and of its end where it is cut:
 
 
 def safe_message(text: str) -> str:
-    """Return a message safe to show, with whatever in it reads like an instruction left out."""
+    """Return a message that is safe to show, without the spans that read like instructions."""
     shown = safe_text(text)
     for span in reversed(find_instructions(shown)):
         shown = f"{shown[: span.start]}{WITHHELD}{shown[span.end :]}"
@@ -150,8 +150,8 @@ def safe_message(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text of a record as a message quotes it: safe on one line, without its middle where
-    it is long.
+    """Return a text of a record for quoting in a message: safe, on one line, without the middle of
+    a long text.
     """
     line = safe_line(text)
     if len(line) > LONGEST_QUOTE:

@@ -1,6 +1,4 @@
-"""Normal forms of texts and short names (cleaning, folding, spelling), and how alike two of them
-are.
-"""
+"""Normal forms of texts and short names (cleaning, folding, spelling), and their similarity."""
 
 import re
 import unicodedata
@@ -74,7 +72,7 @@ _SIBILANTS = ("ches", "shes", "sses", "xes", "zzes")
 
 
 class Word(NamedTuple):
-    """A word of a text in the form for comparison, and where it stands in the cleaned text."""
+    """A word of a text in the form for comparison, and its position in the cleaned text."""
 
     key: str
     start: int
@@ -97,9 +95,7 @@ def joined_key(key: str) -> str:
 
 
 def corrected(joined: str, known: Iterable[str]) -> list[str]:
-    """Return the known joined keys that a slip of the fingers turns into this one, the nearest
-    only.
-    """
+    """Return the known joined keys that a typing error turns into this one, the nearest only."""
     if not 5 <= len(joined) <= LONGEST_ASKED:
         return []
     most = 1 if len(joined) < 8 else 2
@@ -110,9 +106,7 @@ def corrected(joined: str, known: Iterable[str]) -> list[str]:
 
 
 def likeness(key: str, other: str) -> float:
-    """Return how alike two keys are (0–100); one with all words of the other is as alike as can
-    be.
-    """
+    """Return the similarity of two keys (0–100); it is 100 if one has all words of the other."""
     here, there = set(key.split()), set(other.split())
     if here and there and (here <= there or there <= here):
         return 100.0
@@ -138,9 +132,7 @@ def letters_of(name: str) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is meant; the name itself where none is, or where several could
-    be.
-    """
+    """Return the known name that is meant, or the name itself if none or several could be meant."""
     names = list(known)
     if name in names:
         return name

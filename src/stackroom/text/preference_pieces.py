@@ -110,7 +110,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Variety:
-    """A wish for things that differ."""
+    """A wish for results that differ from each other."""
 
 
 Thing = Bounds | Choice | NamedTag | Person | Tone | Title | Variety
@@ -148,9 +148,9 @@ class PreferenceVocabulary:
     multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Words for a fixed number of something: word → field and number."""
     scales: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-    """Units that hold so many of a field's own: word → field and number."""
+    """Units that are a multiple of a field's own unit: word → field and number."""
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Things of which two fields tell the least and the greatest number: word → these fields."""
+    """Things whose minimum and maximum number are in two fields: word → these fields."""
     # names of number fields: phrase → field
     labels: Mapping[str, str] = field(default_factory=dict)
     floats: frozenset[str] = frozenset()  # the number fields with fractions
@@ -180,7 +180,7 @@ class PreferenceVocabulary:
     fillers: frozenset[str] = frozenset()
     """Words without meaning here, such as the catalogue's own name in "recent novels"."""
     unchecked: frozenset[str] = frozenset()
-    """Phrases about things that no record tells, such as the quality of the pictures."""
+    """Phrases about properties that no record has, such as the quality of the pictures."""
     long_field: tuple[str, float, float] | None = None
     totals: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     """Words for the length of a whole record: word → field, or product of fields, and how much of
@@ -191,7 +191,7 @@ class PreferenceVocabulary:
     "long".
     """
     empty_fields: frozenset[str] = frozenset()
-    """Fields that no record has a value of; what limits them cannot be honoured."""
+    """Fields without a value in any record; limits on them have no effect."""
     this_year: int = 2026
 
     @cached_property
@@ -249,7 +249,7 @@ class Nudge:
 
 
 class Attitude(Enum):
-    """A wish that is about no value; told by its words."""
+    """A wish that is not about a value, described by its words."""
 
     NOVELTY = "different from each other and from the titles"
     INDIFFERENCE = "makes no difference"
@@ -316,9 +316,7 @@ def tone_effects(tone: Tone, mood: Mood) -> list[Effect]:
 
 
 def tone_checks(leaning: Leaning, mood: Mood) -> Checks | None:
-    """Return the values by which a mood is scored, or None where the catalogue has none that show
-    it.
-    """
+    """Return the values by which a mood is scored, or None if the catalogue has none for it."""
     if not leaning.meant and not leaning.near:
         return None
     if mood in REFUSALS:

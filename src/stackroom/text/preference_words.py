@@ -278,8 +278,8 @@ def _near_person(
 
 
 def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> str:
-    """Return the form of a name that these words are, with or without middle initials; empty where
-    they are none.
+    """Return the form of the name in these words, with or without middle initials, or an empty text
+    if they are no name.
     """
     if not all(
         JOINT_OF_NAME.fullmatch(here.string, here.end(), there.start())
@@ -295,7 +295,7 @@ def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabular
 
 
 def _is_padding(tokens: Iterable[re.Match[str]], vocabulary: PreferenceVocabulary) -> bool:
-    """Tell whether there are persons and nothing else in a text."""
+    """Tell whether a text contains persons and nothing else."""
     known = (FILLER, STRUCTURE, vocabulary.fillers, vocabulary.people)
     return all(any(name_key([token[0]]) in table for table in known) for token in tokens)
 
@@ -402,8 +402,8 @@ def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | N
 
 
 def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'for a 10 year old', 'suitable for ages 8 and up'; what no mood of the catalogue says is
-    not understood.
+    """Read 'for a 10 year old', 'suitable for ages 8 and up'; not understood if the catalogue has
+    no mood for it.
     """
     stated = found["age"] or found["ages"]
     age = number(stated) if stated else 0
@@ -502,7 +502,7 @@ def size_bounds(length: tuple[str, float, float], size: str) -> Bounds:
 
 
 def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
-    """Return the bounds; of a field that no record has, they cannot be honoured."""
+    """Return the bounds, or `UNCHECKED` if no record has a value of the field."""
     return bounds if vocabulary.empty_fields.isdisjoint(bounds.range.fields) else Plain.UNCHECKED
 
 

@@ -83,7 +83,7 @@ LIST_JOINS: Final = (PieceJoin.AND, PieceJoin.OR)
 
 
 def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
-    """Parse a sentence; any text has a result, if only that nothing was understood."""
+    """Parse a sentence; any text has a result, perhaps that nothing was understood."""
     text = sentence[:LONGEST_SENTENCE]
     pieces = pieces_of(text, vocabulary)
     mentions = list(iter_mentions(pieces))
@@ -395,8 +395,8 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
 
 
 def is_circumstance(run: Sequence[SentencePiece], text: str) -> bool:
-    """Tell whether a run is about those who ask, and not about a record: 'my girlfriend', 'two
-    evenings'.
+    """Tell whether a run is about the person who asks, and not about a record: 'my girlfriend',
+    'two evenings'.
     """
     said = [(text[piece.start : piece.end].lower(), piece.what) for piece in run]
     told = [word for word, what in said if what is Plain.WORD and word not in words.NUMBERS]

@@ -79,7 +79,7 @@ class PhraseSpan:
     phrase: str
 
     def overlaps(self, start: int, end: int) -> bool:
-        """Tell whether it has a part in common with another span."""
+        """Tell whether it overlaps another span."""
         return self.start < end and start < self.end
 
 
@@ -89,25 +89,25 @@ class StatedCondition(PhraseSpan):
 
     conditions: tuple[Condition, ...]
     is_explicit: bool = True
-    """Whether a word around them says that they are meant: "not", "from", the name of the field or
-    of any record.
+    """Whether a word beside them makes the condition explicit: "not", "from", the name of the field
+    or a word for any record.
     """
     is_sure: bool = True
-    """Whether they can hardly mean anything else; a value that is only mentioned may be a word of
-    the topic.
+    """Whether they are certainly a condition; a value that is only mentioned may belong to the
+    topic.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedOrder(PhraseSpan):
-    """A superlative, and the field to sort by; none where no field of the catalogue tells it."""
+    """A superlative, and the field to sort by, or None if the catalogue has no such field."""
 
     sort: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutPhrase(PhraseSpan):
-    """A phrase that is refused and no value of a field: the name of a record, or words to leave
+    """An excluded phrase that is not a value of a field: the name of a record, or words to leave
     out.
     """
 
@@ -131,7 +131,7 @@ class ReadQuery:
     unread: tuple[str, ...] = ()  # refusals of which nothing was understood
     rest: str  # the words to search for; empty where only padding is left
     is_known: bool = False
-    """Whether all that is left are words of the catalogue or for a mood, so that nothing else is
+    """Whether all remaining words are words of the catalogue or of a mood, so that nothing else is
     asked for.
     """
 
@@ -139,8 +139,8 @@ class ReadQuery:
 def read_query(
     query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()
 ) -> ReadQuery:
-    """Return what a query states, but for the phrases that are not to be read as such, and the
-    rest.
+    """Return the conditions and the order that a query states, and its other words; the phrases
+    `unread` stay words.
     """
     text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
     first = COUNTING.search(text)
@@ -217,7 +217,7 @@ def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder
 def _is_order(
     order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
 ) -> bool:
-    """Tell whether a superlative is asked for: it is before the topic, or of the records
+    """Tell whether a superlative orders the results: it is before the topic, or about the records
     themselves.
     """
     is_first = not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces)
@@ -231,7 +231,7 @@ def _is_order(
 
 
 def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutPhrase]:
-    """Yield what the query leaves out by name; what is a value of a field is stated already."""
+    """Yield the names that the query excludes; values of fields are conditions already."""
     for found in LEAVING_OUT.finditer(text):
         start = found.start("what")
         end = min([found.end(), *(one.start for one in stated if start < one.start)])
@@ -248,7 +248,7 @@ def _refused(
     pieces: Sequence[SentencePiece],
     taken: Collection[PhraseSpan],
 ) -> Iterator[LeftOutPhrase]:
-    """Yield the descriptions that are refused: "no zombies", "without dice"."""
+    """Yield the excluded descriptions: "no zombies", "without dice"."""
     for mention in mentions:
         is_free = not any(span.overlaps(mention.start, mention.end) for span in taken)
         if is_free and isinstance(mention.what, Tone) and mention.mood is Mood.NOT:
@@ -263,14 +263,16 @@ def _refused(
 
 
 def _is_of_story(start: int, text: str, pieces: Iterable[SentencePiece]) -> bool:
-    """Tell whether a refusal that begins here is of something in a record, and not of records."""
+    """Tell whether an exclusion that begins here is about the content of a record, and not about
+    records.
+    """
     passed = (PieceJoin.AND, Lead.HAVING)
     before = [piece.what for piece in pieces if piece.end <= start and piece.what not in passed]
     return before[-1:] == [Plain.WORD] and DESCRIBING.search(text, 0, start) is not None
 
 
 def _unknown_name(group: str, text: str, stated: Sequence[StatedCondition]) -> str:
-    """Return the name of a maker or a place that was asked for and is none of the catalogue's."""
+    """Return the name of a maker or a place in the query that the catalogue does not have."""
     for found in UNKNOWN_NAME.finditer(text):
         if found[group] and not any(one.overlaps(*found.span()) for one in stated):
             return found["name"]
@@ -284,9 +286,7 @@ def _blanked(text: str, spans: Iterable[PhraseSpan]) -> str:
 
 
 def _without_phrases(query: str, stated: Collection[PhraseSpan]) -> str:
-    """Return a query without the words that state conditions, and without the commas that are left
-    over.
-    """
+    """Return a query without the words that state conditions, and without leftover commas."""
     kept, place = [], 0
     for one in sorted(stated, key=lambda one: one.start):
         kept.append(query[place : one.start])
@@ -322,9 +322,7 @@ def _outside(pieces: Iterable[SentencePiece], spans: Collection[PhraseSpan]) -> 
 def _padding(
     pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], text: str
 ) -> Iterator[PhraseSpan]:
-    """Yield the words without a meaning of their own before and after those that are left to search
-    for.
-    """
+    """Yield the words without a meaning of their own around the words to search for."""
     left = _outside(pieces, spans)
     ends = (left, reversed(left))
     for piece in (
@@ -418,9 +416,7 @@ class _Thing(NamedTuple):
 
     @property
     def others(self) -> list[What]:
-        """The other things of the query, but for those that ask for an order or leave something
-        out.
-        """
+        """The other things of the query, except orders and exclusions."""
         apart = [(self.mention.start, self.mention.end), *self.query.apart]
         pieces = self.query.pieces
         return [
@@ -430,8 +426,8 @@ class _Thing(NamedTuple):
         ]
 
     def iter_conditions(self) -> Iterator[Condition]:
-        """Yield its conditions, where it is a bound or a kind, refused or demanded, or what others
-        are of.
+        """Yield its conditions, if it is a bound or a kind, excluded or required, or the topic of
+        others.
         """
         what = self.mention.what
         if not isinstance(what, NamedTag) or self.mention.mood is not Mood.PLAIN:
@@ -445,12 +441,12 @@ class _Thing(NamedTuple):
                 yield AllOf(what.field, (what.name,))
 
     def _is_alone(self, *topics: type) -> bool:
-        """Tell whether none of the other things is unknown or a topic."""
+        """Tell whether every other thing is known, and none is a topic."""
         return not any(what in UNKNOWN or isinstance(what, topics) for what in self.others)
 
     def _is_topic(self) -> bool:
-        """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"; or
-        of a maker.
+        """Tell whether the query is only a tag with conditions ("symphonies before 1800") or with a
+        maker.
         """
         others = self.others
         has_maker = any(isinstance(what, Person) for what in others)

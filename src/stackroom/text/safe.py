@@ -52,8 +52,8 @@ def safe_line(text: str) -> str:
 
 
 def is_safe(text: str | bytes) -> bool:
-    """Tell whether a text has no suspect character, in one pass; one that has may still be safe as
-    it is.
+    """Tell whether a text has no suspect character, in one pass; a text with one may
+    still be safe.
     """
     # ten times as fast to search
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
@@ -82,8 +82,8 @@ def safe_value(value: Any) -> Any:
 
 
 def safe_json(text: str, *, option: int = 0) -> str:
-    """Return a JSON text with every text in it safe; `option` is that of orjson, for one that has
-    to be rewritten.
+    """Return a JSON text with every text in it made safe; `option` is passed to orjson if it has to
+    be rewritten.
     """
     if is_safe_json(text.encode("utf-8", "surrogatepass")):
         return text
@@ -91,8 +91,8 @@ def safe_json(text: str, *, option: int = 0) -> str:
 
 
 def is_safe_json(raw: bytes) -> bool:
-    """Tell whether a JSON text has no suspect character, escaped or not; one that has may still be
-    safe as it is.
+    """Tell whether a JSON text has no suspect character, escaped or not; a text with one may still
+    be safe.
     """
     return (b"\\" not in raw or _ESCAPED.search(raw) is None) and is_safe(raw)
 
@@ -105,7 +105,9 @@ def hide_places(text: str) -> str:
 
 
 def hider_of(folders: Sequence[PurePath]) -> Callable[[str], str]:
-    """Return `hide_places` with these folders known, whatever characters are in their names."""
+    """Return `hide_places` for messages that may name these folders, whatever characters are in
+    their names.
+    """
     known = sorted({str(folder) for folder in folders}, key=len, reverse=True)
 
     def hide(text: str) -> str:
@@ -155,7 +157,7 @@ class SafeStream:
 
     @property
     def buffer(self) -> "SafeBytes":
-        """The bytes of the stream; AttributeError where it has none."""
+        """The bytes of the stream; AttributeError if it has none."""
         return SafeBytes(self.inside, self.inside.buffer)
 
 
@@ -185,8 +187,6 @@ def install_safe_streams() -> None:
 
 
 def terminal_stream(*, is_error: bool = False) -> TextIO:
-    """Return the stream for output that has colours of its own; its texts have to be safe
-    already.
-    """
+    """Return the stream for coloured output; its texts must be safe already."""
     stream: object = sys.stderr if is_error else sys.stdout
     return stream.inside if isinstance(stream, SafeStream) else cast(TextIO, stream)

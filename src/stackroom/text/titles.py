@@ -30,7 +30,9 @@ BARE_LIKENESS = 0.97  # the likeness of names that differ in articles and joinin
 # the likeness of a name that has the typed words somewhere; it grows with their share of it
 PART_LIKENESS = 0.6
 TAKEN_SHARES = (0.25, 0.35)
-"""The share of a name from which its beginning, or several words in it, are taken for the name."""
+"""The least share of a name for which its beginning, or several of its words, are taken as the
+name.
+"""
 # shorter names are not taken for misspelt ones: a single letter makes another name
 FEWEST_MISSPELT = 5
 # the numbers of letters from which a word may have one, two and three wrong ones
@@ -65,7 +67,9 @@ class MatchedBy(StrEnum):
 
 
 class NameMatch(NamedTuple):
-    """How a typed name matches one of a record's, how alike the two are (0–1), and that name."""
+    """The best match of a typed name with a name of a record: how they match, their similarity
+    (0–1), and that name.
+    """
 
     by: MatchedBy
     likeness: float
@@ -93,7 +97,7 @@ def name_spellings(name: str) -> tuple[str, ...]:
 
 
 class TypedName:
-    """A name as somebody typed it."""
+    """A typed name."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -105,8 +109,8 @@ class TypedName:
         self.numbers = _numbers_in(self.plain)
 
     def match(self, names: Sequence[str]) -> NameMatch | None:
-        """Return the best match with a record's names, the title first; None where none is
-        alike.
+        """Return the best match with a record's names, the title first, or None if none
+        is similar.
         """
         matches = [
             match
@@ -129,15 +133,15 @@ class TypedName:
                 yield from (match._replace(name=name) for match in matches if match.likeness)
 
     def _may_match(self, lowered: str) -> bool:
-        """Tell, at little cost, whether a name is worth comparing: it has the typed words, or is
-        spelt roughly so.
+        """Tell, at little cost, whether a name is worth comparing: it has the typed words, or a
+        similar spelling.
         """
         if not self.words or all(word[:SHARED_CHARS] in lowered for word in self.words):
             return True
         return fuzz.ratio(self.plain, lowered, score_cutoff=ROUGHLY_ALIKE) > 0
 
     def _spelling_likeness(self, name: str) -> float:
-        """Compare two spellings; the likeness is 0 where they are of two names."""
+        """Compare two spellings; the likeness is 0 if they are of different names."""
         if joined_key(self.plain) == joined_key(name):
             return SQUEEZED_LIKENESS
         words = _content_words(name)
@@ -160,7 +164,9 @@ class TypedName:
         return min(likeness, ALIKE - 0.01) if is_suggested else 0.0
 
     def _part_of(self, name: str) -> NameMatch:
-        """Compare the typed words with a part of a name; the likeness is 0 where they are none."""
+        """Compare the typed words with a part of a name; the likeness is 0 if they are
+        not a part.
+        """
         if len(self.plain) < (FEWEST_OF_PART if self.plain.isascii() else 2):
             return NameMatch(MatchedBy.PART, 0.0)
         share = min(1.0, len(joined_key(self.plain)) / max(1, len(joined_key(name))))
@@ -194,10 +200,9 @@ def _signs(text: str) -> frozenset[str]:
 
 
 def _few_edits(word: str, other: str, *, is_alone: bool) -> bool:
-    """Tell whether two words are spellings of one: few edits for the length of the shorter, or
-    beside others of any.
+    """Tell whether two words are spellings of one: few edits for the length of the shorter one.
 
-    Alone, both begin with the same letter.
+    Words that are compared alone must also begin with the same letter.
     """
     if (is_alone or len(word) != len(other)) and word[0] != other[0]:
         return False
@@ -357,7 +362,7 @@ class TitleIndex:
         return [self.arrays.postings[start:end] for start, end in spans]
 
     def _gram_spans(self, grams: Grams) -> tuple[Ints, Ints]:
-        """Return where the postings of each gram begin and end, without the grams that no name
+        """Return the begin and the end of the postings of each gram, without grams that no name
         has.
         """
         arrays = self.arrays
@@ -435,7 +440,7 @@ class TitleArraysBuilder:
 
 
 def _spans(ends: Ints, places: Ints) -> tuple[Ints, Ints]:
-    """Return where the entries at these places begin and end."""
+    """Return the begin and the end of the entries at these indexes."""
     return np.where(places > 0, ends[places - 1], 0), ends[places]
 
 

@@ -40,7 +40,7 @@ _TOKEN = re.compile(r"[0-9A-Za-z\u00c0-\u024f]{1,64}|[^\W_]|[^\w\s]|_")
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has."""
+    """Return an estimate of the number of tokens of a text."""
     return sum(_tokens_of(run) for run in _TOKEN.findall(text))
 
 
@@ -71,7 +71,7 @@ class MeasuredText:
         self._before = [0, *accumulate(costs)]
 
     def tokens(self, start: int, end: int) -> int:
-        """Return about how many tokens end within a range of offsets."""
+        """Return an estimate of the number of tokens that end within a range of offsets."""
         return (
             self._before[bisect_left(self._ends, end + 1)]
             - self._before[bisect_left(self._ends, start + 1)]

@@ -1,5 +1,5 @@
-"""Problems of validation in plain words: what a value must be, rather than which check of pydantic
-it failed.
+"""Problems of validation in plain words: the required value instead of the failed check of
+pydantic.
 """
 
 import re

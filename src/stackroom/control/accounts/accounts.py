@@ -144,7 +144,7 @@ class Accounts:
     def set_catalogues(
         self, actor: Principal, name: str, catalogues: frozenset[str] | None
     ) -> User:
-        """Confine a user to these catalogues, or to none by a list of their own."""
+        """Give a user a list of the only catalogues that they see, or remove it with None."""
         with self._changing(actor, name) as (connection, user):
             _set(connection, user, catalogues=catalogues)
             return get_user(connection, user.name)
@@ -324,8 +324,8 @@ class Accounts:
                 yield connection, user
 
     def _put_password(self, connection: Connection, user: User, password: str, stored: str) -> None:
-        """Set the password and end the sessions; refuse the user's one-time secret: whoever made it
-        knows it.
+        """Set the password and end the sessions; refuse the user's one-time secret, which another
+        person knows.
         """
         one_time = (
             connection.execute(
@@ -432,8 +432,8 @@ def _require_no_role_with(connection: Connection, user: User, action: Action) ->
 
 @contextmanager
 def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
-    """Refuse the changes of this block if they leave no administrator who is enabled and sees all,
-    where one was.
+    """Refuse the changes of this block if they remove the last administrator who is enabled and
+    sees every catalogue.
     """
     had_one = _has_admin(connection)
     yield
@@ -442,8 +442,8 @@ def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
 
 
 def _has_admin(connection: Connection) -> bool:
-    """Tell whether an enabled user has every permission and no list of catalogues: only such a user
-    manages all.
+    """Tell whether an enabled user has every permission and no list of catalogues, and so can
+    manage everything.
     """
     having, giving = tables.user_roles.c, tables.role_actions.c
     by_role = select(having.user_id, giving.action).where(giving.role == having.role)
@@ -471,8 +471,8 @@ def _hashed(password: str, user_name: str) -> str:
 
 
 class CatalogueAccess:
-    """The restricted catalogues, visible to selected users and roles only; all others are visible
-    to everybody.
+    """The restricted catalogues, which only selected users and roles see; all users see
+    the others.
     """
 
     def __init__(self, database: ControlDatabase) -> None:
@@ -525,11 +525,11 @@ class CatalogueAccess:
 
     @contextmanager
     def renaming(self, catalogue: str, new: str) -> Iterator[None]:
-        """Keep restrictions, tokens, schedules and figures of use in step with a catalogue that the
-        block renames.
+        """Rename a catalogue in restrictions, tokens, schedules and analytics, together with the
+        block that renames it.
 
-        Both names are restricted while it runs, so that nobody sees the catalogue under the other
-        one.
+        Both names are restricted while the block runs, so that neither shows the catalogue to
+        others.
         """
         with self._database.change() as connection:
             if new in load_restrictions(connection):
@@ -564,7 +564,7 @@ class CatalogueAccess:
 
 
 def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
-    """Restrict another name as a catalogue is restricted; nothing where it is not."""
+    """Copy the restriction of a catalogue, if it has one, to another name."""
     for table in (tables.restrictions, tables.restriction_users, tables.restriction_roles):
         others = [column for column in table.c if column.name != "catalogue"]
         copied = select(literal(new), *others).where(table.c.catalogue == catalogue)
@@ -574,9 +574,7 @@ def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
 
 
 def _move_names(connection: Connection, catalogue: str, new: str) -> None:
-    """Give tokens, lists, schedules and figures of use the new name of a catalogue; the audit stays
-    as it was.
-    """
+    """Rename a catalogue in tokens, lists, schedules and analytics; the audit stays unchanged."""
     for table, key_name in (
         (tables.credentials, "id"),
         (tables.users, "id"),

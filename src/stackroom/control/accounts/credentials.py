@@ -50,7 +50,7 @@ from stackroom.model.principal import Action, Principal
 
 PREFIXES: Mapping[str, str] = {"session": "stk_s_", "token": "stk_t_"}
 FORMER_PREFIXES = ("pnk_s_", "pnk_t_")
-"""Of secrets that were issued before the project had its name; they are valid until they end."""
+"""Prefixes of secrets issued before the project was renamed; they stay valid until they expire."""
 SECRET_BYTES = 32
 ID_BYTES = 6
 LONGEST_SECRET = 256
@@ -92,9 +92,7 @@ class Credential:
 
     @property
     def must_choose_password(self) -> bool:
-        """Whether it is a session that began with a one-time password: those alone have no
-        permission.
-        """
+        """Whether this session began with a one-time password and so has no permission yet."""
         return self.kind == "session" and self.scopes == NO_SCOPES
 
 
@@ -276,7 +274,7 @@ def hash_secret(secret: str) -> str:
 def find_by_secret(
     connection: Connection, secret: str, *, now: datetime
 ) -> tuple[Credential, User] | None:
-    """Return the credential of a secret with its user, if it is valid at that time; else None."""
+    """Return the credential of a secret with its user, or None if it is not valid at that time."""
     if not is_issued_here(secret):
         return None
     found = _find_valid(connection, credentials.c.secret_hash == hash_secret(secret), now=now)
@@ -286,7 +284,7 @@ def find_by_secret(
 def find_by_ids(
     connection: Connection, ids: Sequence[str], *, now: datetime
 ) -> dict[str, tuple[Credential, User]]:
-    """Return those of the credentials with these ids that are valid at that time."""
+    """Return the credentials with these ids that are valid at that time."""
     found: dict[str, tuple[Credential, User]] = {}
     for start in range(0, len(ids), MOST_AT_ONCE):
         found |= _find_valid(
@@ -298,7 +296,7 @@ def find_by_ids(
 def end_credentials(
     connection: Connection, user_id: int, *which: ColumnElement[bool], at: datetime
 ) -> None:
-    """End the sessions and tokens of a user, or some, within the caller's transaction."""
+    """End the sessions and tokens of a user, or some of them, within the caller's transaction."""
     connection.execute(_ending(at).where(credentials.c.user_id == user_id, *which))
 
 
@@ -364,7 +362,7 @@ def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
 
 
 def require_changeable(connection: Connection, actor: Principal, user: User) -> None:
-    """Refuse to change a user who has more than the actor."""
+    """Refuse to change a user who has more rights than the actor."""
     rules.require_may_change(actor, user, rules.reach_of_user(user, load_restrictions(connection)))
 
 

@@ -155,16 +155,16 @@ class IdentityCache:
         self._noted_at = monotonic()
 
     def recall(self, secret: str) -> Identity | None:
-        """Resolve a secret from the cache, without waiting; None: not cached or stale, call
-        `identify`.
+        """Resolve a secret from the cache, without waiting; return None if it is not cached or
+        stale: then call `identify`.
         """
         if self._database.round_trips is not None:
             return None
         return self._find_kept(hash_secret(secret)) if self._is_fresh() else None
 
     def identify(self, secret: str) -> Identity | None:
-        """Resolve a secret by the database, or from the cache if its rights are still those; None:
-        not valid.
+        """Resolve a secret by the database, or from the cache if the rights have not changed;
+        return None if it is not valid.
         """
         if not is_issued_here(secret):
             return None
@@ -216,8 +216,8 @@ class IdentityCache:
         return version != before
 
     def current(self, identities: Sequence[Identity]) -> list[Identity | None]:
-        """Return each identity with the rights that it has now, None where it is no longer valid;
-        for open streams.
+        """Return each identity with its present rights, or None if it is no longer valid; for open
+        streams.
 
         Identities that are not cached are read together; while the database does not answer, they
         count as not valid.
@@ -252,7 +252,9 @@ class IdentityCache:
             )
 
     def _read_version(self) -> int:
-        """Return the database's version, having dropped entries that were read at another one."""
+        """Return the database's version, after dropping entries that were read at
+        another version.
+        """
         # The stamp comes first, so that a change between the two reads makes it differ.
         asked_at, change_stamp = self._monotonic(), self._database.change_stamp()
         try:
@@ -289,7 +291,7 @@ class IdentityCache:
         return kept.identity
 
     def _renew(self, version: int) -> None:
-        """Read the entries again that a change of rights has ended, so that their callers are known
+        """Read again the entries that a change of rights has ended, so that their callers are known
         in an outage.
         """
         with self._guard:
@@ -319,7 +321,7 @@ class IdentityCache:
         return identity.expires_at is None or identity.expires_at > self._now()
 
     def _read_again(self, identities: Iterable[Identity]) -> dict[Identity, Identity]:
-        """Return those identities that are still valid, each with the rights that it has now."""
+        """Return the identities that are still valid, each with its present rights."""
         running = [one for one in identities if self._is_running(one)]
         if not running:
             return {}

@@ -85,7 +85,7 @@ class MovingWindow:
 
 
 def open_window(database: ControlDatabase) -> MovingWindow:
-    """Return the window of calls of everyone who shares a database."""
+    """Return the window of calls, counted over all servers that share a database."""
     return MovingWindow(database.round_trips and database.round_trips.open_window(database))
 
 

@@ -1,5 +1,5 @@
-"""Which passwords are good, and their hashing by argon2id: a few at a time, as long for a user who
-does not exist.
+"""Rules for passwords, and their hashing by argon2id: a few at a time, and equally long for unknown
+users.
 """
 
 import importlib.resources
@@ -22,9 +22,7 @@ UNMATCHED_HASH = (
     "$argon2id$v=19$m=19456,t=2,p=1$aVp8dp2BvvSkhIRfM6FQNQ"
     "$nzDJPYQBzUxt0eDJ4MU3vb0FWK/UhKwbFqoFYbvd/cs"
 )
-"""A hash that no known password matches, compared with where a user does not exist or has no
-password.
-"""
+"""A hash that no known password matches; compared if a user does not exist or has no password."""
 COMMON = "common_passwords.txt"
 SERVICE = "stackroom"
 BETTER = "choose another, such as a few words that do not belong together"
@@ -68,7 +66,7 @@ def hash_password(text: str) -> str:
 
 
 def verify_password(stored: str | None, text: str) -> bool:
-    """Tell whether a password matches a stored hash, in the same time where there is none."""
+    """Tell whether a password matches a stored hash; takes the same time without a hash."""
     with AT_ONCE:
         try:
             HASHER.verify(stored or UNMATCHED_HASH, _bytes(text[:LONGEST]))

@@ -20,16 +20,14 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Permissions, and restricted catalogues that are seen; catalogues without a restriction are
-    everybody's.
-    """
+    """Permissions, and the restricted catalogues that they can see; all users see the others."""
 
     actions: frozenset[Action]
     catalogues: frozenset[str] = NOTHING
 
 
 def reach_of_user(user: User, restrictions: Restrictions) -> Reach:
-    """Return what a user has."""
+    """Return the reach of a user."""
     hidden = hidden_among(restrictions, user, user.actions)
     return Reach(actions=user.actions, catalogues=frozenset(restrictions) - hidden)
 
@@ -37,7 +35,9 @@ def reach_of_user(user: User, restrictions: Restrictions) -> Reach:
 def reach_of_roles(
     roles: Sequence[Role], restrictions: Restrictions, *, besides: Iterable[Action] = ()
 ) -> Reach:
-    """Return what roles give to a user, with the permissions that they are granted besides."""
+    """Return the reach that roles give to a user, together with the permissions granted to the
+    user.
+    """
     actions = frozenset(besides).union(*(role.actions for role in roles))
     return Reach(
         actions=actions, catalogues=opened_by_roles(restrictions, (role.name for role in roles))
@@ -95,7 +95,9 @@ def require_may_set_quotas(actor: Principal, quotas: Quotas | None) -> None:
 
 
 def require_may_enter(actor: Principal, user: User, theirs: Reach) -> None:
-    """Refuse to set the password of a user who has more than the actor; users may set their own."""
+    """Refuse to set the password of a user who has more rights than the actor; users may set their
+    own.
+    """
     if actor.name != user.name:
         require_may_change(actor, user, theirs)
         return
@@ -108,7 +110,9 @@ def require_may_enter(actor: Principal, user: User, theirs: Reach) -> None:
 
 
 def require_may_restrict(actor: Principal, catalogue: str) -> None:
-    """Refuse to restrict or open a catalogue that the actor does not see; to them there is none."""
+    """Refuse to restrict or open a catalogue that the actor does not see, as if it did
+    not exist.
+    """
     if Action.SERVER_ADMIN not in actor.actions or actor.visibility.only is not None:
         require_manager(actor)
     if not actor.visibility.sees_catalogue(catalogue):

@@ -56,8 +56,8 @@ def require_role_name(name: str) -> str:
 
 
 def named_roles(names: Iterable[str]) -> list[str]:
-    """Return the names of roles, without the word for no role; raise InputError where it is beside
-    others.
+    """Return the names of roles, or none for the word `none`; raise InputError if that word is
+    beside others.
     """
     given = list(names)
     if any(name.lower() == NO_ROLE for name in given):
@@ -90,10 +90,10 @@ class User:
     has_one_time_password: bool  # whether a one-time password waits to be used
     created_at: datetime
     catalogues: frozenset[str] | None = None
-    """The only catalogues that they may see, by a list of their own; None: no such list."""
+    """The only catalogues that the user may see, by their own list; None without a list."""
     only: frozenset[str] | None = None
-    """The only catalogues that they may see, by their own list and by those of their roles; None:
-    no limit.
+    """The only catalogues that the user may see, by their own list and those of their roles; None
+    without a limit.
     """
 
 

@@ -45,7 +45,7 @@ MOST_COUNTED = 100_000
 MOST_DIGITS = 18
 COLUMNS = tuple(audit.c)
 HASHED_COLUMNS = tuple(column.name for column in COLUMNS if column is not audit.c.hash)
-"""In the order in which they are hashed."""
+"""The hashed columns, in the order in which they are hashed."""
 PRUNING = "audit/prune"
 """The operation of a row that records a pruning; its target is the head of the last row that was
 pruned.
@@ -74,8 +74,8 @@ class AuditReport:
     first_problem: str | None
     last: str  # `NUMBER:HASH` of the last row that was checked; the next part begins after it
     head: str | None
-    """That of the last row that was written; kept elsewhere, it later proves that nothing before it
-    was rewritten.
+    """The head of the last row; kept elsewhere, it later proves that no earlier row was
+    rewritten.
     """
     is_complete: bool  # whether every row up to the head was checked
     pruned: int  # how many older rows were pruned; they are not counted in `rows`
@@ -91,7 +91,7 @@ class AuditRow(AuditEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """The rows that are wanted; None: any."""
+    """Conditions on rows of the audit; None accepts any value."""
 
     principal: str | None = None
     operation: str | None = None
@@ -187,11 +187,11 @@ class AuditLog:
             )
 
     def find_problem(self) -> str | None:
-        """Return why calls wait to be written; None where none do."""
+        """Return the reason why entries wait to be written, or None if none wait."""
         return self._writer.find_problem()
 
     def page(self, wanted: AuditFilter, *, offset: int = 0, limit: int = 20) -> AuditPage:
-        """Return a page of the rows that are wanted, newest first."""
+        """Return a page of the rows that match the filter, newest first."""
         conditions = _conditions_of(wanted)
         newest_first = (
             select(*COLUMNS)
@@ -212,10 +212,10 @@ class AuditLog:
     def verify(
         self, *, expect: str | None = None, after: str | None = None, most_s: float = float("inf")
     ) -> AuditReport:
-        """Check every row; with `expect` (`NUMBER:HASH`), also that that row is still in the chain.
+        """Check every row; with `expect` (`NUMBER:HASH`), also that this row is still in the chain.
 
-        With `after` (`NUMBER:HASH`), only the rows after that one are checked; and for so long at
-        most.
+        With `after` (`NUMBER:HASH`), check only the rows after that one; stop after `most_s`
+        seconds.
         """
         expected = None if expect is None else _parse_head(expect, name="expect")
         start = None if after is None else _parse_head(after, name="head")
@@ -269,7 +269,7 @@ class AuditLog:
 
     def _prune_some(self, last: int, entry: AuditEntry) -> int:
         """Remove rows up to this one, a bounded number at a time so that writers do not wait, and
-        record it.
+        record the pruning.
         """
         with self._database.begin() as connection:
             head = _lock_head(connection)
@@ -311,7 +311,7 @@ class AuditLog:
 
 
 class _ChainCheck:
-    """Follows the rows of the chain after a head, up to the first that is not as it was written."""
+    """Checks the rows of the chain after a head, up to the first damaged one."""
 
     def __init__(self, connection: Connection, start: Head, *, problem: str | None = None) -> None:
         self.problem = problem
@@ -321,7 +321,7 @@ class _ChainCheck:
 
     @property
     def rows(self) -> int:
-        """How many rows are as they were written."""
+        """The number of intact rows."""
         return self.last.number - self._start.number
 
     def follow(self, *, last: int | None = None, go_on: Callable[[], bool] = lambda: True) -> bool:
@@ -345,8 +345,8 @@ class _ChainCheck:
         return True
 
     def find_problem_at_end(self, head: Head | None) -> str | None:
-        """Return the first problem, or how the last row differs from the head; None if all is as it
-        was written.
+        """Return the first problem, or how the last row differs from the head, or None if the chain
+        is intact.
         """
         last = self.last.number
         if self.problem is not None:
@@ -374,8 +374,8 @@ class _ChainCheck:
 
 
 def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
-    """Return a check of all rows, those after the anchor; a row before it, or no note of its
-    pruning, is a problem.
+    """Return a check of all rows after the anchor; a row before it, or a pruning without a record,
+    is a problem.
     """
     before = connection.execute(
         select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)
@@ -396,8 +396,8 @@ def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
 
 
 def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> str | None:
-    """Return why a head that was noted is not that of a row of the chain, or of the last that was
-    pruned.
+    """Return why a recorded head belongs neither to a row of the chain nor to the last pruned row,
+    or None.
     """
     wanted = select(audit.c.hash).where(audit.c.number == noted.number)
     is_anchor = noted.number == anchor.number
@@ -471,16 +471,14 @@ def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEnt
 
 
 def _find_anchor(connection: Connection) -> Head:
-    """Return the last row that was pruned; the beginning if its note is missing."""
+    """Return the head of the last pruned row, or the beginning if it is missing."""
     return _find_head(connection, tables.audit_anchor) or BEGINNING
 
 
 def _find_head(
     connection: Connection, table: Table = tables.audit_head, *, lock: bool = False
 ) -> Head | None:
-    """Return the last row that was written, or pruned by the anchor's table; None if its note is
-    missing.
-    """
+    """Return the head in a table (of the chain, or of its anchor), or None if it is missing."""
     wanted = select(table.c.number, table.c.hash).where(table.c.id == 1)
     row = connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
     return None if row is None else Head(row.number, row.hash)
@@ -524,7 +522,7 @@ def _audit_row(row: Any) -> AuditRow:
 
 
 def _read_call(row: Any) -> dict[str, Any]:
-    """Return what a row says of who called what."""
+    """Return the part of a row that says who called which operation."""
     texts = {name: getattr(row, name) for name in tables.CALL_TEXTS}
     return {
         **texts,

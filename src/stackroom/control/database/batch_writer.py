@@ -22,15 +22,15 @@ from stackroom.errors import StorageError
 
 LOG = logging.getLogger(__name__)
 ROWS_A_STATEMENT = 100
-"""SQLite lets other threads in at each statement, and waiting for one's turn again costs more than
-a row does.
+"""Rows in a statement. SQLite lets other threads in at each statement, and waiting again costs more
+than writing a row.
 """
 RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLimits:
-    """When a group is written, and how much may wait."""
+    """Limits on the size and age of a group, and on the length of the queue."""
 
     group_rows: int  # how many rows are written without waiting for others to join them
     group_s: float  # how long a smaller group waits
@@ -67,14 +67,14 @@ class BatchWriter(Generic[RowT]):
         self._queued = 0
         self._settled = 0
         self._urgent = 0
-        """Up to which row the queue is written without waiting for others to join."""
+        """The number of rows that are written without waiting for others to join."""
         self._failures = 0
         self._is_closing = False
         self._thread: threading.Thread | None = None
         self.last_error: StorageError | None = None
-        """Why the last group could not be written; None after one that was."""
+        """The reason why the last group could not be written; None after a success."""
         self.dropped = 0
-        """How many rows were accepted or offered and never written, nor refused to their caller."""
+        """The number of rows that were dropped without an error to their caller."""
 
     def put(self, row: RowT, *, durable: bool) -> None:
         """Queue a row, waiting for room; if durable, return when it is committed. Raises
@@ -94,7 +94,7 @@ class BatchWriter(Generic[RowT]):
             raise StorageError(error.message) from error
 
     def offer(self, row: RowT) -> None:
-        """Queue a row without waiting; where there is no room it is dropped, and counted."""
+        """Queue a row without waiting; drop and count it if there is no room."""
         with self._guard:
             if self._is_closing or len(self._queue) >= self._limits.most_queued:
                 self.dropped += 1
@@ -117,7 +117,7 @@ class BatchWriter(Generic[RowT]):
                 raise StorageError(str(self.last_error))
 
     def find_problem(self) -> str | None:
-        """Return why rows wait that could not be written; None where none do."""
+        """Return the reason why rows could not be written and wait, or None if none wait."""
         error = self.last_error
         return (
             f"{len(self._queue):,} rows wait: {error.full_message}"

@@ -71,8 +71,8 @@ FILE_STEP = 2**40  # added to the version of the rights for each file that took 
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 WHOLE_ROWS = (users, roles, credentials, control_version, job_settings, job_runs)
-"""Tables that a file holds twice, since they have columns that no other index has; the audit has
-its own proof.
+"""Tables with an index of all columns, so that a file holds their rows twice and a check can
+compare them; the audit has its hash chain.
 """
 FileIdentity = tuple[int, int]  # device and inode
 PAGES_AT_ONCE = 2_000
@@ -171,8 +171,8 @@ class ControlDatabase:
             yield connection
 
     def version(self) -> int:
-        """Return the version of the rights, which grows with every change, and when file or server
-        are replaced.
+        """Return the version of the rights, which grows with every change, and when the file or
+        server is replaced.
         """
         if self.round_trips is not None:
             replaced, number = self.round_trips.version()
@@ -194,9 +194,7 @@ class ControlDatabase:
         return None if version is None else (self._changes, version)
 
     def create_missing(self, tables: MetaData) -> None:
-        """Create those of a package's tables that do not exist yet, also in a file that is opened
-        later.
-        """
+        """Create the missing tables of a package, also in a file that is opened later."""
         self._require_file()
         self._more_tables.append(tables)
         self._create_missing(tables)
@@ -228,8 +226,8 @@ class ControlDatabase:
             ) from error
 
     def _require_file(self) -> "FileIdentity | None":
-        """Return the identity of the file that is open; open another that has its path, refuse
-        where none has.
+        """Return the identity of the open file. Open another file that took its path; refuse if
+        there is none.
         """
         if self._file is None:
             return None
@@ -270,7 +268,7 @@ class ControlDatabase:
         return present
 
     def _log_once(self, detail: str) -> None:
-        """Log a failure, unless the last one was the same not long ago: every call meets it."""
+        """Log a failure, unless it was the last one and recent, since every call meets it."""
         last, at = self._last_logged
         if detail != last or time.monotonic() - at >= LOG_AGAIN_S:
             self._last_logged = detail, time.monotonic()
@@ -284,8 +282,8 @@ class ControlDatabase:
         return lines[0].replace(self._password, "***") if self._password else lines[0]
 
     def _require_schema(self) -> None:
-        """Create the tables of an empty database, bring those of a former version up to date,
-        refuse another.
+        """Create the tables of an empty database, or upgrade those of the former version; refuse
+        any other version.
         """
         with self._transaction(self._reader) as connection:
             version = self._schema_version(connection)
@@ -329,9 +327,7 @@ class ControlDatabase:
                 )
 
     def _create_schema(self) -> int:
-        """Create or upgrade the tables, unless another process has meanwhile; return the version
-        after it.
-        """
+        """Create or upgrade the tables, unless another process has done so; return the version."""
         with self._transaction(self._writer) as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
@@ -366,16 +362,14 @@ class _OpenedFile:
         self.known = self.find()
         """The file that the connections have open."""
         self.replaced = 0
-        """How often another file was opened in its place."""
+        """The number of times that another file was opened in place of this one."""
         self._log: FileIdentity | None = None
         self._guard = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._is_closed = False
 
     def find(self) -> FileIdentity | None:
-        """Return the identity of the file that has the path now; None where there is none. Takes
-        microseconds.
-        """
+        """Return the identity of the file that is at the path now, or None. Takes microseconds."""
         return _identity_of(self.path)
 
     def note_log(self) -> None:
@@ -383,7 +377,9 @@ class _OpenedFile:
         self._log = _identity_of(f"{self.path}-wal") or self._log
 
     def find_problem(self) -> str | None:
-        """Return why the file that has the path now cannot be opened in place of the former one."""
+        """Return why the file that is at the path now cannot be opened in place of the
+        former one.
+        """
         if self.find() is None:
             return "its file is missing; put it back"
         log = _identity_of(f"{self.path}-wal")
@@ -395,15 +391,15 @@ class _OpenedFile:
         return None
 
     def follow(self, present: FileIdentity) -> None:
-        """Take another file for the one that is open."""
+        """Use the file that is at the path now instead of the former one."""
         with self._guard:
             self._disconnect()
             self.known, self._log = present, None
             self.replaced += 1
 
     def find_version(self) -> int | None:
-        """Return the last committed version; None if it cannot be read without waiting, or the file
-        is another.
+        """Return the last committed version, or None if it cannot be read without waiting or the
+        file was replaced.
         """
         if self.find() != self.known:
             return None

@@ -86,7 +86,9 @@ class PostgresAddress:
 
     @classmethod
     def parse(cls, url: str) -> "PostgresAddress":
-        """Parse a URL as libpq does; raise InputError, without repeating it, where it is none."""
+        """Parse a URL as libpq does; raise InputError, without repeating the text, if it is not
+        valid.
+        """
         try:
             given = conninfo_to_dict(f"postgresql://{url.partition('://')[2]}")
             is_valid = all(port.isdecimal() for port in str(given.get("port") or "5432").split(","))
@@ -109,7 +111,7 @@ class PostgresAddress:
 
     @property
     def password(self) -> str:
-        """The password, which no message may have."""
+        """The password, which no message may contain."""
         return str(self.parameters.get("password") or "")
 
     def connect(self, *, autocommit: bool = False) -> psycopg.Connection[Any]:
@@ -139,7 +141,7 @@ class PostgresAddress:
 
 @dataclass(slots=True)
 class _Request:
-    """A look-up of the version, or a call to count; and what became of it."""
+    """A look-up of the version, or a call to count, with its result."""
 
     key: str | None = None
     limit: int = 0
@@ -162,7 +164,7 @@ class RoundTrips:
         self._describe = describe
         self._connection: psycopg.Connection[Any] | None = None
         self._connections = -1
-        """How often it had to connect again: what is known of another server's rights ends then."""
+        """The number of reconnections; cached versions of the rights end with each."""
         self._queue = BatchWriter(
             self._serve, name="look-ups of the control database", limits=AT_ONCE
         )
@@ -172,7 +174,7 @@ class RoundTrips:
         self._prune_at = 0.0
 
     def version(self) -> tuple[int, int]:
-        """Return how often the connection was made anew, and the version of the rights."""
+        """Return the number of reconnections, and the version of the rights."""
         return self._ask(_Request()).version
 
     def open_window(self, database: ControlDatabase) -> Callable[[str, int], float | None]:
@@ -193,8 +195,8 @@ class RoundTrips:
             self._connection.close()
 
     def _ask(self, request: _Request) -> _Request:
-        """Return a request that was answered; raise DatabaseAwayError at once while nobody
-        answers.
+        """Return the answered request; raise DatabaseAwayError at once while the database does not
+        answer.
         """
         with self._guard:
             now = time.monotonic()
@@ -221,7 +223,7 @@ class RoundTrips:
                 opened.detach()
 
     def _serve(self, requests: Sequence[_Request]) -> None:
-        """Answer requests in one round trip, or note on each why not; once more where the
+        """Answer requests in one round trip, or store the error on each; try once more if the
         connection was broken.
         """
         error: StorageError | None = None

@@ -99,7 +99,7 @@ def _optional(kind: type[TypeEngine[Any]], *names: str) -> list[sa.Column[Any]]:
 
 
 def _key(name: str = "id", kind: type[TypeEngine[Any]] = sa.Integer) -> sa.Column[Any]:
-    """Return a primary key, or a part of one, whose values the database does not make."""
+    """Return a primary key, or a part of one, whose values the program sets."""
     return sa.Column(name, kind, primary_key=True, autoincrement=False)
 
 
@@ -227,7 +227,7 @@ job_runs = _table(
     sa.Index("job_runs_live", "job", unique=True, sqlite_where=IS_LIVE, postgresql_where=IS_LIVE),
     sqlite_autoincrement=True,
 )
-"""At most one run of a job is queued or running: `job_runs_live` sees to it."""
+"""The runs of jobs. The index `job_runs_live` allows one queued or running run of each job."""
 
 job_lease = _table(
     "job_lease",

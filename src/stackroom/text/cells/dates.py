@@ -79,12 +79,12 @@ def date_order_of(text: str) -> Order | None:
 
 
 def first_day(iso: str) -> date:
-    """Return the first day of an ISO date of any precision; a text that is none is a ValueError."""
+    """Return the first day of an ISO date of any precision; raise ValueError for any other text."""
     return date.fromisoformat(f"{iso}-01-01"[:10] if len(iso) in (4, 7) else iso)
 
 
 def _iso(year: int, month: int = 0, day: int = 0) -> str | None:
-    """Return an ISO date of the precision that is given, or None where there is no such day."""
+    """Return an ISO date of the given precision, or None if there is no such day."""
     if year < 1 or month > 12:
         return None
     if not month:

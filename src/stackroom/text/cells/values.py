@@ -91,11 +91,10 @@ UNITS = {other: unit for unit, others in SPELLINGS.items() for other in others.s
 
 
 class Quantity(NamedTuple):
-    """A number, and the unit or currency that it is written with; the unit is empty if there is
-    none.
+    """A number with its unit or currency, or an empty unit.
 
-    The bounds differ where it is a bracket: `18–24`, `under 18`, `150+`; the number is then the
-    first that it states.
+    The bounds differ for a bracket: `18–24`, `under 18`, `150+`; its number is the first that it
+    states.
     """
 
     number: int | float
@@ -109,7 +108,7 @@ class Quantity(NamedTuple):
 
     @property
     def is_range(self) -> bool:
-        """Tell whether it states two numbers, so that it is none."""
+        """Tell whether it states two numbers and so is not one number."""
         return self.is_bracket and all(map(math.isfinite, self.bounds))
 
     @property
@@ -244,8 +243,8 @@ def _figure(raw: Any) -> int | float | None:
 
 
 def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
-    """Return what the text after a number multiplies it by, and its unit; None where it is no
-    unit.
+    """Return the factor and the unit of the text after a number; the unit is None for any other
+    text.
     """
     found = MAGNITUDE.match(after) or (SMALL_MILLION.match(after) if has_currency else None)
     name = found[found.lastindex or 1] if found else ""
@@ -257,7 +256,7 @@ def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
 
 
 def _scaled(figure: str, multiple: int) -> int | float | None:
-    """Return the number that a figure writes, times a multiple; None where it is too great."""
+    """Return the number that a figure writes, times a factor, or None if it is too large."""
     number = _parsed(figure)
     if number is None:
         return None
@@ -356,9 +355,9 @@ def find_written_list(text: str) -> list[Any] | None:
 
 
 def find_literal(text: str) -> Any:
-    """Return the value that Python or numpy writes as this text; None where it is none.
+    """Return the value of a Python or numpy literal, or None for other text.
 
-    Texts side by side are items of their own, as numpy writes lists, and not one text as in Python.
+    Adjacent texts are separate items, as numpy writes lists, and not one text as in Python.
     """
     try:
         return json.loads(_as_json(text))
@@ -445,7 +444,7 @@ COMMA_BEFORE_DECIMALS = re.compile(r"(?<=\d),(?=\d)")
 
 
 class DecimalMarks(NamedTuple):
-    """How a column writes its numbers."""
+    """The decimal mark of the numbers in a column."""
 
     has_comma: bool = False  # whether a comma comes before the decimals, and dots between thousands
     # a number such as `2.644`, which is another one with a comma before decimals than with a point
@@ -461,10 +460,9 @@ def with_point(text: str) -> str:
 
 
 def find_decimal_marks(columns: Mapping[str, Sequence[str]]) -> dict[str, DecimalMarks]:
-    """Return the columns of texts with numbers that depend on the decimal mark; others have none,
-    or a point.
+    """Return the decimal marks of the columns whose numbers depend on them.
 
-    A column that does not tell by itself has a comma where another one has, and none a point.
+    An ambiguous column has a comma if another column has one and none has a point.
     """
     found = {name: _told_by(texts) for name, texts in columns.items()}
     commas, points, _ = (
@@ -478,8 +476,8 @@ def find_decimal_marks(columns: Mapping[str, Sequence[str]]) -> dict[str, Decima
 
 
 def _told_by(texts: Sequence[str]) -> tuple[bool, bool, str]:
-    """Return whether a column has a comma before decimals, or a point, and a number that is one of
-    either.
+    """Return whether numbers of a column have a decimal comma or a decimal point, and an ambiguous
+    number.
     """
     figures = [figure[1] for text in texts if (figure := FIGURE.fullmatch(text))]
     figures = figures if 2 * len(figures) > len(texts) else []
