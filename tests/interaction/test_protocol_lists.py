@@ -53,21 +53,26 @@ def test_a_prompt_is_listed_and_filled_in_and_a_wrong_one_refused_with_what_woul
 ) -> None:
     async def look(client: Client) -> tuple[list[str], str, list[str]]:
         listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
-        found = await client.get_prompt("find", {"about": "a ship in space", "catalogue": "anime"})
+        given = {"question": "Which ships fly in space?", "catalogue": "anime"}
+        found = await client.get_prompt("research", given)
         refused = []
-        for name, arguments in (("fnd", {}), ("find", {}), ("find", {"about": "x", "year": "1"})):
+        for name, arguments in (
+            ("reserch", {}),
+            ("research", {}),
+            ("research", {"question": "x", "year": "1"}),
+        ):
             with pytest.raises(MCPError) as error:
                 await client.get_prompt(name, arguments)
             refused.append(str(error.value))
         return listed, found.messages[0].content.text, refused
 
     listed, text, refused = ask(whole, look, mode=mode)
-    assert listed == ["find", "research", "count", "recommend", "check"]
-    assert text.startswith("Find the record that this describes: a ship in space\n1. Call search")
-    assert " in the catalogue anime. Names" in text
-    assert "did you mean 'find'" in refused[0]
-    assert "'about' is missing: what they remember" in refused[1]
-    assert "valid: about, catalogue" in refused[2]
+    assert listed == ["research"]
+    assert text.startswith("Answer this question from the catalogues, with evidence: Which ships")
+    assert "1. Call search with the question in the catalogue anime and max_tokens" in text
+    assert "did you mean 'research'" in refused[0]
+    assert "'question' is missing: the question" in refused[1]
+    assert "valid: question, catalogue" in refused[2]
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -10,8 +10,10 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.abc import Loader
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -30,7 +32,6 @@ from stackroom.settings import Settings, load_settings
 
 UPKEEP_MODULE = "stackroom.assembly.upkeep"
 STDIO_MODULE = "stackroom.serve.stdio"
-QUICK_SDK_MODULE = "stackroom.serve.quick_sdk"
 HTTP_MODULE = "stackroom.cli.host"  # slow to import; loaded where they are needed
 STOP_S = 1.0
 FIRST_ANSWERS_S = 1.0
@@ -152,7 +153,7 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
     with new_pool("loader", 1) as loader:
         audit = AuditOnDemand(settings) if exists(settings) else None
         gate = loader.submit(build, observers=[audit] if audit else [])
-        importlib.import_module(QUICK_SDK_MODULE).prepare_import()
+        prepare_sdk()
         stdio = importlib.import_module(STDIO_MODULE)
         answered = threading.Event()
         loader.submit(_load_rest, app, audit, answered)
@@ -164,6 +165,29 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
         answered.set()
     app.background.stop(STOP_S)
     close()
+
+
+def prepare_sdk() -> None:
+    """Let the packages of the SDK run their own code when something asks for a name in them.
+
+    They import its client and its high-level server, which serving over stdio does not use: 0.4 of
+    1.4 s of CPU.
+    """
+    for name in ("mcp", "mcp.server"):
+        spec = importlib.util.find_spec(name)
+        if name not in sys.modules and spec is not None and spec.loader is not None:
+            package = importlib.util.module_from_spec(spec)
+            package.__getattr__ = partial(_run_package, package, spec.loader)  # type: ignore[method-assign]
+            sys.modules[name] = package
+    importlib.import_module("mcp.types")  # as `from mcp import types` would ask the package for it
+
+
+def _run_package(package: ModuleType, loader: Loader, name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    del package.__getattr__
+    loader.exec_module(package)
+    return getattr(package, name)
 
 
 def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event) -> None:

@@ -34,7 +34,7 @@ from stackroom.serve import hits_view
 from stackroom.serve.async_gate import AsyncGate, Callers, Context, has_plain_names
 from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result
 from stackroom.serve.list_changes import ListChanges
-from stackroom.serve.prompts import get_prompt, list_prompts
+from stackroom.serve.prompts import RESEARCH, list_prompts, render_prompt
 from stackroom.settings import ToolNames
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
@@ -354,8 +354,7 @@ class Handlers:
         prompts = await self._list(
             context, lambda gate, principal: list_prompts(_tool_names(gate, principal))
         )
-        listed = [types.Prompt.model_validate(prompt, from_attributes=True) for prompt in prompts]
-        return types.ListPromptsResult(prompts=listed, cache_scope="private")
+        return types.ListPromptsResult(prompts=prompts, cache_scope="private")
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
@@ -365,10 +364,10 @@ class Handlers:
         asked = caller.asking("prompts/get", name[:200], given)
 
         def render(gate: Gate) -> types.GetPromptResult:
-            prompt = get_prompt(_tool_names(gate, caller.principal), name)
-            content = types.TextContent(type="text", text=safe_text(prompt.render(given)))
+            text = render_prompt(_tool_names(gate, caller.principal), name, given)
+            content = types.TextContent(type="text", text=safe_text(text))
             message = types.PromptMessage(role="user", content=content)
-            return types.GetPromptResult(description=prompt.description, messages=[message])
+            return types.GetPromptResult(description=RESEARCH.description, messages=[message])
 
         with protocol_errors():
             return await self._gate.perform(asked, render)

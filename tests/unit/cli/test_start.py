@@ -7,8 +7,8 @@ import sys
 
 QUICK = """
 import sys
-from stackroom.serve.quick_sdk import prepare_import
-prepare_import()
+from stackroom.cli.connect import prepare_sdk
+prepare_sdk()
 import stackroom.serve.stdio
 unused = [name for name in ("mcp.client", "mcp.server.mcpserver", "httpx2") if name in sys.modules]
 from mcp_types.methods import validate_client_request
