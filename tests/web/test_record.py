@@ -1,7 +1,6 @@
 """The record drawer and the taste page in a real browser."""
 
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -69,15 +68,6 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(
     page.keyboard.press("Escape")
     expect(page.locator(".drawer.record")).to_have_count(0)
     assert "open" not in parameters(page)
-    expect(page.get_by_role("link", name="Cite")).to_have_count(0)
-    page = one.open("/c/papers")
-    page.locator(".hit-title a").first.click()
-    with page.expect_download() as cited:
-        page.get_by_role("link", name="Cite").click()
-    entry = Path(cited.value.path()).read_text()
-    assert entry.count("@misc{") == 1
-    assert page.locator(".drawer.record h2").inner_text().split()[0] in entry
-    assert "author = {" in entry
 
 
 def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboard(

@@ -26,7 +26,7 @@ from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
-from stackroom.generic.export import ExportFormat, write
+from stackroom.generic.export_files import ExportFormat, write
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import list_written
 from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit

@@ -28,14 +28,8 @@ from stackroom.generic.browse import (
     of_one_catalogue,
 )
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import (
-    ExportedTable,
-    ExportFormat,
-    facet_table,
-    figures_table,
-    table_of,
-    to_download,
-)
+from stackroom.generic.export import ExportedTable, facet_table, figures_table, table_of
+from stackroom.generic.export_files import ExportFormat, to_download
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import in_area, map_operation
 from stackroom.generic.page_parts import describe_catalogues, result_parts
@@ -551,7 +545,7 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
 class ExportParams(QueryParams):
     """Which records or figures, and as which kind of file."""
 
-    format: Literal["csv", "json", "jsonl", "parquet", "xlsx", "bib"] = Field(
+    format: Literal["csv", "json", "jsonl", "parquet", "xlsx"] = Field(
         description="the kind of file"
     )
     search: str = Field(

@@ -22,6 +22,7 @@ from stackroom.generic.export import (
     list_columns,
     plain_values,
 )
+from stackroom.generic.export_files import to_arrow
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
 from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
@@ -38,7 +39,6 @@ from stackroom.tools.spec import validate_fields
 
 SHOWN_ROWS = 20
 SHOWN_CHARS = 80
-ARROW = "stackroom.generic.export_files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,7 @@ class Table:
 
     def to_arrow(self) -> Any:
         """Return an Arrow table, which pyarrow, polars, DuckDB and pandas take as it is."""
-        return importlib.import_module(ARROW).to_arrow(
-            ExportedTable(columns=self.columns, rows=iter(self.rows))
-        )
+        return to_arrow(ExportedTable(columns=self.columns, rows=iter(self.rows)))
 
     def to_pandas(self) -> Any:
         """Return a DataFrame of pandas, which has to be installed."""

@@ -12,7 +12,7 @@ from openpyxl import load_workbook
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import InputError
 from stackroom.generic.browse import BrowseParams
-from stackroom.generic.export import ExportFormat, write
+from stackroom.generic.export_files import ExportFormat, write
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
 from stackroom.model.principal import LOCAL_USER
@@ -194,21 +194,3 @@ def test_the_counts_of_a_facet_are_those_of_the_result_set(films: OpenCatalogue)
     assert counted == ["genres,count", "Drama,1", "Family,1"]
     bars = exported(films, ExportFormat.CSV, facet="year").decode().splitlines()
     assert bars == ["first,last,count", "1999,1999,1", "2000,2000,0", "2001,2001,1"]
-
-
-def test_records_with_people_and_a_time_are_cited_in_bibtex() -> None:
-    spec = compile_text(PAPERS, origin="papers")
-    shelf = MemoryShelf(spec)
-    fields = {"title": "On {sets} & 50 % more", "authors": ("Ada Lind", "Bo Ek"), "year": 2017}
-    shelf.apply([Put(record=Record(id=RecordId("doi/1 a"), fields=fields))])
-    assert exported(open_shelf(shelf), ExportFormat.BIB).decode() == (
-        "@misc{doi-1-a,\n  title = {On \\{sets\\} \\& 50 \\% more},\n"
-        "  author = {Ada Lind and Bo Ek},\n  year = {2017}\n}\n\n"
-    )
-
-
-def test_records_without_people_are_not_cited(films: OpenCatalogue) -> None:
-    with pytest.raises(
-        InputError, match="'format': bib is for catalogues whose records have people and a time"
-    ):
-        exported(films, ExportFormat.BIB)

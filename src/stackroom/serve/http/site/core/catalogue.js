@@ -34,6 +34,3 @@ export function overviewOf({name, title, overview}) {
 export async function listCatalogues(options) {
   return (await callTool("browse", CATALOGUES, options)).catalogues.map(overviewOf);
 }
-
-// Whether records can be cited: somebody made them, at some time.
-export const isCited = (fields) => ["people", "time"].every((role) => fields.some((one) => one.role === role));

@@ -62,7 +62,7 @@ export default function Explore({address, session}) {
         <p class="count" role="status">${error ? "" : countOf(answer, text)}</p>
         <button type="button" class="plain small for-phone" aria-expanded=${hasFacets} onClick=${() => setFacets(!hasFacets)}>Filters</button>
         ${tools && view !== "map" && html`<${tools.SortBy} catalogue=${catalogue} sort=${asked.sort} isSearched=${isSearched} />`}
-        ${tools && html`<${tools.Take} asked=${asked} catalogue=${catalogue} facets=${counted.answer?.facets} /><${tools.Views} view=${view} catalogue=${catalogue} />`}
+        ${tools && html`<${tools.Take} asked=${asked} facets=${counted.answer?.facets} /><${tools.Views} view=${view} catalogue=${catalogue} />`}
       </div>
       ${tools && answer && html`<${tools.Chips} params=${params} understood=${answer.understood.phrases} catalogue=${catalogue} />`}
       ${error && html`<${Problem} error=${error} retry=${found.retry} />`}

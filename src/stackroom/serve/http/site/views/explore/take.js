@@ -1,7 +1,6 @@
 // Above the hits: the order of a result set, and its export.
 import {html, useRef, useState, t} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
-import {isCited} from "../../core/catalogue.js";
 import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
 import {CopyButton} from "../../parts/code.js";
@@ -27,7 +26,7 @@ function directionsOf({field, label, type, role}) {
 }
 
 // All records of the result set as a file, in its order, or the counts of a facet; and its address.
-export function Take({asked, catalogue, facets = []}) {
+export function Take({asked, facets = []}) {
   const isStyled = useStyle("views/explore/explore.css"), menu = useRef(), [facet, setFacet] = useState(""), close = () => { menu.current.open = false; };
   const press = (event) => {
     if (event.key !== "Escape" || !menu.current.open) return;
@@ -44,14 +43,14 @@ export function Take({asked, catalogue, facets = []}) {
         <option value="">All records listed here</option>
         ${facets.map(({field, label}) => html`<option key=${field} value=${field}>${t`Counts by ${label}`}</option>`)}
       </select>
-      <${Files} given=${{search: JSON.stringify({...asked, ...(chosen && {facet: chosen})})}} isCited=${!chosen && isCited(catalogue.fields)} onClick=${close} />
+      <${Files} given=${{search: JSON.stringify({...asked, ...(chosen && {facet: chosen})})}} onClick=${close} />
       <${CopyButton} text=${location.href} what="the address of this page" label="Copy link" />
     </div>
   </details>`;
 }
 
 // What the arguments of a search or of a browse list, as each kind of file.
-export function Files({given, isCited: isBib, onClick}) {
-  return html`<ul class="plain-list files">${[...FILES, ...(isBib ? [["bib", "BibTeX"]] : [])].map(([form, label]) => html`<li key=${form}>
+export function Files({given, onClick}) {
+  return html`<ul class="plain-list files">${FILES.map(([form, label]) => html`<li key=${form}>
     <a href=${link("/v1/export", {format: form, ...given})} download onClick=${onClick}>${label}</a></li>`)}</ul>`;
 }

@@ -1,7 +1,7 @@
 // The record that the address names: its fields by role, what it is related to, why it has its place, and its edits.
 import {html, useEffect, useState, t} from "../../core/html.js";
 import {go, link, useAddress} from "../../core/address.js";
-import {isCited, searchOf} from "../../core/catalogue.js";
+import {searchOf} from "../../core/catalogue.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {callTool, useSession} from "../../core/server.js";
 import {useKeys} from "../../core/keys.js";
@@ -76,7 +76,6 @@ function Actions({record, onEdit}) {
     ${record.has_vectors && html`<${Moods} hit=${hit} />
       <button type="button" class="plain small" onClick=${() => { like(hit); go(`/taste/${encodeURIComponent(hit.catalogue)}`); }}>More like this</button>`}
     ${record.edit && html`<button type="button" class="plain small" onClick=${onEdit}><${Icon} name="edit" /> Edit</button>`}
-    ${isCited(record.fields) && html`<a class="button plain small" download href=${link("/v1/export", {format: "bib", search: JSON.stringify({catalogue: hit.catalogue, query: "*", ids: [hit.id]})})}>Cite</a>`}
     ${hit.url && html`<a class="button plain small" href=${hit.url} target="_blank" rel="noreferrer noopener"><${Icon} name="link" /> Source page</a>`}
   </div>`;
 }
