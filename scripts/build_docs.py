@@ -30,7 +30,6 @@ PROJECT = (
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
-    "ROADMAP.md",
 )
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
