@@ -20,9 +20,7 @@ def install_file(part: Path, destination: Path) -> None:
 
 
 def open_like(place: Path, folder: Path) -> None:
-    """Give a new file or folder, with its contents, the read permissions of the folder that it is
-    in.
-    """
+    """Let those who may read a folder also read a new file or folder in it."""
     allowed = folder.stat().st_mode & 0o777
     for path in (place, *(place.rglob("*") if place.is_dir() else ())):
         if not path.is_symlink():
