@@ -48,6 +48,7 @@ class ChildProcess:
         *,
         reads: bool = False,
         writes: bool = False,
+        shows_output: bool = False,
         errors: int | IO[bytes] = DISCARDED,
         environment: Mapping[str, str] | None = None,
         folder: str | Path | None = None,
@@ -56,14 +57,15 @@ class ChildProcess:
         """Start it; OSError where that fails.
 
         `reads` and `writes` ask for pipes to its input and from its output; without, these are
-        empty and thrown away. Its errors are `DISCARDED`, `PIPED`, or written to a file.
+        empty and thrown away, unless it `shows_output` where this process shows its own. Its errors
+        are `DISCARDED`, `PIPED`, or written to a file.
         `niceness`: 19 is the lowest priority.
         """
         self.name = name
         self._process = subprocess.Popen(
             command,
             stdin=PIPED if reads else DISCARDED,
-            stdout=PIPED if writes else DISCARDED,
+            stdout=PIPED if writes else None if shows_output else DISCARDED,
             stderr=errors,
             env=None if environment is None else dict(environment),
             cwd=folder,
