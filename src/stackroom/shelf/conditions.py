@@ -15,10 +15,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
+
+from stackroom.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class ConditionKind(StrEnum):
     DAMAGED = "damaged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
     """The condition of a damaged or failing catalogue."""
 

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError
+from stackroom.frozen import frozen
 from stackroom.model.hits import FacetCount, Occurrences, Promises, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
@@ -56,7 +57,7 @@ class KeyRange(NamedTuple):
 EVERY_KEY = KeyRange(Key(0), Key(2**63 - 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Embedding:
     """The vector of a record's text, under the text's digest; None if the shelf has it already."""
 
@@ -78,7 +79,7 @@ class Embedding:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Put:
     """Upsert: insert the record, or replace the one with the same id."""
 
@@ -96,7 +97,7 @@ class Delete:
 Change = Put | Delete
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Author:
     """The author of a change: the principal, and the id of the call."""
 
@@ -115,7 +116,7 @@ class Op(StrEnum):
     DELETE = "delete"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PastChange:
     """An entry of the history. A change of the vector alone is an update with equal `before` and
     `after`.
@@ -130,7 +131,7 @@ class PastChange:
     after: Record | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """A fault of a catalogue: the part that has it, what is wrong, and what to do about it."""
 
@@ -150,7 +151,7 @@ class Problem:
         return f"{self.message}; {self.advice}" if self.advice else self.message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShelfDescription:
     """The state of a shelf, for those who run the server."""
 

@@ -9,7 +9,7 @@ import errno
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, save_sums
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.model.record import Key, Record
 from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
 from stackroom.shelf.columns import (
@@ -78,7 +79,7 @@ def why_unwritable(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or "the log has the details"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentRow:
     """A record to be indexed, with its key and vector."""
 
@@ -90,7 +91,7 @@ class SegmentRow:
     texts: Sequence[bytes] = ()  # of its columns of texts, where they are known already
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Segment:
     """Rows in key order, as of the change `change_no`."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
 from stackroom.shelf.columns import Mask
 from stackroom.shelf.spool import iter_blocks
@@ -59,7 +60,7 @@ queries.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sketches:
     """One row of `bits` per vector: whether its projections on `directions` (columns) exceed
     `thresholds`.
