@@ -5,7 +5,7 @@ work from it alone.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
@@ -21,10 +21,9 @@ from stackroom.catalogue.column_words import (
     value_in_words,
 )
 from stackroom.frozen import frozen
-from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
+from stackroom.model.record import Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
 from stackroom.text.tokens import plain_text
-
 
 Texts = tuple[str, ...]
 WordsOf = Mapping[str, Texts]
@@ -468,39 +467,39 @@ class CatalogueSpec:
     title: str
     summary: str
     fields: Mapping[str, FieldSpec]
-    kinds: Texts = (DEFAULT_KIND,)
-    kinds_hidden_from_search: Texts = ()
+    kinds: Texts
+    kinds_hidden_from_search: Texts
     """The kinds that a search finds only with a filter by kind."""
-    kind_path: str = ""
+    kind_path: str
     """The path of the record's kind in a row; empty if rows have none."""
-    kind_sources: WordsOf = field(default_factory=dict)
+    kind_sources: WordsOf
     """Kind → name patterns of sources whose rows are all of that kind."""
-    relations: tuple[RelationSpec, ...] = ()
-    id_path: str = ""
-    id_template: tuple[ColumnPart, ...] = ()
+    relations: tuple[RelationSpec, ...]
+    id_path: str
+    id_template: tuple[ColumnPart, ...]
     """The columns that ids are composed of; rows with the same ones are told apart by their other
     values.
     """
-    telling: Texts = ()
+    telling: Texts
     """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
-    samples: Texts = ()
+    samples: Texts
     """Queries to begin with; empty where they are chosen from the records."""
-    group_path: str = ""
+    group_path: str
     """The path in a row whose value is the id of the record that the row is a part of; empty: each
     row is a record.
     """
-    editable: bool = False
-    embed: EmbedSpec | None = None
-    search: SearchSpec = SearchSpec()
-    recommend: RecommendSpec | None = None
+    editable: bool
+    embed: EmbedSpec | None
+    search: SearchSpec
+    recommend: RecommendSpec | None
     synonyms: WordsOf
     preferences: PreferencesSpec
-    known: Mapping[str, KnownSpec] = field(default_factory=dict)
-    other_words: Mapping[str, WordsOf] = field(default_factory=dict)
+    known: Mapping[str, KnownSpec]
+    other_words: Mapping[str, WordsOf]
     """Field → its values → other words for each, by which filters, preferences and searches may
     name them.
     """
-    adult: WordsOf = field(default_factory=dict)
+    adult: WordsOf
     """Field → the values that mark a record as for adults only; a search finds such records where
     it asks for them.
     """

@@ -1,7 +1,7 @@
 """The field that is proposed for a column, with the reason for its type and its uses."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ from stackroom.catalogue.compiler import BOUNDED_TYPES
 from stackroom.catalogue.infer.columns import (
     MARK,
     Family,
+    Names,
     gaps,
     is_alternative,
     is_code,
@@ -24,7 +25,14 @@ from stackroom.catalogue.infer.columns import (
     names_pictures,
     percent,
 )
-from stackroom.catalogue.profile import ColumnProfile, Form, distinct_together
+from stackroom.catalogue.profile import (
+    PLAIN_NUMBER,
+    URL,
+    ColumnProfile,
+    Columns,
+    Form,
+    distinct_together,
+)
 from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
@@ -167,13 +175,15 @@ def family_field(family: Family) -> InferredField:
 
 def _list(base: InferredField, column: ColumnProfile) -> InferredField:
     separated = f" separated by '{column.separator}'" if column.separator else ""
-    reason = f"lists{separated}: {column.distinct_items:,} values{gaps(column)}"
+    items = column.items
+    reason = f"lists{separated}: {len(items):,} values{gaps(column)}"
     field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
-    if column.has_url_items:
+    if any(map(URL.fullmatch, items)):
         return replace(field, reason=f"lists of links{gaps(column)}")
-    if column.has_number_items and not is_about(column.words, "lists"):
+    has_numbers = bool(items) and all(map(PLAIN_NUMBER.fullmatch, items))
+    if has_numbers and not is_about(column.words, "lists"):
         return replace(field, reason=f"lists of numbers{gaps(column)}")
-    if column.mean_item_length > LONG_TEXT:
+    if sum(len(item) * count for item, count in items.items()) > LONG_TEXT * sum(items.values()):
         return replace(field, searched=True)
     is_people = is_about(column.words, "groups") or is_about(column.words, "people")
     kind = FieldType.TEXTS if is_people else FieldType.TAGS
@@ -375,9 +385,7 @@ LEAST_FILLED = 0.3
 FEWEST_KNOWN = 10  # the fewest different numbers, and the least greatest one, of a popularity
 
 
-def choose_title(
-    columns: Sequence[ColumnProfile], id_column: ColumnProfile | None, names: Mapping[str, str]
-) -> InferredField:
+def choose_title(columns: Columns, id_column: ColumnProfile | None, names: Names) -> InferredField:
     """Return the title: of people both names, else the column that names a record, else several
     columns together.
     """
@@ -409,22 +417,20 @@ def choose_title(
     return _composed_field(parts, base, names)
 
 
-def chosen_title(
-    columns: Sequence[ColumnProfile], names: Mapping[str, str], stated: str
-) -> InferredField:
+def chosen_title(columns: Columns, names: Names, stated: str) -> InferredField:
     """Return the title that the user chose: a column, or a template of columns."""
     if "{" in stated:
         return _template_field(stated, names, reason="composed as you chose")
     return title_field(next(column for column in columns if column.name == stated), names)
 
 
-def title_columns(title: InferredField, columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+def title_columns(title: InferredField, columns: Columns) -> list[ColumnProfile]:
     """Return the columns that the title is made of."""
     named = COLUMN_IN_TEMPLATE.findall(title.template) or [title.column]
     return [column for column in columns if column.name in named]
 
 
-def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
+def _find_title(columns: Columns) -> ColumnProfile | None:
     """Return the column that names a record best: by its name, else the short text with the most
     distinct values.
     """
@@ -453,9 +459,7 @@ def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
     return min(plain, key=lambda column: column.mean_length, default=None)
 
 
-def _parts_of_title(
-    base: ColumnProfile | None, columns: Sequence[ColumnProfile]
-) -> list[ColumnProfile]:
+def _parts_of_title(base: ColumnProfile | None, columns: Columns) -> list[ColumnProfile]:
     """Return the columns whose combination tells records apart: greedily the one that adds most,
     until enough do.
     """
@@ -480,7 +484,7 @@ def _parts_of_title(
     return sorted(parts, key=lambda part: (part is not base, _is_figure(part), places[part.name]))
 
 
-def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
+def _worth(parts: Columns, column: ColumnProfile) -> float:
     """Return how much a column adds to a title: rows told apart, less for long, gappy and numeric
     ones.
     """
@@ -497,7 +501,7 @@ def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
     return _share([*parts, column]) - cost + named - 0.1 * is_abbreviation
 
 
-def _share(parts: Sequence[ColumnProfile]) -> float:
+def _share(parts: Columns) -> float:
     """Return the share of rows that the columns together tell apart."""
     return distinct_together(parts) / parts[0].rows if parts else 0.0
 
@@ -528,15 +532,13 @@ def _is_figure(column: ColumnProfile) -> bool:
     return column.form is not Form.TEXT or column.texts[0][:1].isdigit()
 
 
-def title_field(column: ColumnProfile, names: Mapping[str, str]) -> InferredField:
+def title_field(column: ColumnProfile, names: Names) -> InferredField:
     """Return the title that is one column."""
     reason = f"names a record: {percent(column.distinct_share)} are distinct{gaps(column)}"
     return _new_title(name=names[column.name], column=column.name, reason=reason)
 
 
-def _composed_field(
-    parts: Sequence[ColumnProfile], base: ColumnProfile | None, names: Mapping[str, str]
-) -> InferredField:
+def _composed_field(parts: Columns, base: ColumnProfile | None, names: Names) -> InferredField:
     template = f"{{{parts[0].name}}}"
     for before, part in pairwise(parts):
         is_pair = is_about(before.words, "from") and is_about(part.words, "to")
@@ -553,14 +555,14 @@ def _composed_field(
     return _template_field(template, names, reason=reason)
 
 
-def _template_field(template: str, names: Mapping[str, str], *, reason: str) -> InferredField:
+def _template_field(template: str, names: Names, *, reason: str) -> InferredField:
     taken = set(names.values())
     numbered = (f"title_{number}" for number in range(2, len(taken) + 3))
     name = next(name for name in (*TITLE_FIELD_NAMES, *numbered) if name not in taken)
     return _new_title(name=name, column=template, template=template, reason=reason)
 
 
-def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProfile]:
+def choose_roles(columns: Columns) -> dict[FieldRole, ColumnProfile]:
     """Return the column of each role but the title, as far as the table has one; no column has
     two.
     """
