@@ -368,6 +368,10 @@ class ColumnProfile:
         """The words of the column's name; the same for `AuthorId` and `author_id`."""
         return name_words(self.name)
 
+    def is_about(self, *topics: str) -> bool:
+        """Tell whether a word of the column's name is about one of these topics."""
+        return any(is_about(self.words, topic) for topic in topics)
+
     @property
     def unit(self) -> str:
         """The most frequent unit of its numbers, or an empty text."""

@@ -633,7 +633,7 @@ class ListRows(RowSource):
                 yield SourceRow(place=f"row {number}", values=values)
             else:
                 problem = f"a {type(values).__name__}, not an object"
-                yield SourceRow(place=f"row {number}", values={}, problem=problem)
+                yield SourceRow(place=f"row {number}", problem=problem)
 
 
 def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:

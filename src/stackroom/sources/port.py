@@ -1,7 +1,7 @@
 """The source port: rows with their positions, from files, folders, tables and providers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -36,7 +36,7 @@ class SourceRow:
     """One row of a source, before mapping; `problem` is set where it could not be read."""
 
     place: str  # its position, for people: "line 12", "notes/bread.md"
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = field(default_factory=dict)
     problem: str | None = None
     digest: str = ""
     """A digest of the row where it is cheaper than the values, or empty: a row with the place and

@@ -57,7 +57,7 @@ def is_link(column: ColumnProfile) -> bool:
 def is_year(column: ColumnProfile) -> bool:
     """Tell whether the column has years and is named as such."""
     in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
-    return in_form and is_about(column.words, "years")
+    return in_form and column.is_about("years")
 
 
 def names_pictures(column: ColumnProfile) -> bool:
@@ -211,7 +211,7 @@ def _find_reason(column: ColumnProfile) -> str | None:
         return "its name is empty or cannot be encoded"
     if column.form is Form.BYTES:
         return "it holds bytes, not text"
-    is_counter = len(column.words) == 1 and is_about(column.words, "counters")
+    is_counter = len(column.words) == 1 and column.is_about("counters")
     is_unique = (
         column.is_unique
         and column.form in PLAIN_NUMBERS
@@ -474,7 +474,7 @@ def find_marks(columns: Columns, names: Names, *, apart: Iterable[str] = ()) -> 
 def is_yes_no(column: ColumnProfile) -> bool:
     """Tell whether a column of numbers says no and yes as 0 and 1, and counts nothing."""
     is_binary = set(column.texts) == {"0", "1"} and column.rows >= FEWEST_ROWS
-    return is_binary and not is_about(column.words, "telling_count")
+    return is_binary and not column.is_about("telling_count")
 
 
 def _style_of_mark(column: ColumnProfile) -> str:

@@ -346,7 +346,7 @@ class _Inference:
             return replace(
                 field, role=role, searched=False, filtered=False, facet=False, reason=reason
             )
-        is_event = role is FieldRole.TIME and not is_about(column.words, "lifetimes")
+        is_event = role is FieldRole.TIME and not column.is_about("lifetimes")
         return replace(
             field,
             role=role,
@@ -414,7 +414,7 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
     if field.type is not FieldType.TEXT:
         return replace(field, reason=f"{field.reason}; the first of a record's rows")
     is_short = column.mean_length <= LONG_ITEM and column.form is Form.TEXT
-    is_people = is_about(column.words, "people")
+    is_people = column.is_about("people")
     return replace(
         field,
         type=FieldType.TAGS
@@ -470,7 +470,7 @@ def _is_survey(columns: Columns) -> bool:
         return True
     has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
     is_wide = len(columns) >= MANY_COLUMNS and not has_title
-    return is_wide and any(is_about(column.words, "respondents") for column in columns)
+    return is_wide and any(column.is_about("respondents") for column in columns)
 
 
 DAYS_A_YEAR = 365

@@ -181,11 +181,11 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
     if any(map(URL.fullmatch, items)):
         return replace(field, reason=f"lists of links{gaps(column)}")
     has_numbers = bool(items) and all(map(PLAIN_NUMBER.fullmatch, items))
-    if has_numbers and not is_about(column.words, "lists"):
+    if has_numbers and not column.is_about("lists"):
         return replace(field, reason=f"lists of numbers{gaps(column)}")
     if sum(len(item) * count for item, count in items.items()) > LONG_TEXT * sum(items.values()):
         return replace(field, searched=True)
-    is_people = is_about(column.words, "groups") or is_about(column.words, "people")
+    is_people = column.is_about("groups", "people")
     kind = FieldType.TEXTS if is_people else FieldType.TAGS
     return replace(field, type=kind, searched=True, filtered=True, facet=True)
 
@@ -332,7 +332,7 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
         column.distinct <= (0.95 if is_small else 0.8) * column.filled
         and column.mean_length <= SHORT_VALUE
     )
-    groups = repeats or any(is_about(column.words, topic) for topic in GROUPING)
+    groups = repeats or column.is_about(*GROUPING)
     reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
 
@@ -472,13 +472,11 @@ def _parts_of_title(base: ColumnProfile | None, columns: Columns) -> list[Column
         parts.append(best)
         possible = [column for column in possible if column is not best]
     for here, there in (("from", "to"), ("to", "from")):  # one without the other says half
-        if any(is_about(part.words, here) for part in parts) and not any(
-            is_about(part.words, there) for part in parts
+        if any(part.is_about(here) for part in parts) and not any(
+            part.is_about(there) for part in parts
         ):
             parts += [
-                column
-                for column in possible
-                if column.form is Form.TEXT and is_about(column.words, there)
+                column for column in possible if column.form is Form.TEXT and column.is_about(there)
             ][:1]
     places = {column.name: place for place, column in enumerate(columns)}
     return sorted(parts, key=lambda part: (part is not base, _is_figure(part), places[part.name]))
@@ -494,7 +492,7 @@ def _worth(parts: Columns, column: ColumnProfile) -> float:
         + (0.5 if has_gaps else 0.15) * _is_figure(column)
         + 0.3 * (1 - column.filled_share)
     )
-    named = 0.3 if is_title_name(column) else 0.1 if is_about(column.words, "kinds") else 0
+    named = 0.3 if is_title_name(column) else 0.1 if column.is_about("kinds") else 0
     is_abbreviation = (
         column.longest == column.shortest <= LONGEST_ABBREVIATION and column.form is Form.TEXT
     )
@@ -510,12 +508,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
     """Tell whether a column can be a part of a composed title: a short text, a year or a date."""
     if BRACES.search(column.name) or column.distinct < 2 or column.filled_share < LEAST_FILLED:
         return False
-    if (
-        is_link(column)
-        or is_code(column)
-        or is_unnamed(column)
-        or is_about(column.words, "title_noise")
-    ):
+    if is_link(column) or is_code(column) or is_unnamed(column) or column.is_about("title_noise"):
         return False
     if column.form is Form.TEXT:
         return (
@@ -525,7 +518,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
 
 
 def _is_date(column: ColumnProfile) -> bool:
-    return column.form is Form.DATE and not is_about(column.words, "handled")
+    return column.form is Form.DATE and not column.is_about("handled")
 
 
 def _is_figure(column: ColumnProfile) -> bool:
@@ -541,7 +534,7 @@ def title_field(column: ColumnProfile, names: Names) -> InferredField:
 def _composed_field(parts: Columns, base: ColumnProfile | None, names: Names) -> InferredField:
     template = f"{{{parts[0].name}}}"
     for before, part in pairwise(parts):
-        is_pair = is_about(before.words, "from") and is_about(part.words, "to")
+        is_pair = before.is_about("from") and part.is_about("to")
         template += f"{' – ' if is_pair else ', '}{{{part.name}}}"
     why = (
         f"'{base.name}' alone tells {percent(_share([base]))} of the rows apart"
@@ -581,7 +574,7 @@ def _worth_as_body(column: ColumnProfile) -> float:
     """Return the amount of text of a column whose cells are longer than a few words; a name counts
     too.
     """
-    is_named = is_about(column.words, "body")
+    is_named = column.is_about("body")
     is_text = (
         column.form is Form.TEXT
         and not column.is_list
@@ -598,13 +591,7 @@ def _worth_as_time(column: ColumnProfile) -> float:
     """Return how well a column tells when a thing happened: its event before its maker's birth,
     years before dates.
     """
-    named = (
-        0.1
-        if is_about(column.words, "lifetimes")
-        else 1.5
-        if is_about(column.words, "events")
-        else 1.0
-    )
+    named = 0.1 if column.is_about("lifetimes") else 1.5 if column.is_about("events") else 1.0
     return column.filled_share * named * (2 if is_year(column) else 1 if _is_date(column) else 0)
 
 
@@ -633,7 +620,7 @@ def _worth_as_people(column: ColumnProfile) -> float:
 
 
 def _worth_as_place(column: ColumnProfile) -> float:
-    is_place = is_about(column.words, "locations") and not is_about(column.words, "coded_locations")
+    is_place = column.is_about("locations") and not column.is_about("coded_locations")
     return _worth_as_terms(column, "countries") if is_place else 0.0
 
 
@@ -645,15 +632,11 @@ def _worth_as_terms(column: ColumnProfile, surest: str) -> float:
     )
     if not is_term or is_code(column) or is_link(column) or is_unnamed(column):
         return 0.0
-    return (
-        round(column.filled_share, 1)
-        + (len(column.words) == 1)
-        + 2 * is_about(column.words, surest)
-    )
+    return round(column.filled_share, 1) + (len(column.words) == 1) + 2 * column.is_about(surest)
 
 
 def _worth_as_picture(column: ColumnProfile) -> float:
-    size = 0.5 if is_about(column.words, "small_pictures") else 1.0
+    size = 0.5 if column.is_about("small_pictures") else 1.0
     is_file = column.form is Form.TEXT and not column.is_list and names_pictures(column)
     return (
         column.filled_share
@@ -663,17 +646,13 @@ def _worth_as_picture(column: ColumnProfile) -> float:
 
 
 def _worth_as_link(column: ColumnProfile) -> float:
-    if (
-        column.form is not Form.URL
-        or _shows_pictures(column)
-        or is_about(column.words, "other_links")
-    ):
+    if column.form is not Form.URL or _shows_pictures(column) or column.is_about("other_links"):
         return 0.0
-    return round(column.filled_share, 1) + is_about(column.words, "pages")
+    return round(column.filled_share, 1) + column.is_about("pages")
 
 
 def _shows_pictures(column: ColumnProfile) -> bool:
-    return is_about(column.words, "pictures") or names_pictures(column)
+    return column.is_about("pictures") or names_pictures(column)
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {
