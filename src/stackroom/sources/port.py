@@ -14,6 +14,9 @@ COLUMNS_SHOWN = 5
 MOST_UNREAD = 0.02
 
 
+RowValues = Mapping[str, Any]  # the cells of a row by their columns
+
+
 @frozen
 class EncodedRecord:
     """A record of a catalogue as shelves encode it."""
@@ -36,7 +39,7 @@ class SourceRow:
     """One row of a source, before mapping; `problem` is set where it could not be read."""
 
     place: str  # its position, for people: "line 12", "notes/bread.md"
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: RowValues = field(default_factory=dict)
     problem: str | None = None
     digest: str = ""
     """A digest of the row where it is cheaper than the values, or empty: a row with the place and
