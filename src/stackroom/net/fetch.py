@@ -359,7 +359,7 @@ def _require_size(size: int | None, max_bytes: int) -> None:
 
 
 def _require_wanted(wanted: WantedFile, path: Path) -> int:
-    """Return the size of a file; refuse a file whose size or checksum differs from the wanted one."""
+    """Return the size of a file; refuse one whose size or checksum differs from the wanted one."""
     size = path.stat().st_size
     if wanted.size not in (None, size):
         raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}; try again")
