@@ -28,6 +28,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
+from stackroom.tools.operation import Call, identity_of
 
 CHINOOK = Path(__file__).parents[2] / "shared" / "data" / "music" / "chinook.sqlite"
 FORMATS = {"mp3": "MP3", "flac": "FLAC", "ogg": "OGG", "wav": "WAV"}
@@ -152,12 +153,14 @@ def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, fl
         progress=quiet,
         embed=embed,
     )
-    tool = app.build_gate([name]).get_tool(LOCAL_USER, "catalog.search")
+    gate = app.build_gate([name])
+    tool = gate.get_tool(LOCAL_USER, "catalog.search")
+    call = Call(identity=identity_of(), server=gate.toolbox_of(LOCAL_USER))
     walls = []
     cpu = time.process_time()
     for number, query in enumerate(QUERIES * (ROUNDS + 1)):
         began = time.perf_counter()
-        tool.run(LOCAL_USER, tool.params(query=query))
+        tool.operation.run(call, tool.params(query=query))
         if number >= len(QUERIES):
             walls.append((time.perf_counter() - began) * 1000)
     spent = (time.process_time() - cpu) * 1000 / len(QUERIES * (ROUNDS + 1))

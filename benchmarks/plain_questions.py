@@ -1,4 +1,5 @@
-"""Questions in plain words over twelve catalogues, asked of every surface.
+"""Questions in plain words over twelve catalogues, asked of every surface as `stackroom eval
+FOLDER` does.
 
 They are in `questions/*.toml`, one file a catalogue: conditions, negation, order, names, moods,
 counting, and what no record answers. By kind and in sum: the share of answers that are right or say
@@ -8,20 +9,22 @@ what was not understood, and the share with a strong hit against what the questi
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from asked_questions import (
-    Judgement,
-    Verdict,
-    ask_plain_questions,
-    build_surfaces,
-    load_plain_questions,
-)
 from libraries import DEFAULT_HOME, open_library
 from recorded_figures import flatten
 
+from stackroom.cli.measure import search_at_terminal
 from stackroom.grading.metrics import build_figure
+from stackroom.measure.plain_questions import (
+    Judgement,
+    Verdict,
+    ask_plain_questions,
+    build_tool_surfaces,
+    load_plain_questions,
+)
 
 QUESTIONS = Path(__file__).parent / "questions"
 LIBRARIES = ("sample", "table")
@@ -44,7 +47,9 @@ def ask_all(home: Path, only: str = "") -> Iterator[Judgement]:
         for name in sorted(
             {installed.name for installed in app.library.list_installed()} & asked.keys()
         ):
-            yield from ask_plain_questions(app, asked[name], build_surfaces(app, name))
+            surfaces = build_tool_surfaces(app, name)
+            surfaces["terminal"] = partial(search_at_terminal, app, name)
+            yield from ask_plain_questions(app, asked[name], surfaces)
         app.close()
 
 

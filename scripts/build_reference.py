@@ -30,18 +30,19 @@ from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_tools
 from stackroom.admin.server import ServerTool, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
-from stackroom.admin.users import users_tools
+from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec
 from stackroom.cli.main import cli
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError
 from stackroom.generic.tools import generic_tools
-from stackroom.model.principal import Action, Cost
+from stackroom.model.principal import Cost
 from stackroom.packages import PACKAGES
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_tools
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
+from stackroom.tools.operation import READS_CATALOGUES
 from stackroom_catalogues.music.downloads.tools import downloads_tools
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
@@ -133,10 +134,11 @@ def tools_page() -> str:
     shared server.
     """
     every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=PACKAGES.get("anime").spec))]
-    groups = {"Every catalogue": generic_tools(every)}
-    groups |= {f"Catalogue `{name}`": tools for name, tools in iter_catalogue_tools()}
-    groups["Catalogues that can be edited"] = list_edit_tools()
-    groups["A shared server"] = list_house_tools()
+    declared: dict[str, Sequence[DeclaredTool]] = {"Every catalogue": generic_tools(every)}
+    declared |= {f"Catalogue `{name}`": tools for name, tools in iter_catalogue_tools()}
+    declared["Catalogues that can be edited"] = list_edit_tools()
+    declared["A shared server"] = list_house_tools()
+    groups = {heading: serve(tools, every) for heading, tools in declared.items()}
     rows = {
         tool.name: list(_argument_rows(tool.params.model_json_schema()))
         for tools in groups.values()
@@ -264,10 +266,7 @@ def catalogue_page() -> str:
     for path, model_name in iter_tables(schema):
         model = getattr(declaration, model_name, None) or getattr(spec, model_name)
         body = schema if model_name == schema["title"] else schema["$defs"][model_name]
-        own = [base for base in reversed(model.__mro__) if base.__module__ == spec.__name__]
-        meanings = {
-            key: text for base in (*own, model) for key, text in attribute_docs(base).items()
-        }
+        meanings = attribute_docs(model)
         tables = {
             key for key, node in body["properties"].items() if _model_of(node, schema["$defs"])[0]
         }
@@ -292,7 +291,7 @@ PAGES: dict[str, Callable[[], str]] = {
 """File in `docs/reference` → the function that makes its text."""
 
 
-def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
+def iter_catalogue_tools() -> Iterator[tuple[str, Sequence[DeclaredTool]]]:
     """Yield each catalogue package that has tools, with them; nothing is opened."""
     for package in PACKAGES.iter_packages():
         stand_in = SimpleNamespace(name=package.samples[0].name, spec=package.spec, folder=None)
@@ -300,7 +299,7 @@ def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
             yield package.name, list(tools)
 
 
-def list_edit_tools() -> list[ToolSpec]:
+def list_edit_tools() -> Sequence[DeclaredTool]:
     """Return the tools that change records, as they are where several catalogues can be edited."""
     spec = PACKAGES.get("music").spec
     wordless = SimpleNamespace(embedder=None)
@@ -310,7 +309,7 @@ def list_edit_tools() -> list[ToolSpec]:
     return edit_tools([cast(OpenCatalogue, one) for one in catalogues])
 
 
-def list_house_tools() -> list[ToolSpec]:
+def list_house_tools() -> Sequence[DeclaredTool]:
     """Return the tools that run a shared server; nothing is opened."""
     nothing = cast(Any, None)
     board = cast(Any, SimpleNamespace(specs={job.name: job for job in list_builtin_jobs(nothing)}))
@@ -318,7 +317,7 @@ def list_house_tools() -> list[ToolSpec]:
         settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list
     )
     return [
-        *users_tools(nothing),
+        *USERS_TOOLS,
         *analytics_tools(nothing, list),
         *downloads_tools(nothing, str),
         *server_tools(tool),
@@ -448,20 +447,22 @@ def _http_rows() -> Iterator[Row]:
 
 
 def _tool_section(
-    tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], told: dict[str, str]
+    tool: Served, rows: Sequence[Row], shared: Sequence[Row], told: dict[str, str]
 ) -> str:
     own = [row for row in rows if row not in shared]
     also = ", ".join(row[0] for row in rows if row in shared)
-    cost = "SQL" if tool.cost is Cost.SQL else f"a {tool.cost}"
-    is_usual = tool.action == Action.ACCESS_CATALOG and tool.read_only
-    needs = "" if is_usual else f" Needs `{tool.action}`; counts as {cost}."
+    operation = tool.operation
+    cost = "SQL" if operation.cost is Cost.SQL else f"a {operation.cost}"
+    is_usual = operation.needs == READS_CATALOGUES and operation.is_read
+    allowed = "` or `".join(operation.needs.any_of)
+    needs = "" if is_usual else f" Needs `{allowed}`; counts as {cost}."
     return _joined(
         [
             f"### `{tool.name}`",
             f"{tool.description.removesuffix('.')}.{needs}",
             _listed(own),
             f"Shared: {also}." if also else "",
-            _answer(result_schema(tool.result), told),
+            _answer(result_schema(operation.result), told),
         ]
     )
 

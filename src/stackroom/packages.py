@@ -26,17 +26,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, NotFoundError, StorageError, did_you_mean
-from stackroom.frozen import frozen
 from stackroom.ingest.mapping import RowMapping
 from stackroom.sources.port import Provider, RowSource
 
 if TYPE_CHECKING:  # building a catalogue needs its package, and no tools
     from stackroom.tools.catalogue import OpenCatalogue
     from stackroom.tools.endpoint import Endpoint
+    from stackroom.tools.faces.mcp import DeclaredTool
     from stackroom.tools.media import MediaSpec
     from stackroom.tools.own_storage import OwnKinds
     from stackroom.tools.resources.resource import ResourceSpec
-    from stackroom.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +60,7 @@ def deferred(target: str) -> Callable[..., Any]:
     return call
 
 
-@frozen
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """Sample data that ships with a package, and the name of the catalogue that `stackroom init`
     makes of it.
@@ -93,7 +92,7 @@ class CataloguePackage:
     samples: tuple[Sample, ...] = ()
     reads_folders: bool = False
     """Whether `stackroom add FOLDER` without --as makes a catalogue of this package."""
-    tools: Callable[[Catalogues], Sequence[ToolSpec]] = lambda _catalogues: ()
+    tools: Callable[[Catalogues], Sequence[DeclaredTool]] = lambda _catalogues: ()
     """The tools over the catalogues that follow the package."""
     replaces_generic_tools: bool = False
     """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the

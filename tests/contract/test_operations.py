@@ -4,7 +4,7 @@ the command line.
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,16 +37,17 @@ from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.tools.endpoint import EndpointRequest
-from stackroom.tools.media import CallerMedia
+from stackroom.tools.faces.rest import operation_endpoints
 from stackroom.tools.operation import (
-    Operation,
-    OperationCall,
-    OperationChoice,
+    AnyOperation,
+    Command,
+    Office,
+    Origin,
+    RawParams,
+    Rest,
     identity_of,
-    operation_endpoints,
 )
-from stackroom.tools.spec import ToolSpec, validate_fields
+from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = [
@@ -77,21 +78,27 @@ VARIABLE = {
 }
 """Fields whose values differ each time."""
 BY_NAME = {operation.name: operation for operation in ADMIN_OPERATIONS}
-CHOICES: dict[str, OperationChoice] = {
-    "users.query": users.QUERIES,
-    "users.mutate": users.CHANGES,
-    "jobs.query": OperationChoice("query_type", jobs.QUERIES),
-    "jobs.action": OperationChoice("action", jobs.ACTIONS),
+CHOICES: dict[tuple[str, str], Mapping[str, AnyOperation]] = {
+    ("users.query", "query_type"): users.QUERIES,
+    ("users.mutate", "action"): users.CHANGES,
+    ("jobs.query", "query_type"): jobs.QUERIES,
+    ("jobs.action", "action"): jobs.ACTIONS,
 }
+LOCAL = Origin(identity=identity_of(), via="rest")
 
 
-def find_choice(operation: Operation) -> tuple[str, str, str] | None:
+def find_choice(operation: AnyOperation) -> tuple[str, str, str] | None:
     """Return the tool of an operation, and the argument with the value by which it is chosen."""
-    for tool, choice in CHOICES.items():
-        for chosen, one in choice.operations.items():
+    for (tool, chosen_by), choice in CHOICES.items():
+        for chosen, one in choice.items():
             if one is operation:
-                return tool, choice.chosen_by, str(chosen)
+                return tool, chosen_by, chosen
     return None
+
+
+def command_of(operation: AnyOperation) -> Command:
+    face = operation.faces.command
+    return face if isinstance(face, Command) else Command()
 
 
 @dataclass(kw_only=True)
@@ -119,41 +126,33 @@ class Surfaces:
     def open_control(self) -> Control:
         return Control.open(Settings(home=self.home))
 
-    def by_tool(self, operation: Operation, values: dict[str, Any]) -> Any:
+    def by_tool(self, operation: AnyOperation, values: dict[str, Any]) -> Any:
         found = find_choice(operation)
         if found is None:
             return None
         tool, chosen_by, chosen = found
         with closing(self.open_control()) as control:
-            answer = Gate(Toolbox(self._tools(control))).call(
+            tools = [*users.USERS_TOOLS, *jobs.jobs_tools(_board(control))]
+            answer = Gate(Toolbox(tools), office=self._office(control)).call(
                 LOCAL_USER, tool, {chosen_by: chosen, **values}
             )
         return answer.structured if answer.error is None else answer.error
 
-    def by_rest(self, operation: Operation, values: dict[str, Any]) -> Any:
-        if not operation.rest:
+    def by_rest(self, operation: AnyOperation, values: dict[str, Any]) -> Any:
+        if not isinstance(operation.faces.rest, Rest):
             return None
         with closing(self.open_control()) as control:
-            (endpoint,) = operation_endpoints([operation], lambda _request: self._call(control))
+            (endpoint,) = operation_endpoints([operation])
             path = {name: values[name] for name in endpoint.path_parameters if name in values}
-            model = endpoint.body or endpoint.query
             rest = {name: value for name, value in values.items() if name not in path}
-            sent = validate_fields(model, rest) if model else None
-            request = EndpointRequest(
-                identity=identity_of(),
-                call_id="",
-                path=path,
-                query=sent,
-                body=sent,
-                catalogues=(),
-                media=CallerMedia(LOCAL_USER, ()),
-            )
-            return endpoint.run(request).model_dump(mode="json")
+            gate = Gate(Toolbox([]), office=self._office(control))
+            answer = gate.run(operation, LOCAL, RawParams(values=rest, apart=path))
+            return answer.model_dump(mode="json")
 
-    def by_command(self, operation: Operation, values: dict[str, Any]) -> Any:
-        if not operation.command:
+    def by_command(self, operation: AnyOperation, values: dict[str, Any]) -> Any:
+        if not (command_name := command_of(operation).name):
             return None
-        group, _, name = operation.command.rpartition(" ")
+        group, _, name = command_name.rpartition(" ")
         command = GROUPS[group].commands[name] if group else SINGLE[name]
         ran = CliRunner().invoke(command, [*_typed(command, values), "--json"], parent=ROOT)
         if isinstance(ran.exception, ExpectedError):
@@ -161,17 +160,13 @@ class Surfaces:
         assert ran.exception is None, ran.output
         return json.loads(ran.stdout)
 
-    def _call(self, control: Control) -> OperationCall:
-        return OperationCall(
-            identity=identity_of(),
-            opened_control=control,
-            catalogues=lambda: ["diary", "notes"],
+    def _office(self, control: Control) -> Office:
+        return Office(
+            control=control,
+            list_names=lambda: ["diary", "notes"],
             open_board=lambda: _board(control),
-            opened_library=self.library,
+            library=self.library,
         )
-
-    def _tools(self, control: Control) -> list[ToolSpec]:
-        return [*users.users_tools(control), *jobs.jobs_tools(_board(control))]
 
 
 def _board(control: Control) -> JobBoard:
@@ -368,17 +363,22 @@ def test_every_surface_refuses_with_what_would_be_right(
 
 
 @pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
-def test_a_caller_without_the_permission_is_told_which_one_it_needs(operation: Operation) -> None:
-    call = OperationCall(identity=identity_of(ANONYMOUS))
-    if not operation.actions:
+def test_a_caller_without_the_permission_is_told_which_one_it_needs(
+    operation: AnyOperation,
+) -> None:
+    required = {one for one, known in operation.params.model_fields.items() if known.is_required()}
+    known = {name: values for name, values, _ in REFUSED} | dict(CASES)
+    values = known.get(operation.name, dict.fromkeys(required, "x"))
+    nobody, allowed = Origin(identity=identity_of(ANONYMOUS), via="rest"), operation.needs.any_of
+    if not allowed:
         return
     with pytest.raises(ForbiddenError) as refused:
-        operation.perform(call, None)
-    assert all(action in refused.value.message for action in operation.actions)
+        Gate(Toolbox([])).run(operation, nobody, RawParams(values=values))
+    assert all(action in refused.value.message for action in allowed)
 
 
 @pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
-def test_a_misspelt_parameter_is_refused_with_the_right_one(operation: Operation) -> None:
+def test_a_misspelt_parameter_is_refused_with_the_right_one(operation: AnyOperation) -> None:
     known = list(operation.params.model_fields)
     with pytest.raises(InputError) as refused:
         validate_fields(operation.params, {f"{known[0] if known else 'x'}s": "x"})
@@ -387,27 +387,26 @@ def test_a_misspelt_parameter_is_refused_with_the_right_one(operation: Operation
 
 
 @pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
-def test_a_declaration_names_only_what_it_has(operation: Operation) -> None:
-    fields = operation.params.model_fields
-    named = {*operation.arguments, *([operation.target] if operation.target else [])}
+def test_a_declaration_names_only_what_it_has(operation: AnyOperation) -> None:
+    fields, faces, command = operation.params.model_fields, operation.faces, command_of(operation)
+    named = {*command.arguments, *([faces.audit.target] if faces.audit.target else [])}
     assert named <= fields.keys()
     assert {name for name, field in fields.items() if not field.description} == set()
-    assert not operation.secret or operation.secret in operation.result.model_fields
-    assert not operation.table or operation.table in operation.result.model_fields
+    assert not faces.secret or faces.secret in operation.result.model_fields
+    assert not command.table or command.table in operation.result.model_fields
     assert operation.summary.endswith(".")
 
 
 def test_operations_have_one_name_one_address_and_one_command_each() -> None:
-    for surface in ("name", "rest", "command"):
-        stated = [
-            getattr(operation, surface)
-            for operation in ADMIN_OPERATIONS
-            if getattr(operation, surface)
-        ]
+    addresses = [
+        one.faces.rest.address for one in ADMIN_OPERATIONS if isinstance(one.faces.rest, Rest)
+    ]
+    commands = [command_of(one).name for one in ADMIN_OPERATIONS if command_of(one).name]
+    for stated in ([one.name for one in ADMIN_OPERATIONS], addresses, commands):
         assert len(stated) == len(set(stated))
     assert all(
-        operation.rest or operation.command or find_choice(operation)
-        for operation in ADMIN_OPERATIONS
+        isinstance(one.faces.rest, Rest) or command_of(one).name or find_choice(one)
+        for one in ADMIN_OPERATIONS
     )
 
 

@@ -10,21 +10,22 @@ import pytest
 from stackroom.model.hits import Label
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
-from stackroom.tools.spec import NOT_ALL_WORDS, FoundResult, ToolSpec
+from stackroom.tools.faces.mcp import Served
+from stackroom.tools.spec import NOT_ALL_WORDS, FoundResult
 
 NEEDS_VECTORS = "query_rag"
 
 pytestmark = pytest.mark.row("T8")
 
 
-def search_tools(whole: Any) -> list[ToolSpec]:
+def search_tools(whole: Any) -> list[Served]:
     """Return the tools that answer a query with how sure they are, also in a library without
     vectors.
     """
     return [
         tool
         for tool in whole.gate.list_tools(LOCAL_USER)
-        if issubclass(tool.result, FoundResult)
+        if issubclass(tool.operation.result, FoundResult)
         and "query" in tool.params.model_fields
         and tool.name != NEEDS_VECTORS
     ]

@@ -17,6 +17,7 @@ from mcp.server import Server
 from stackroom import errors
 from stackroom.cli.main import COMMANDS, cli
 from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.operation import Audit
 from stackroom.tools.spec import ToolSpec
 from support.clients import always, build_server
 
@@ -76,9 +77,9 @@ def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_th
     whole: Any,
 ) -> None:
     countable = {
-        tool.name: tool.count_of is not ToolSpec.count_of
+        tool.name: tool.operation.faces.audit.count_of not in (ToolSpec.count_of, Audit.count_of)
         for tool in whole.gate.list_tools(LOCAL_USER)
-        if not {"total", "total_matches", "results"}.isdisjoint(tool.result.model_fields)
+        if not {"total", "total_matches", "results"}.isdisjoint(tool.operation.result.model_fields)
     }
     assert len(countable) >= 8
     assert [name for name, is_counted in countable.items() if not is_counted] == []

@@ -19,6 +19,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
+from stackroom.tools.faces.mcp import Served
 from stackroom.tools.toolbox import Toolbox
 from support.fixture_server import RESOURCES, TOOLS
 from support.hosting import WHEREVER_KEPT
@@ -52,6 +53,10 @@ def short(actions: frozenset[Action]) -> str:
     return "".join(action.name[0] for action in Action if action in actions) or "none"
 
 
+def can_use(tool: Served, actions: frozenset[Action]) -> bool:
+    return tool.operation.needs.allow(somebody(actions))
+
+
 def somebody(actions: frozenset[Action]) -> Principal:
     return Principal(name="somebody", actions=actions)
 
@@ -74,7 +79,7 @@ def allowed(toolbox: Toolbox, actions: frozenset[Action]) -> Gate:
     """Return a gate at which nothing else exists than what these permissions open."""
     return Gate(
         Toolbox(
-            [tool for tool in toolbox.tools.values() if tool.action in actions],
+            [tool for tool in toolbox.tools.values() if can_use(tool, actions)],
             [one for one in toolbox.resources if one.action in actions],
         )
     )
@@ -104,7 +109,7 @@ def test_what_is_listed_is_what_can_be_used_and_the_rest_is_as_if_it_did_not_exi
     toolbox: Toolbox, actions: frozenset[Action]
 ) -> None:
     gate, principal, reference = Gate(toolbox), somebody(actions), allowed(toolbox, actions)
-    usable = {tool.name for tool in toolbox.tools.values() if tool.action in actions}
+    usable = {tool.name for tool in toolbox.tools.values() if can_use(tool, actions)}
     assert [tool.name for tool in gate.list_tools(principal)] == sorted(usable - FOR_PAGES_ALONE)
     for name in [*toolbox.tools, *NO_SUCH]:
         found = tried_call(gate, principal, name)
@@ -140,7 +145,9 @@ def test_resources_are_listed_and_read_by_the_same_people(
 
 @pytest.mark.row("Z3")
 def test_every_tool_and_resource_of_the_library_needs_a_permission(toolbox: Toolbox) -> None:
-    assert {tool.action for tool in toolbox.tools.values()} == set(Action)
+    assert {
+        action for tool in toolbox.tools.values() for action in tool.operation.needs.any_of
+    } == set(Action)
     nobody = somebody(frozenset())
     assert Gate(toolbox).list_tools(nobody) == []
     assert Gate(toolbox).list_resources(nobody).entries == []

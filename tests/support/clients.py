@@ -311,11 +311,11 @@ class GateAsker:
     def _tool(tool: Any) -> Any:
         shown = {
             "name": tool.name,
-            "title": tool.title or None,
+            "title": tool.face.title or None,
             "description": tool.description,
             "inputSchema": tool.listed_schema,
             "outputSchema": tool.output_schema,
-            "annotations": {"readOnlyHint": tool.read_only},
+            "annotations": {"readOnlyHint": tool.operation.is_read},
         }
         return {key: value for key, value in shown.items() if value is not None}
 

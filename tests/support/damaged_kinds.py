@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from stackroom.admin.users import users_tools
+from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import plan_backup
 from stackroom.checksums import measure_files, save_sums
@@ -44,6 +44,7 @@ from stackroom.packs.build import check_pack
 from stackroom.packs.update import install_release
 from stackroom.settings import CONFIG_FILE, Settings, load_settings
 from stackroom.shelf.store_place import STORE_FILE
+from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
 from support.damaging import (
     FOUND,
@@ -121,9 +122,8 @@ def _add_accounts(home: Path) -> None:
     """Make users, roles, tokens, restrictions, jobs and their audit."""
     open_local(home).close()
     with closing(Control.open(Settings(home=home))) as control:
-        gate = Gate(
-            Toolbox(users_tools(control, lambda: ("films", "letters"))), observers=[control.audit]
-        )
+        office = Office(control=control, list_names=lambda: ("films", "letters"))
+        gate = Gate(Toolbox(USERS_TOOLS), observers=[control.audit], office=office)
 
         def change(action: str, name: str, **more: Any) -> None:
             answer = gate.call(LOCAL_USER, "users.mutate", {"action": action, "name": name, **more})

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from stackroom.admin.users import users_tools
+from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.control.audit import log as audit_log
@@ -43,6 +43,7 @@ from stackroom.shelf.port import Author
 from stackroom.shelf.postgres import followed_store
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_tools
+from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.music.downloads.downloads import (
     DownloadHooks,
@@ -176,7 +177,11 @@ def change_and_die(home: Path, change: str) -> None:
         searcher=Searcher(spec=SPEC, embedder=None),
         recommender=Recommender(spec=SPEC, embedder=None, this_year=lambda: 2026),
     )
-    gate = Gate(Toolbox([*edit_tools([music]), *users_tools(control)]), observers=[control.audit])
+    gate = Gate(
+        Toolbox([*edit_tools([music]), *USERS_TOOLS]),
+        observers=[control.audit],
+        office=Office(control=control),
+    )
 
     def add_artist(name: str) -> None:
         wanted = {"action": "create", "kind": "artist", "fields": {"name": name}}

@@ -20,6 +20,7 @@ from stackroom.shelf.series import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import CatalogueView, FoundRecord
+from stackroom.tools.operation import Call, identity_of
 from stackroom.tools.reading import read_question
 from support.libraries import Library
 
@@ -248,9 +249,10 @@ class ExplanationCheck:
             for one in self._library.gate.toolbox_of(LOCAL_USER).tools.values()
             if one.name == self._tool.name
         ]
-        assert tool.searches is not None
-        return tool.searches(
-            LOCAL_USER,
+        assert tool.operation.finds is not None
+        call = Call(identity=identity_of(), server=self._library.gate.toolbox_of(LOCAL_USER))
+        return tool.operation.finds(
+            call,
             tool.params.model_validate({"query": query, **more}),
             self._tool.catalogue,
             record.kind,

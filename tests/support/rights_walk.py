@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from stackroom.admin.users import users_tools
+from stackroom.admin.users import USERS_TOOLS
 from stackroom.control.accounts.accounts import Accounts, CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache, load_rights
@@ -27,6 +27,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Identity, Principal, Quotas
+from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
 from support.rights_model import CATALOGUES, OPERATOR, PERMISSIONS, Account, Can, Pass, RightsModel
 
@@ -51,9 +52,8 @@ class RightsWalk:
         self._credentials = Credentials(database)
         self._access = CatalogueAccess(database)
         self._identities = IdentityCache(database, default_quotas=USUAL)
-        self._gate = Gate(
-            Toolbox(users_tools(Control.over(database, quotas=USUAL), lambda: CATALOGUES))
-        )
+        office = Office(control=Control.over(database, quotas=USUAL), list_names=lambda: CATALOGUES)
+        self._gate = Gate(Toolbox(USERS_TOOLS), office=office)
         self._model = RightsModel()
         self._secrets: dict[str, str] = {}
         """Credential id → secret."""

@@ -5,18 +5,25 @@ some may see.
 import re
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare, optional
+from stackroom.admin.declare import admin_faces, optional
 from stackroom.admin.users import Permissions, Sorted
 from stackroom.control.accounts.credentials import Credential, is_issued_here
 from stackroom.control.accounts.users import Restriction, fold_name
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import LOCAL_USER, Action, Cost
-from stackroom.tools.operation import CommandOption, ListParams, OperationCall, SeveralOf
+from stackroom.tools.operation import (
+    Call,
+    Command,
+    CommandOption,
+    ListParams,
+    Needs,
+    SeveralOf,
+    operation,
+)
 from stackroom.tools.spec import GenericParams, GenericResult
 
 MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
@@ -142,7 +149,29 @@ class RestrictCatalogue(NamedCatalogue):
     )
 
 
-def _list_tokens(call: OperationCall, params: ListTokens) -> TokensResult:
+KNOWN = Needs(accounts=True)
+MANAGES = Needs(any_of=MANAGES_ACCESS, accounts=True)
+
+
+@operation(
+    "account/list_tokens",
+    needs=KNOWN,
+    faces=admin_faces(
+        "GET /v1/tokens",
+        command=Command(
+            "token list",
+            example="--user ada",
+            table="tokens",
+            columns=(
+                *("id", "user", "kind", "name", "scopes", "catalogues"),
+                *("state", "expires_at", "last_used_at"),
+            ),
+            empty="there are no tokens",
+        ),
+    ),
+)
+def list_tokens(call: Call, params: ListTokens) -> TokensResult:
+    """List the valid tokens."""
     manages = not call.principal.actions.isdisjoint(MANAGES_ACCESS)
     user = params.user or (None if manages else call.principal.name)
     if user is not None and fold_name(user) != call.principal.name and not manages:
@@ -158,7 +187,35 @@ def _list_tokens(call: OperationCall, params: ListTokens) -> TokensResult:
     return TokensResult(tokens=shown, total=len(rows), has_more=has_more)
 
 
-def _create_token(call: OperationCall, params: CreateToken) -> CreatedToken:
+def _require_catalogues(call: Call, params: CreateToken) -> None:
+    for name in params.catalogues or ():
+        call.require_catalogue(name)
+
+
+@operation(
+    "account/create_token",
+    needs=KNOWN,
+    cost=Cost.WRITE,
+    faces=admin_faces(
+        "POST /v1/tokens",
+        status=201,
+        command=Command(
+            "token add",
+            ("name",),
+            example="laptop --user ada --scope AccessCatalog",
+            check=_require_catalogues,
+        ),
+        target="name",
+        secret="token",
+    ),
+)
+def create_token(call: Call, params: CreateToken) -> CreatedToken:
+    """Create a token called NAME, and print its secret.
+
+    The secret is alone on standard output, everything else on standard error; it is not shown
+    again. Without --scope the token has all permissions of its user, now and later; without
+    --catalogue it sees all catalogues of its user.
+    """
     _require_catalogues(call, params)
     owner = params.user or call.principal.name
     if owner == LOCAL_USER.name:
@@ -170,12 +227,22 @@ def _create_token(call: OperationCall, params: CreateToken) -> CreatedToken:
     return CreatedToken(**dict(_token_row(call, issued.credential)), token=issued.secret)
 
 
-def _require_catalogues(call: OperationCall, params: CreateToken) -> None:
-    for name in params.catalogues or ():
-        call.require_catalogue(name)
+@operation(
+    "account/revoke_token",
+    needs=KNOWN,
+    cost=Cost.WRITE,
+    faces=admin_faces(
+        "DELETE /v1/tokens/{id}",
+        command=Command("token revoke", ("id",), example="3f9c2a7be410"),
+        target="id",
+        text="'{0.revoked}' is revoked".format,
+    ),
+)
+def revoke_token(call: Call, params: NamedToken) -> RevokedToken:
+    """Revoke the token or session ID.
 
-
-def _revoke_token(call: OperationCall, params: NamedToken) -> RevokedToken:
+    A leaked secret can be given in place of the id.
+    """
     credential_id = params.id
     if is_issued_here(credential_id):
         found = call.control.credentials.find(credential_id)
@@ -202,7 +269,7 @@ def parse_lifetime(text: str) -> timedelta | None:
     return int(form[1]) * UNITS[form[2]]
 
 
-def _require_no_longer(call: OperationCall, lasts: timedelta | None) -> None:
+def _require_no_longer(call: Call, lasts: timedelta | None) -> None:
     """Refuse a token that would outlive the one it is made with; a session may make one that lasts
     longer.
     """
@@ -225,7 +292,7 @@ def _require_no_longer(call: OperationCall, lasts: timedelta | None) -> None:
     )
 
 
-def _token_row(call: OperationCall, credential: Credential) -> TokenRow:
+def _token_row(call: Call, credential: Credential) -> TokenRow:
     """Return a credential as the caller may see it: without the names of catalogues that are hidden
     from them.
     """
@@ -239,8 +306,24 @@ def _token_row(call: OperationCall, credential: Credential) -> TokenRow:
     return TokenRow(**values, is_this=credential.id == call.identity.credential_id)
 
 
-def _list_access(call: OperationCall, _params: GenericParams) -> AccessResult:
-    restricted, installed = call.control.access.list_restrictions(), set(call.catalogues())
+@operation(
+    "account/list_access",
+    needs=MANAGES,
+    faces=admin_faces(
+        "GET /v1/access",
+        command=Command(
+            "access list",
+            example="--json",
+            table="catalogues",
+            columns=("catalogue", "restricted", "users", "roles", "installed"),
+            empty="the library is empty; run: stackroom init",
+            without_accounts=True,
+        ),
+    ),
+)
+def list_access(call: Call, _params: GenericParams) -> AccessResult:
+    """List the catalogues, and the users and roles of each."""
+    restricted, installed = call.control.access.list_restrictions(), set(call.list_names())
     names = sorted(
         name
         for name in installed | set(restricted)
@@ -251,19 +334,11 @@ def _list_access(call: OperationCall, _params: GenericParams) -> AccessResult:
     )
 
 
-def _require_seen(call: OperationCall, params: NamedCatalogue) -> None:
+def _require_seen(call: Call, params: NamedCatalogue) -> None:
     call.require_catalogue(params.catalogue)
 
 
-def _restrict(call: OperationCall, params: RestrictCatalogue) -> AccessRow:
-    _require_seen(call, params)
-    restriction = call.control.access.restrict(
-        call.principal, params.catalogue, users=params.users, roles=params.roles
-    )
-    return _access_row(call, params.catalogue, restriction)
-
-
-def _require_known(call: OperationCall, params: NamedCatalogue) -> None:
+def _require_known(call: Call, params: NamedCatalogue) -> None:
     """Refuse a name that neither a catalogue nor a restriction has: a restriction can outlive its
     catalogue.
     """
@@ -271,16 +346,11 @@ def _require_known(call: OperationCall, params: NamedCatalogue) -> None:
         call.require_catalogue(params.catalogue)
 
 
-def _open(call: OperationCall, params: NamedCatalogue) -> AccessRow:
-    call.control.access.open_to_all(call.principal, params.catalogue)
-    return _access_row(call, params.catalogue, None)
-
-
-def _access_row(call: OperationCall, name: str, restriction: Restriction | None) -> AccessRow:
+def _access_row(call: Call, name: str, restriction: Restriction | None) -> AccessRow:
     users, roles = (
         (sorted(restriction.users), sorted(restriction.roles)) if restriction else ([], [])
     )
-    is_restricted, is_there = restriction is not None, name in call.catalogues()
+    is_restricted, is_there = restriction is not None, name in call.list_names()
     return AccessRow(
         catalogue=name, restricted=is_restricted, users=users, roles=roles, installed=is_there
     )
@@ -295,39 +365,56 @@ def _access_text(row: AccessRow) -> str:
     )
 
 
-_access = partial(
-    declare, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text
-)
-_declare_of_all = partial(declare, actions=(), cost=Cost.WRITE)
-LIST_TOKENS = _declare_of_all(
-    "account/list_tokens", ListTokens, _list_tokens, result=TokensResult, cost=Cost.READ
-)
-CREATE_TOKEN = _declare_of_all(
-    "account/create_token",
-    CreateToken,
-    _create_token,
-    result=CreatedToken,
-    secret="token",
-    check=_require_catalogues,
-)
-REVOKE_TOKEN = _declare_of_all(
-    "account/revoke_token",
-    NamedToken,
-    _revoke_token,
-    result=RevokedToken,
-    text="'{0.revoked}' is revoked".format,
-)
-ACCESS_READ = {"actions": MANAGES_ACCESS, "cost": Cost.READ, "needs_accounts": False}
-LIST_ACCESS = declare(
-    "account/list_access", GenericParams, _list_access, result=AccessResult, **ACCESS_READ
-)
-RESTRICT = _access(
+@operation(
     "account/restrict_catalogue",
-    RestrictCatalogue,
-    _restrict,
-    check=_require_seen,
-    makes_accounts=True,
+    needs=MANAGES,
+    cost=Cost.WRITE,
+    faces=admin_faces(
+        "PUT /v1/access/{catalogue}",
+        command=Command(
+            "access restrict",
+            ("catalogue",),
+            example="diary --user ada --role editor",
+            check=_require_seen,
+            makes_accounts=True,
+        ),
+        target="catalogue",
+        text=_access_text,
+    ),
 )
-OPEN = _access("account/open_catalogue", NamedCatalogue, _open, check=_require_known)
-TOKEN_OPERATIONS = (LIST_TOKENS, CREATE_TOKEN, REVOKE_TOKEN)
-ACCESS_OPERATIONS = (LIST_ACCESS, RESTRICT, OPEN)
+def restrict(call: Call, params: RestrictCatalogue) -> AccessRow:
+    """Restrict CATALOGUE to selected users and roles.
+
+    They replace an earlier selection. Without any, only users with ServerAdmin see it.
+    """
+    _require_seen(call, params)
+    restriction = call.control.access.restrict(
+        call.principal, params.catalogue, users=params.users, roles=params.roles
+    )
+    return _access_row(call, params.catalogue, restriction)
+
+
+@operation(
+    "account/open_catalogue",
+    needs=MANAGES,
+    cost=Cost.WRITE,
+    faces=admin_faces(
+        "DELETE /v1/access/{catalogue}",
+        command=Command(
+            "access open",
+            ("catalogue",),
+            example="diary",
+            check=_require_known,
+        ),
+        target="catalogue",
+        text=_access_text,
+    ),
+)
+def open_to_all(call: Call, params: NamedCatalogue) -> AccessRow:
+    """Remove the restriction of CATALOGUE."""
+    call.control.access.open_to_all(call.principal, params.catalogue)
+    return _access_row(call, params.catalogue, None)
+
+
+TOKEN_OPERATIONS = (list_tokens, create_token, revoke_token)
+ACCESS_OPERATIONS = (list_access, restrict, open_to_all)

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare_query_tool
-from stackroom.admin.queries import QueryResult, parse_range, rows_text
+from stackroom.admin.queries import ROWS, QueryResult, parse_range
 from stackroom.analytics.events import EventReports, EventSpan, Page, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
@@ -18,7 +17,8 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
-from stackroom.tools.spec import GenericParams, ToolSpec, one_of
+from stackroom.tools.operation import AnyOperation, Call, Needs, operation
+from stackroom.tools.spec import GenericParams, one_of
 
 
 class Report(StrEnum):
@@ -135,15 +135,21 @@ class Analytics:
 
 def analytics_tools(
     reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]
-) -> list[ToolSpec]:
+) -> list[AnyOperation]:
     """Declare `analytics.query`."""
-    run = Analytics(reports, catalogues).query
-    answer = {"result": QueryResult, "text": rows_text}
-    return [
-        declare_query_tool(
-            "analytics.query", AnalyticsParams, run, action=Action.VIEW_ANALYTICS, **answer
-        )
-    ]
+    analytics = Analytics(reports, catalogues)
+
+    @operation(
+        "analytics.query",
+        needs=Needs(any_of=(Action.VIEW_ANALYTICS,)),
+        faces=ROWS,
+        summary="Listening, bandwidth, popular content, top queries, queries without results.",
+    )
+    def query(call: Call, params: AnalyticsParams) -> QueryResult:
+        """Return a page of a report."""
+        return analytics.query(call.principal, params)
+
+    return [query]
 
 
 def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:

@@ -5,20 +5,25 @@ chain.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare, optional
+from stackroom.admin.declare import ADMINISTERS, admin_faces, optional
 from stackroom.admin.queries import FORMS, parse_range
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.audit.log import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ForbiddenError, StorageError
-from stackroom.model.principal import Action, Cost, Outcome, Principal
+from stackroom.model.principal import Outcome, Principal
 from stackroom.model.scope import SEES_EVERYTHING
-from stackroom.tools.operation import CommandOption, ListParams, OperationCall
+from stackroom.tools.operation import (
+    Call,
+    Command,
+    CommandOption,
+    ListParams,
+    operation,
+)
 from stackroom.tools.spec import GenericParams, GenericResult, one_of
 
 CHECKED_S = 2.0  # how long one call checks rows
@@ -128,15 +133,6 @@ def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], 
     return values, [f"there are more rows: go on with head {report.last}"] if is_more else []
 
 
-def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:
-    with _strange_values("it cannot be checked further"):
-        report = call.control.audit.verify(expect=params.expect)
-    problem, head = report.first_problem, report.head or report.last
-    return VerifiedAudit(
-        whole=not problem, rows=report.rows, first_problem=problem, head=head, pruned=report.pruned
-    )
-
-
 @contextmanager
 def _strange_values(advice: str) -> Iterator[None]:
     """Turn a value that Stackroom never writes, such as text in place of a number, into a
@@ -173,21 +169,55 @@ def _verified_text(result: VerifiedAudit) -> str:
     return f"{result.rows} rows, all as they were written{pruned}\nhead: {result.head}\n{keep}"
 
 
-_declare = partial(declare, actions=(Action.SERVER_ADMIN,), cost=Cost.READ)
-LIST_AUDIT = _declare(
+@operation(
     "audit/list",
-    ListAudit,
-    lambda call, params: list_calls(call.control.audit, call.principal, params, now=utc_now()),
-    result=AuditResult,
-)
-VERIFY_AUDIT = _declare(
-    "audit/verify",
-    VerifyAudit,
-    _verify,
-    result=VerifiedAudit,
-    text=_verified_text,
-    find_failure=lambda result: (
-        None if result.whole else f"the audit is not whole: {result.first_problem}"
+    needs=ADMINISTERS,
+    faces=admin_faces(
+        "GET /v1/audit",
+        command=Command(
+            "audit tail",
+            example="-n 50 --user ada --outcome refused --since 2d",
+            table="rows",
+            columns=(
+                *("number", "at", "user", "via", "operation"),
+                *("target", "outcome", "error", "ms"),
+            ),
+            empty="the audit has no such rows",
+        ),
     ),
 )
-AUDIT_OPERATIONS = (LIST_AUDIT, VERIFY_AUDIT)
+def list_audit(call: Call, params: ListAudit) -> AuditResult:
+    """List the last rows of the audit, newest first."""
+    return list_calls(call.control.audit, call.principal, params, now=utc_now())
+
+
+@operation(
+    "audit/verify",
+    needs=ADMINISTERS,
+    faces=admin_faces(
+        command=Command(
+            "audit verify",
+            example="--expect 214:9c1f…",
+            find_failure=lambda result: (
+                None if result.whole else f"the audit is not whole: {result.first_problem}"
+            ),
+        ),
+        text=_verified_text,
+    ),
+)
+def verify_audit(call: Call, params: VerifyAudit) -> VerifiedAudit:
+    """Verify that every row of the audit is as it was written.
+
+    If one was changed or is missing, the first such row is named, and the exit code is 1. The
+    printed head stands for every row up to the last. Keep it elsewhere: given as --expect later, it
+    proves that the audit was not rewritten as a whole.
+    """
+    with _strange_values("it cannot be checked further"):
+        report = call.control.audit.verify(expect=params.expect)
+    problem, head = report.first_problem, report.head or report.last
+    return VerifiedAudit(
+        whole=not problem, rows=report.rows, first_problem=problem, head=head, pruned=report.pruned
+    )
+
+
+AUDIT_OPERATIONS = (list_audit, verify_audit)

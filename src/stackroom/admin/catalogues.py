@@ -6,21 +6,27 @@ nothing writes to them.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare
+from stackroom.admin.declare import admin_faces
 from stackroom.errors import ConflictError, InputError, StorageError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock
 from stackroom.shelf.store_place import find_place, iter_bodies
-from stackroom.tools.operation import OperationCall
+from stackroom.tools.operation import (
+    Call,
+    Command,
+    Needs,
+    Operation,
+    operation,
+)
 from stackroom.tools.spec import GenericParams, GenericResult
 
 LOCK_TIMEOUT_S = 2.0
@@ -73,15 +79,42 @@ def _held(place: Installed) -> Iterator[None]:
         yield
 
 
-def _get(call: OperationCall, name: str) -> Installed:
+def _get(call: Call, name: str) -> Installed:
     """Return a catalogue that the caller sees, also one that servers have not opened yet."""
     sees = call.principal.visibility.sees_catalogue
-    seen = [one.name for one in call.library.list_installed() if sees(one.name)]
-    replace(call, catalogues=lambda: seen).require_catalogue(name)
+    call.require_catalogue(
+        name, among=[one.name for one in call.library.list_installed() if sees(one.name)]
+    )
     return call.library.get_installed(name)
 
 
-def _remove(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
+def _change(
+    name: str, rest: str, command: Command
+) -> Callable[[Callable[[Call, Any], CatalogueChanged]], Operation[Any, CatalogueChanged]]:
+    """Declare a change of the catalogue that is named by its first parameter."""
+    return operation(
+        name,
+        needs=Needs(any_of=(Action.SERVER_ADMIN,)),
+        cost=Cost.WRITE,
+        faces=admin_faces(
+            rest,
+            command=command,
+            target="name",
+            text=lambda result: "\n".join([result.done, *result.notes]),
+        ),
+    )
+
+
+@_change(
+    "catalogue/remove",
+    "DELETE /v1/catalogues/{name}",
+    Command("remove", ("name",), example="films"),
+)
+def remove(call: Call, params: NamedCatalogue) -> CatalogueChanged:
+    """Remove the catalogue NAME; it is kept for a day.
+
+    Servers that run stop serving it at their next call. To bring it back: stackroom undo NAME
+    """
     place = _get(call, params.name)
     call.library.purge(now=time.time())
     notes = [f"it is kept for a day; to bring it back: stackroom undo {place.name}"]
@@ -96,20 +129,30 @@ def _remove(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
     return CatalogueChanged(name=place.name, done=f"'{place.name}' is removed", notes=notes)
 
 
-def _rename(call: OperationCall, params: RenameCatalogue) -> CatalogueChanged:
+@_change(
+    "catalogue/rename",
+    "POST /v1/catalogues/{name}/rename",
+    Command("rename", ("name", "new"), example="films movies"),
+)
+def rename(call: Call, params: RenameCatalogue) -> CatalogueChanged:
+    """Give the catalogue NAME the name NEW.
+
+    Records, edits, sources, releases, restrictions, tokens, schedules and figures of use move with
+    it. The audit, addresses that people keep, and settings go on with the former name.
+    """
     place, new = _get(call, params.name), params.new
     if new == place.name:
         raise InputError(f"'new': '{new}' is its name already; give another")
     return _moved(call, place, new)
 
 
-def _moved(call: OperationCall, place: Installed, new: str) -> CatalogueChanged:
+def _moved(call: Call, place: Installed, new: str) -> CatalogueChanged:
     """Rename a catalogue together with what accounts have of it."""
     require_name(new)
     call.library.require_free(new)
     in_step = (
-        call.opened_control.access.renaming(place.name, new)
-        if call.opened_control
+        control.access.renaming(place.name, new)
+        if (control := call.office.control)
         else nullcontext()
     )
     with _held(place), in_step:
@@ -117,7 +160,17 @@ def _moved(call: OperationCall, place: Installed, new: str) -> CatalogueChanged:
     return CatalogueChanged(name=new, done=f"'{place.name}' is called '{new}' now", notes=[])
 
 
-def _describe(call: OperationCall, params: DescribeCatalogue) -> CatalogueChanged:
+@_change(
+    "catalogue/describe",
+    "POST /v1/catalogues/{name}/describe",
+    Command("describe", ("name",), example="films --title 'Films we own' --editable"),
+)
+def describe(call: Call, params: DescribeCatalogue) -> CatalogueChanged:
+    """Change the title and the summary of the catalogue NAME, and whether its records can be
+    edited.
+
+    They take the place of what its spec says, also for a catalogue of a package.
+    """
     place = _get(call, params.name)
     chosen = params.model_dump(exclude={"name"}, exclude_none=True)
     if not chosen:
@@ -131,7 +184,13 @@ def _describe(call: OperationCall, params: DescribeCatalogue) -> CatalogueChange
     )
 
 
-def _undo(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
+@_change(
+    "catalogue/undo",
+    "POST /v1/catalogues/{name}/undo",
+    Command("undo", ("name",), example="films"),
+)
+def undo(call: Call, params: NamedCatalogue) -> CatalogueChanged:
+    """Bring back the catalogue NAME, which was removed or renamed within a day."""
     name, library = params.name, call.library
     require_name(name)
     kept = library.find_removed(name)
@@ -145,19 +204,4 @@ def _undo(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
     return CatalogueChanged(name=name, done=f"'{name}' is back as it was", notes=[])
 
 
-_declare = partial(
-    declare,
-    result=CatalogueChanged,
-    actions=(Action.SERVER_ADMIN,),
-    cost=Cost.WRITE,
-    text=lambda result: "\n".join([result.done, *result.notes]),
-    arguments=("name",),
-    target="name",
-    needs_accounts=False,
-    is_of_library=True,
-)
-REMOVE = _declare("catalogue/remove", NamedCatalogue, _remove)
-RENAME = _declare("catalogue/rename", RenameCatalogue, _rename)
-DESCRIBE = _declare("catalogue/describe", DescribeCatalogue, _describe)
-UNDO = _declare("catalogue/undo", NamedCatalogue, _undo)
-CATALOGUE_OPERATIONS = (REMOVE, RENAME, DESCRIBE, UNDO)
+CATALOGUE_OPERATIONS = (remove, rename, describe, undo)

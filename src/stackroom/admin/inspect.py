@@ -7,15 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare_query_tool
+from stackroom.admin.declare import ADMINISTERS
 from stackroom.admin.logs import LogRing
-from stackroom.admin.queries import QueryResult, rows_text
+from stackroom.admin.queries import ROWS, QueryResult
 from stackroom.errors import StorageError
 from stackroom.model.principal import Principal
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from stackroom.tools.health import PartHealth, examine
-from stackroom.tools.spec import GenericParams, ToolSpec, one_of
+from stackroom.tools.operation import AnyOperation, Call, operation
+from stackroom.tools.spec import GenericParams, one_of
 
 CHECK_S = 3.0  # time limit for the check of one catalogue
 LONGEST_DETAIL = 500
@@ -112,13 +113,15 @@ class Inspector:
             )
 
 
-def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
+def inspect_tools(inspector: Inspector) -> list[AnyOperation]:
     """Declare `debug.inspect`."""
-    return [
-        declare_query_tool(
-            "debug.inspect", InspectParams, inspector.inspect, result=QueryResult, text=rows_text
-        )
-    ]
+
+    @operation("debug.inspect", needs=ADMINISTERS, faces=ROWS)
+    def inspect(call: Call, params: InspectParams) -> QueryResult:
+        """State of the indexes, recent errors, or integrity."""
+        return inspector.inspect(call.principal, params)
+
+    return [inspect]
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:

@@ -2,28 +2,37 @@
 `jobs://{job_id}/output`.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
 
 from pydantic import AliasPath, ConfigDict, Field
 
-from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool, optional
+from stackroom.admin.declare import ADMINISTERS, admin_faces, optional
 from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
+from stackroom.tools.faces.mcp import Words
 from stackroom.tools.operation import (
+    AnyOperation,
+    Audit,
+    Call,
+    Command,
     CommandOption,
+    Faces,
     ListParams,
-    OperationCall,
-    OperationChoice,
-    identity_of,
+    Operation,
+    Tool,
+    choice,
+    operation,
 )
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.result_text import result_text
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult
 
 SCHEME = "jobs://"
 OUTPUT = "/output"
@@ -133,7 +142,25 @@ class ScheduleJob(NamedJob):
 _run, _job = RunShape.model_validate, JobShape.model_validate
 
 
-def _list_jobs(call: OperationCall, params: ListParams) -> JobsQueryResult:
+_command = partial(Command, without_accounts=True)
+
+
+@operation(
+    "job/list",
+    needs=ADMINISTERS,
+    faces=admin_faces(
+        "GET /v1/jobs",
+        _command(
+            "job list",
+            example="--json",
+            table="jobs",
+            columns=("job_id", "schedule", "enabled", "next_run_at", "last_run"),
+            empty="there are no jobs",
+        ),
+    ),
+)
+def list_jobs(call: Call, params: ListParams) -> JobsQueryResult:
+    """List the jobs, when each is due, and the outcome of its last run."""
     jobs = call.board.list_jobs()
     shown, has_more = params.page_of(jobs)
     return JobsQueryResult(
@@ -141,30 +168,53 @@ def _list_jobs(call: OperationCall, params: ListParams) -> JobsQueryResult:
     )
 
 
-def _get_job(call: OperationCall, params: NamedJob) -> JobsQueryResult:
+@operation(
+    "job/get",
+    needs=ADMINISTERS,
+    faces=admin_faces(
+        "GET /v1/jobs/{job_id}",
+        _command(
+            "job show",
+            ("job_id",),
+            example="backup",
+            table="jobs",
+            columns=("job_id", "description", "schedule", "enabled", "next_run_at", "last_run"),
+            is_single=True,
+        ),
+    ),
+)
+def get_job(call: Call, params: NamedJob) -> JobsQueryResult:
+    """Show the job JOB_ID: its description, schedule and last run."""
     return JobsQueryResult(
         jobs=[_job(call.board.get_job(params.job_id))], runs=[], total=1, has_more=False
     )
 
 
-def _list_runs(call: OperationCall, params: ListRuns) -> JobsQueryResult:
+@operation(
+    "job/history",
+    needs=ADMINISTERS,
+    faces=admin_faces(
+        "GET /v1/jobs/{job_id}/runs",
+        _command(
+            "job history",
+            ("job_id",),
+            example="backup",
+            table="runs",
+            columns=(
+                *("run_id", "job_id", "state", "cause", "requested_by"),
+                *("started_at", "ended_at", "progress", "error"),
+            ),
+            empty="nothing has run yet",
+        ),
+    ),
+)
+def list_runs(call: Call, params: ListRuns) -> JobsQueryResult:
+    """List the last runs of the job JOB_ID, or of all jobs, newest first."""
     runs, total = call.board.list_runs(params.job_id, limit=params.limit, offset=params.offset)
     has_more = params.offset + len(runs) < total
     return JobsQueryResult(
         jobs=[], runs=[_run(run) for run in runs], total=total, has_more=has_more
     )
-
-
-def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
-    name = params.job_id
-    found = call.board.find_output(name)
-    if found is None:
-        if not name.isdecimal():
-            call.board.get_spec(name)
-        raise NotFoundError(
-            f"'{name[:80]}' has not run, or its run is not kept any more; run it to see its output"
-        )
-    return _output(found)
 
 
 def _output(found: JobOutput) -> JobOutputResult:
@@ -173,32 +223,7 @@ def _output(found: JobOutput) -> JobOutputResult:
     )
 
 
-def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
-    run = call.board.trigger(params.job_id, by=call.principal.name)
-    return _acted(
-        call, params, f"queued as run {run.id}{'' if call.board.find_runner() else NO_RUNNER}"
-    )
-
-
-def _enable_or_disable(enabled: bool, call: OperationCall, params: NamedJob) -> JobsActionResult:
-    call.board.change(params.job_id, enabled=enabled)
-    return _acted(
-        call, params, "enabled" if enabled else "disabled: it runs only when it is triggered"
-    )
-
-
-def _cancel(call: OperationCall, params: NamedJob) -> JobsActionResult:
-    run = call.board.cancel(params.job_id)
-    ended = "ends at its next checkpoint" if run.is_live else "is taken from the queue"
-    return _acted(call, params, f"run {run.id} {ended}")
-
-
-def _schedule(call: OperationCall, params: ScheduleJob) -> JobsActionResult:
-    status = call.board.change(params.job_id, schedule=params.schedule)
-    return _acted(call, params, f"scheduled: {status.timing.schedule.text}")
-
-
-def _acted(call: OperationCall, params: NamedJob, done: str) -> JobsActionResult:
+def _acted(call: Call, params: NamedJob, done: str) -> JobsActionResult:
     return JobsActionResult(done=done, job=_job(call.board.get_job(params.job_id)))
 
 
@@ -220,60 +245,120 @@ def _times(run: RunShape) -> str:
     return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
 
 
-_declare = partial(
-    declare, actions=(Action.SERVER_ADMIN,), needs_accounts=False, arguments=("job_id",)
+@operation(
+    "job/output",
+    needs=ADMINISTERS,
+    faces=admin_faces(
+        "GET /v1/jobs/{job_id}/output",
+        command=_command("job output", ("job_id",), example="backup"),
+        text=output_text,
+    ),
 )
-_declare_query = partial(_declare, result=JobsQueryResult, cost=Cost.READ)
-_declare_action = partial(
-    _declare, result=JobsActionResult, cost=Cost.WRITE, target="job_id", makes_accounts=True
-)
-LIST_JOBS = _declare_query("job/list", ListParams, _list_jobs, arguments=())
-GET_JOB = _declare_query("job/get", NamedJob, _get_job)
-LIST_RUNS = _declare_query("job/history", ListRuns, _list_runs)
-GET_OUTPUT = _declare(
-    "job/output", NamedJob, _get_output, result=JobOutputResult, cost=Cost.READ, text=output_text
-)
-TRIGGER = _declare_action("job/trigger", NamedJob, _trigger)
-CANCEL = _declare_action("job/cancel", NamedJob, _cancel, makes_accounts=False)
-ENABLE = _declare_action("job/enable", NamedJob, partial(_enable_or_disable, True))
-DISABLE = _declare_action("job/disable", NamedJob, partial(_enable_or_disable, False))
-SCHEDULE = _declare_action("job/schedule", ScheduleJob, _schedule)
-QUERIES = {"list": LIST_JOBS, "get": GET_JOB, "history": LIST_RUNS}
-ACTIONS = {
-    "trigger": TRIGGER,
-    "enable": ENABLE,
-    "disable": DISABLE,
-    "cancel": CANCEL,
-    "schedule": SCHEDULE,
-}
-JOB_OPERATIONS = (*QUERIES.values(), GET_OUTPUT, *ACTIONS.values())
-
-
-def jobs_tools(board: JobBoard) -> list[ToolSpec]:
-    """Declare the tools over the jobs of a library."""
-
-    def perform(choice: OperationChoice, principal: Principal, params: GenericParams) -> Any:
-        return choice.perform(
-            OperationCall(identity=identity_of(principal), open_board=lambda: board), params
+def get_output(call: Call, params: NamedJob) -> JobOutputResult:
+    """Print the output of the last run of the job JOB_ID, which may be the number of a run."""
+    name = params.job_id
+    found = call.board.find_output(name)
+    if found is None:
+        if not name.isdecimal():
+            call.board.get_spec(name)
+        raise NotFoundError(
+            f"'{name[:80]}' has not run, or its run is not kept any more; run it to see its output"
         )
+    return _output(found)
 
-    query = partial(perform, OperationChoice("query_type", QUERIES))
-    act = partial(perform, OperationChoice("action", ACTIONS))
-    told = {"result": JobsActionResult, "text": result_text}
+
+def _action(
+    verb: str, example: str, *arguments: str, makes_accounts: bool = True
+) -> Callable[[Callable[[Call, Any], JobsActionResult]], Operation[Any, JobsActionResult]]:
+    """Declare a change of a job, which is named by its first parameter."""
+    return operation(
+        f"job/{verb}",
+        needs=ADMINISTERS,
+        cost=Cost.WRITE,
+        faces=admin_faces(
+            f"POST /v1/jobs/{{job_id}}/{verb}",
+            command=_command(
+                f"job {verb}",
+                ("job_id", *arguments),
+                example=example,
+                makes_accounts=makes_accounts,
+            ),
+            target="job_id",
+        ),
+    )
+
+
+@_action("trigger", "backup")
+def trigger(call: Call, params: NamedJob) -> JobsActionResult:
+    """Queue the job JOB_ID for the server to run as soon as it can."""
+    run = call.board.trigger(params.job_id, by=call.principal.name)
+    return _acted(
+        call, params, f"queued as run {run.id}{'' if call.board.find_runner() else NO_RUNNER}"
+    )
+
+
+@_action("enable", "refresh_sources")
+def enable(call: Call, params: NamedJob) -> JobsActionResult:
+    """Let the job JOB_ID run by its schedule."""
+    call.board.change(params.job_id, enabled=True)
+    return _acted(call, params, "enabled")
+
+
+@_action("disable", "backup")
+def disable(call: Call, params: NamedJob) -> JobsActionResult:
+    """Stop running the job JOB_ID by its schedule; it can still be triggered."""
+    call.board.change(params.job_id, enabled=False)
+    return _acted(call, params, "disabled: it runs only when it is triggered")
+
+
+@_action("cancel", "rescan_folders", makes_accounts=False)
+def cancel(call: Call, params: NamedJob) -> JobsActionResult:
+    """Cancel the job JOB_ID: remove it from the queue, or stop it at its next checkpoint."""
+    run = call.board.cancel(params.job_id)
+    ended = "ends at its next checkpoint" if run.is_live else "is taken from the queue"
+    return _acted(call, params, f"run {run.id} {ended}")
+
+
+@_action("schedule", "backup '30 2 * * *'", "schedule")
+def schedule(call: Call, params: ScheduleJob) -> JobsActionResult:
+    """Set the schedule of the job JOB_ID: 6h, '0 3 * * *' (UTC), or manual."""
+    status = call.board.change(params.job_id, schedule=params.schedule)
+    return _acted(call, params, f"scheduled: {status.timing.schedule.text}")
+
+
+QUERIES: Mapping[str, AnyOperation] = {"list": list_jobs, "get": get_job, "history": list_runs}
+ACTIONS: Mapping[str, AnyOperation] = {
+    "trigger": trigger,
+    "enable": enable,
+    "disable": disable,
+    "cancel": cancel,
+    "schedule": schedule,
+}
+JOB_OPERATIONS = (*QUERIES.values(), get_output, *ACTIONS.values())
+
+
+QUERY = choice(
+    "jobs.query",
+    "query_type",
+    QUERIES,
+    JobsQueryParams,
+    summary="The server's jobs, one of them, or the history of their runs.",
+    faces=Faces(audit=Audit(count_of=attrgetter("total"))),
+)
+ACTION = choice(
+    "jobs.action",
+    "action",
+    ACTIONS,
+    JobsActionParams,
+    summary="Trigger, cancel, enable, disable or schedule a job.",
+)
+
+
+def jobs_tools(board: JobBoard) -> list[AnyOperation]:
+    """Declare the tools over the jobs of a library, which their schema names."""
     names = {"job_id": {"type": "string", "enum": sorted(board.specs)}}
-    return [
-        declare_query_tool(
-            "jobs.query", JobsQueryParams, query, result=JobsQueryResult, text=result_text
-        ),
-        declare_change_tool(
-            "jobs.action",
-            JobsActionParams,
-            act,
-            action=Action.SERVER_ADMIN,
-            properties=names,
-            **told,
-        ),
-    ]
+    face = Tool(words=lambda _catalogues: Words(properties=names))
+    return [QUERY, replace(ACTION, faces=Faces(tool=face))]
 
 
 def jobs_resources(board: JobBoard) -> list[ResourceSpec]:

@@ -5,8 +5,9 @@ from stackroom.admin.audit import AUDIT_OPERATIONS
 from stackroom.admin.catalogues import CATALOGUE_OPERATIONS
 from stackroom.admin.jobs import JOB_OPERATIONS
 from stackroom.admin.users import ROLE_OPERATIONS, USER_OPERATIONS
+from stackroom.tools.operation import AnyOperation
 
-ADMIN_OPERATIONS = (
+ADMIN_OPERATIONS: tuple[AnyOperation, ...] = (
     *USER_OPERATIONS,
     *ROLE_OPERATIONS,
     *TOKEN_OPERATIONS,

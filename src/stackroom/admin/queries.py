@@ -5,10 +5,12 @@ long ago).
 import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar
 
 from stackroom.errors import InputError
 from stackroom.tools.budget import PricedResult, fields_text
+from stackroom.tools.operation import Audit, Faces
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import BARE_LIST, GenericResult
 
@@ -39,6 +41,10 @@ def rows_text(result: RowsResult) -> str:
     return "\n".join(
         [result_text(result.model_copy(update={"rows": []})), *map(fields_text, result.rows)]
     )
+
+
+ROWS = Faces(text=rows_text, audit=Audit(count_of=attrgetter("total")))
+"""The faces of a tool that answers rows."""
 
 
 def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> datetime:

@@ -18,8 +18,8 @@ from pydantic import Field
 
 from stackroom import __version__
 from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
-from stackroom.admin.declare import declare_query_tool, optional
-from stackroom.admin.queries import RowsResult, rows_text
+from stackroom.admin.declare import ADMINISTERS, optional
+from stackroom.admin.queries import ROWS, RowsResult
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
 from stackroom.errors import InputError, NotFoundError, StorageError
@@ -29,9 +29,14 @@ from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
+from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
+from stackroom.tools.spec import BARE_LIST, GenericParams, one_of
 
+SUMMARY = (
+    "The server: version and catalogues, memory, sessions, configuration without secrets; the"
+    " audit of every call, newest first, and a check of it."
+)
 CONFIG_ADDRESS = "config://server"
 try:
     import resource
@@ -254,13 +259,15 @@ class ServerTool:
         return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
 
 
-def server_tools(tool: ServerTool) -> list[ToolSpec]:
+def server_tools(tool: ServerTool) -> list[AnyOperation]:
     """Declare `server.query`."""
-    return [
-        declare_query_tool(
-            "server.query", ServerParams, tool.query, result=ServerResult, text=rows_text
-        )
-    ]
+
+    @operation("server.query", needs=ADMINISTERS, faces=ROWS, summary=SUMMARY)
+    def query(call: Call, params: ServerParams) -> ServerResult:
+        """Answer a query about the server."""
+        return tool.query(call.principal, params)
+
+    return [query]
 
 
 def _require_no_more_than_used(params: ServerParams) -> None:

@@ -4,28 +4,34 @@ choose among all.
 `control.accounts` decides which actor may change which user or role.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool, optional
+from stackroom.admin.declare import admin_faces, optional
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, USUAL_ROLES, Role, User
 from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
-from stackroom.control.control import Control
 from stackroom.errors import InputError
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 from stackroom.tools.budget import OffsetParams, PricedResult
 from stackroom.tools.operation import (
+    OFF,
+    AnyOperation,
+    Audit,
+    Call,
+    Command,
     CommandOption,
+    Faces,
     ListParams,
-    OperationCall,
-    OperationChoice,
+    Needs,
+    Operation,
     SecretInput,
     SeveralOf,
-    identity_of,
+    choice,
+    operation,
 )
 from stackroom.tools.result_text import result_text
 from stackroom.tools.schema import is_empty, is_none
@@ -34,7 +40,6 @@ from stackroom.tools.spec import (
     BARE_OBJECT_OR_NULL,
     GenericParams,
     GenericResult,
-    ToolSpec,
 )
 
 NO_ACCOUNTS = "there are no accounts here yet; make the first: stackroom user add NAME --role admin"
@@ -182,15 +187,83 @@ class GrantPermission(NamedUser):
 
 
 _user_row = UserRow.model_validate
+MANAGES = Needs(any_of=(Action.MANAGE_PERMISSIONS,), accounts=True)
+COLUMNS = (
+    *("name", "roles", "granted", "permissions", "disabled"),
+    *("has_password", "has_one_time_password"),
+)
 
 
-def _list_users(call: OperationCall, params: ListParams) -> UsersResult:
+def changed_text(result: UserChanged) -> str:
+    """Return what was done, and after a reset how to end the tokens that are still valid."""
+    offer = ["to end their tokens too, reset with revoke_tokens"] if result.valid_tokens else []
+    return "\n".join([result_text(result), *offer])
+
+
+def _change(
+    name: str,
+    rest: str = "",
+    command: str = "",
+    *,
+    status: int = 200,
+    secret: str = "",
+    **more: Any,
+) -> Callable[[Callable[[Call, Any], UserChanged]], Operation[Any, UserChanged]]:
+    """Declare a change of a user or a role that is named by its first parameter."""
+    return operation(
+        name,
+        needs=MANAGES,
+        cost=Cost.WRITE,
+        faces=admin_faces(
+            rest,
+            status=status,
+            command=Command(command, **{"arguments": ("name",), **more}) if command else OFF,
+            target="name",
+            text=changed_text,
+            secret=secret,
+        ),
+    )
+
+
+@operation(
+    "account/list_users",
+    needs=MANAGES,
+    faces=admin_faces(
+        "GET /v1/users",
+        Command(
+            "user list",
+            example="--json",
+            table="users",
+            empty=NO_ACCOUNTS,
+            columns=COLUMNS,
+        ),
+    ),
+)
+def list_users(call: Call, params: ListParams) -> UsersResult:
+    """List the accounts."""
     users, total = call.control.accounts.list_users(offset=params.offset, limit=params.limit)
     has_more = params.offset + len(users) < total
     return UsersResult(users=[_user_row(user) for user in users], total=total, has_more=has_more)
 
 
-def _get_user(call: OperationCall, params: NamedUser) -> UsersResult:
+@operation(
+    "account/get_user",
+    needs=MANAGES,
+    faces=admin_faces(
+        "GET /v1/users/{name}",
+        Command(
+            "user show",
+            ("name",),
+            example="ada",
+            table="users",
+            empty=NO_ACCOUNTS,
+            columns=(*COLUMNS, "hidden_catalogues", "catalogues", "created_at"),
+            is_single=True,
+        ),
+    ),
+)
+def get_user(call: Call, params: NamedUser) -> UsersResult:
+    """Show the account NAME, and the catalogues that are hidden from it."""
     user = call.control.accounts.get_user(params.name)
     hidden = call.control.access.hidden_from(user)
     seen = sorted(name for name in hidden if call.principal.visibility.sees_catalogue(name))
@@ -198,7 +271,21 @@ def _get_user(call: OperationCall, params: NamedUser) -> UsersResult:
     return UsersResult(users=[row], total=1, has_more=False)
 
 
-def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
+@_change(
+    "account/create_user",
+    "POST /v1/users",
+    "user add",
+    status=201,
+    example="ada --role editor --grant ViewAnalytics",
+    secret="one_time_password",
+    makes_accounts=True,
+)
+def create_user(call: Call, params: CreateUser) -> UserChanged:
+    """Create the account NAME.
+
+    At a terminal, you are asked for the password. A one-time password is alone on standard output,
+    everything else on standard error.
+    """
     accounts, actor = call.control.accounts, call.principal
     user = accounts.create_user(
         actor,
@@ -214,7 +301,7 @@ def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
     return _changed("create", accounts.get_user(user.name), secret=secret)
 
 
-def listed(call: OperationCall, names: Sequence[str] | None) -> frozenset[str] | None:
+def listed(call: Call, names: Sequence[str] | None) -> frozenset[str] | None:
     """Return a list of catalogues that the caller sees; None for all, those that come later too."""
     if names is None or list(names) == [ALL]:
         return None
@@ -223,21 +310,31 @@ def listed(call: OperationCall, names: Sequence[str] | None) -> frozenset[str] |
     return frozenset(names)
 
 
-def _set_catalogues(call: OperationCall, params: SetCatalogues) -> UserChanged:
+@_change(
+    "account/set_catalogues",
+    "PUT /v1/users/{name}/catalogues",
+    "user catalogues",
+    arguments=("name", "catalogues"),
+    example="ada films",
+)
+def set_catalogues(call: Call, params: SetCatalogues) -> UserChanged:
+    """Let NAME see each CATALOGUE, and nothing else that is there or comes later.
+
+    "all" takes the list away. What is restricted stays hidden all the same.
+    """
     only = listed(call, params.catalogues)
     return _changed(
         "set_catalogues", call.control.accounts.set_catalogues(call.principal, params.name, only)
     )
 
 
-def _set_password(call: OperationCall, params: SetPassword) -> UserChanged:
-    if params.password is None:
-        return _reset_password(call, params)
-    call.control.accounts.set_password(call.principal, params.name, params.password)
-    return _changed("set_password", call.control.accounts.get_user(params.name))
+def _require_user(call: Call, params: NamedUser) -> None:
+    call.control.accounts.get_user(params.name)
 
 
-def _reset_password(call: OperationCall, params: ResetPassword) -> UserChanged:
+@_change("account/reset_password", secret="one_time_password")
+def reset_password(call: Call, params: ResetPassword) -> UserChanged:
+    """Replace the password of a user with one that works once."""
     control = call.control
     secret = control.accounts.reset_password(
         call.principal, params.name, revoke_tokens=params.revoke_tokens
@@ -251,58 +348,122 @@ def _reset_password(call: OperationCall, params: ResetPassword) -> UserChanged:
     )
 
 
-def _set_role(call: OperationCall, params: SetRole) -> UserChanged:
+@_change(
+    "account/set_password",
+    "PUT /v1/users/{name}/password",
+    "user passwd",
+    example="ada --one-time",
+    secret="one_time_password",
+    check=_require_user,
+)
+def set_password(call: Call, params: SetPassword) -> UserChanged:
+    """Set the password of NAME.
+
+    With --one-time, print a password that replaces it and works once. Their sessions end; their
+    tokens stay valid, unless --revoke-tokens is given too.
+    """
+    if params.password is None:
+        return reset_password.run(call, params)
+    call.control.accounts.set_password(call.principal, params.name, params.password)
+    return _changed("set_password", call.control.accounts.get_user(params.name))
+
+
+@_change(
+    "account/set_roles",
+    "PUT /v1/users/{name}/roles",
+    "user role",
+    arguments=("name", "role"),
+    example="ada user editor",
+)
+def set_roles(call: Call, params: SetRole) -> UserChanged:
+    """Replace the roles of NAME with ROLE; "none" takes all of them away."""
     return _changed(
         "set_role",
         call.control.accounts.set_roles(call.principal, params.name, named_roles(params.role)),
     )
 
 
-def _grant_or_revoke(
-    change: Literal["grant", "revoke"], call: OperationCall, params: GrantPermission
+@_change(
+    "account/grant",
+    "POST /v1/users/{name}/grants",
+    "user grant",
+    arguments=("name", "permission"),
+    example="ada ViewAnalytics",
+)
+def grant(call: Call, params: GrantPermission) -> UserChanged:
+    """Grant NAME each PERMISSION besides those of their roles."""
+    return _each("grant", call, params, call.control.accounts.grant)
+
+
+@_change(
+    "account/revoke",
+    "POST /v1/users/{name}/revocations",
+    "user revoke",
+    arguments=("name", "permission"),
+    example="ada ViewAnalytics",
+)
+def revoke(call: Call, params: GrantPermission) -> UserChanged:
+    """Revoke each PERMISSION that NAME was granted.
+
+    To take away a permission of a role, change their roles, then grant what they should keep.
+    """
+    return _each("revoke", call, params, call.control.accounts.revoke)
+
+
+def _each(
+    change: str, call: Call, params: GrantPermission, work: Callable[[Principal, str, Action], User]
 ) -> UserChanged:
-    accounts = call.control.accounts
     for permission in dict.fromkeys(params.permission):
-        user = (accounts.grant if change == "grant" else accounts.revoke)(
-            call.principal, params.name, permission
-        )
+        user = work(call.principal, params.name, permission)
     return _changed(change, user)
 
 
-def _disable_or_enable(
-    change: Literal["disable", "enable"], call: OperationCall, params: NamedUser
-) -> UserChanged:
+@_change("account/disable_user", "POST /v1/users/{name}/disable", "user disable", example="ada")
+def disable_user(call: Call, params: NamedUser) -> UserChanged:
+    """Disable the account NAME.
+
+    Their sessions end, and their tokens do not work until the account is enabled again.
+    """
     accounts = call.control.accounts
-    return _changed(
-        change, accounts.set_disabled(call.principal, params.name, disabled=change == "disable")
-    )
+    return _changed("disable", accounts.set_disabled(call.principal, params.name, disabled=True))
 
 
-def _end_sessions(call: OperationCall, params: NamedUser) -> UserChanged:
+@_change("account/enable_user", "POST /v1/users/{name}/enable", "user enable", example="ada")
+def enable_user(call: Call, params: NamedUser) -> UserChanged:
+    """Enable the account NAME again."""
+    accounts = call.control.accounts
+    return _changed("enable", accounts.set_disabled(call.principal, params.name, disabled=False))
+
+
+@_change("account/end_sessions")
+def end_sessions(call: Call, params: NamedUser) -> UserChanged:
+    """End the sessions of a user."""
     return _changed("end_sessions", call.control.accounts.end_sessions(call.principal, params.name))
 
 
-def _delete_user(call: OperationCall, params: NamedUser) -> UserChanged:
+@_change(
+    "account/delete_user",
+    "DELETE /v1/users/{name}",
+    "user delete",
+    example="ada --yes",
+    question="delete user '{name}', with their sessions and tokens?",
+    check=_require_user,
+)
+def delete_user(call: Call, params: NamedUser) -> UserChanged:
+    """Delete the account NAME.
+
+    Its sessions and tokens end with it. Its calls stay in the audit.
+    """
     call.control.accounts.delete_user(call.principal, params.name)
     return UserChanged(
         action="delete", name=fold_name(params.name), user=None, one_time_password=None
     )
 
 
-def _require_user(call: OperationCall, params: NamedUser) -> None:
-    call.control.accounts.get_user(params.name)
-
-
 def _changed(action: str, user: User, *, secret: str | None = None) -> UserChanged:
     return UserChanged(
         action=action, name=user.name, user=_user_row(user), one_time_password=secret
     )
-
-
-def changed_text(result: UserChanged) -> str:
-    """Return what was done, and after a reset how to end the tokens that are still valid."""
-    offer = ["to end their tokens too, reset with revoke_tokens"] if result.valid_tokens else []
-    return "\n".join([result_text(result), *offer])
 
 
 class NamedRole(GenericParams):
@@ -340,7 +501,22 @@ class UpdateRole(NamedRole):
 _role_row = RoleRow.model_validate
 
 
-def _list_roles(call: OperationCall, params: ListParams) -> UsersResult:
+@operation(
+    "account/list_roles",
+    needs=MANAGES,
+    faces=admin_faces(
+        "GET /v1/roles",
+        Command(
+            "role list",
+            example="--json",
+            table="roles",
+            empty=NO_ACCOUNTS,
+            columns=("name", "permissions", "quotas", "builtin"),
+        ),
+    ),
+)
+def list_roles(call: Call, params: ListParams) -> UsersResult:
+    """List the roles, with their permissions and calls a minute."""
     roles = call.control.accounts.list_roles()
     shown, has_more = params.page_of(roles)
     return UsersResult(
@@ -348,7 +524,20 @@ def _list_roles(call: OperationCall, params: ListParams) -> UsersResult:
     )
 
 
-def _create_role(call: OperationCall, params: CreateRole) -> UserChanged:
+@_change(
+    "account/create_role",
+    "POST /v1/roles",
+    "role add",
+    status=201,
+    example="reader --allow AccessCatalog",
+    makes_accounts=True,
+)
+def create_role(call: Call, params: CreateRole) -> UserChanged:
+    """Create the role NAME.
+
+    Without limits of its own, those of the settings apply, also when they change. When some are
+    given, the others are copied from the settings now. 0 refuses every such call.
+    """
     quotas = _completed(params.quotas, call.control.usual_quotas)
     only = listed(call, params.catalogues)
     role = call.control.accounts.create_role(
@@ -357,7 +546,17 @@ def _create_role(call: OperationCall, params: CreateRole) -> UserChanged:
     return _role_changed("create_role", role)
 
 
-def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
+@_change(
+    "account/change_role",
+    "POST /v1/roles/{name}",
+    "role change",
+    example="agent --write-per-minute 60",
+)
+def change_role(call: Call, params: UpdateRole) -> UserChanged:
+    """Change the permissions or limits of the role NAME, for all who have it.
+
+    What is not given stays as it is.
+    """
     permissions, quotas = params.permissions, params.quotas
     if permissions is None and quotas is None and params.catalogues is None:
         raise InputError(
@@ -379,7 +578,12 @@ def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
     )
 
 
-def _delete_role(call: OperationCall, params: NamedRole) -> UserChanged:
+@_change("account/delete_role", "DELETE /v1/roles/{name}", "role delete", example="reader")
+def delete_role(call: Call, params: NamedRole) -> UserChanged:
+    """Delete the role NAME.
+
+    No user may have it. Built-in roles cannot be deleted.
+    """
     call.control.accounts.delete_role(call.principal, params.name)
     return UserChanged(
         action="delete_role", name=params.name.lower(), user=None, one_time_password=None
@@ -401,59 +605,19 @@ def _role_changed(action: str, role: Role) -> UserChanged:
     )
 
 
-_declare = partial(declare, actions=(Action.MANAGE_PERMISSIONS,))
-_declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, empty=NO_ACCOUNTS)
-_change = partial(
-    _declare,
-    result=UserChanged,
-    cost=Cost.WRITE,
-    text=changed_text,
-    target="name",
-    arguments=("name",),
-)
-LIST_USERS = _declare_query("account/list_users", ListParams, _list_users)
-GET_USER = _declare_query("account/get_user", NamedUser, _get_user)
-CREATE_USER = _change(
-    "account/create_user", CreateUser, _create_user, secret="one_time_password", makes_accounts=True
-)
-SET_PASSWORD = _change(
-    "account/set_password",
-    SetPassword,
-    _set_password,
-    secret="one_time_password",
-    check=_require_user,
-)
-RESET_PASSWORD = _change(
-    "account/reset_password", ResetPassword, _reset_password, secret="one_time_password"
-)
-SET_ROLE = _change("account/set_roles", SetRole, _set_role)
-SET_CATALOGUES = _change("account/set_catalogues", SetCatalogues, _set_catalogues)
-GRANT = _change("account/grant", GrantPermission, partial(_grant_or_revoke, "grant"))
-REVOKE = _change("account/revoke", GrantPermission, partial(_grant_or_revoke, "revoke"))
-DISABLE = _change("account/disable_user", NamedUser, partial(_disable_or_enable, "disable"))
-ENABLE = _change("account/enable_user", NamedUser, partial(_disable_or_enable, "enable"))
-END_SESSIONS = _change("account/end_sessions", NamedUser, _end_sessions)
-DELETE_USER = _change("account/delete_user", NamedUser, _delete_user, check=_require_user)
 USER_OPERATIONS = (
-    *(LIST_USERS, GET_USER, CREATE_USER, SET_PASSWORD, RESET_PASSWORD, SET_ROLE, SET_CATALOGUES),
-    *(GRANT, REVOKE, DISABLE, ENABLE, END_SESSIONS, DELETE_USER),
+    *(list_users, get_user, create_user, set_password, reset_password, set_roles, set_catalogues),
+    *(grant, revoke, disable_user, enable_user, end_sessions, delete_user),
 )
-LIST_ROLES = _declare_query("account/list_roles", ListParams, _list_roles)
-CREATE_ROLE = _change("account/create_role", CreateRole, _create_role, makes_accounts=True)
-UPDATE_ROLE = _change("account/change_role", UpdateRole, _update_role)
-DELETE_ROLE = _change("account/delete_role", NamedRole, _delete_role)
-ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
-QUERIES = OperationChoice("query_type", {"list": LIST_USERS, "get": GET_USER, "roles": LIST_ROLES})
-_OF_USERS = {
-    "create": CREATE_USER,
-    "delete": DELETE_USER,
-    "set_role": SET_ROLE,
-    "set_catalogues": SET_CATALOGUES,
+ROLE_OPERATIONS = (list_roles, create_role, change_role, delete_role)
+QUERIES: Mapping[str, AnyOperation] = {"list": list_users, "get": get_user, "roles": list_roles}
+CHANGES: Mapping[str, AnyOperation] = {
+    **{"create": create_user, "delete": delete_user},
+    **{"set_role": set_roles, "set_catalogues": set_catalogues},
+    **{"grant": grant, "revoke": revoke, "disable": disable_user, "enable": enable_user},
+    **{"reset_password": reset_password, "end_sessions": end_sessions},
+    **{"create_role": create_role, "update_role": change_role, "delete_role": delete_role},
 }
-_OF_RIGHTS = {"grant": GRANT, "revoke": REVOKE, "disable": DISABLE, "enable": ENABLE}
-_OF_SESSIONS = {"reset_password": RESET_PASSWORD, "end_sessions": END_SESSIONS}
-_OF_ROLES = {"create_role": CREATE_ROLE, "update_role": UPDATE_ROLE, "delete_role": DELETE_ROLE}
-CHANGES = OperationChoice("action", {**_OF_USERS, **_OF_RIGHTS, **_OF_SESSIONS, **_OF_ROLES})
 
 
 class UsersQueryParams(OffsetParams, GenericParams):
@@ -467,7 +631,7 @@ class UsersQueryParams(OffsetParams, GenericParams):
 class UsersMutateParams(GenericParams):
     """The arguments of `users.mutate`."""
 
-    action: Literal[*CHANGES.operations]  # type: ignore[valid-type]
+    action: Literal[*CHANGES]  # type: ignore[valid-type]
     name: str = Field(description="Name of the user or role")
     role: str | list[str] | None = optional(
         f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
@@ -490,43 +654,21 @@ class UsersMutateParams(GenericParams):
     )
 
 
-def users_tools(
-    control: Control, catalogues: Callable[[], Iterable[str]] = tuple
-) -> list[ToolSpec]:
-    """Declare `users.query` and `users.mutate`; `catalogues` returns the names of those that are
-    served.
-    """
-
-    def perform(choice: OperationChoice, principal: Principal, params: GenericParams) -> Any:
-        sees = principal.visibility.sees_catalogue
-        identity, names = (
-            identity_of(principal),
-            lambda: [name for name in catalogues() if sees(name)],
-        )
-        return choice.perform(
-            OperationCall(identity=identity, opened_control=control, catalogues=names), params
-        )
-
-    query, change, action = (
-        partial(perform, QUERIES),
-        partial(perform, CHANGES),
-        Action.MANAGE_PERMISSIONS,
-    )
-    return [
-        declare_query_tool(
-            "users.query",
-            UsersQueryParams,
-            query,
-            result=UsersResult,
-            action=action,
-            text=result_text,
-        ),
-        declare_change_tool(
-            "users.mutate",
-            UsersMutateParams,
-            change,
-            result=UserChanged,
-            action=action,
-            text=changed_text,
-        ),
-    ]
+USERS_TOOLS = (
+    choice(
+        "users.query",
+        "query_type",
+        QUERIES,
+        UsersQueryParams,
+        summary="Users with their roles and permissions, or the roles.",
+        faces=Faces(audit=Audit(count_of=attrgetter("total"))),
+    ),
+    choice(
+        "users.mutate",
+        "action",
+        CHANGES,
+        UsersMutateParams,
+        summary="Create, change or delete a user or a role. Nobody gives more than they have.",
+        faces=Faces(text=changed_text),
+    ),
+)

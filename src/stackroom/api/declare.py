@@ -27,7 +27,8 @@ from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.tools.budget import json_text
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
 from stackroom.tools.endpoint import Endpoint, EndpointRequest, QueryParams
-from stackroom.tools.layout import CHOICE, LayoutCatalogues
+from stackroom.tools.faces.mcp import CHOICE
+from stackroom.tools.layout import LayoutCatalogues
 from stackroom.tools.spec import GenericParams, GenericResult, ToolResult, ToolSpec
 
 MOST_LISTED = 50

@@ -13,7 +13,7 @@ from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
 from stackroom.admin.server import ServerTool, config_resources, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
-from stackroom.admin.users import users_tools
+from stackroom.admin.users import USERS_TOOLS
 from stackroom.analytics.events import EventLog, EventReports
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import build_server_parts, open_board
@@ -23,6 +23,7 @@ from stackroom.control.database.tables import utc_now
 from stackroom.gate.auditing import redacted
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
+from stackroom.tools.operation import Office
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.toolbox import ServerTools
 
@@ -67,9 +68,10 @@ class AdminServer:
             audit=control.audit,
             counters=lambda: {**counters(), "events_dropped": self.events.dropped},
         )
+        self.office = Office(control=control, open_board=lambda: board, library=app.library)
         self.tools = ServerTools(
             tools=[
-                *users_tools(control, lambda: [catalogue.name for catalogue in app.list_served()]),
+                *USERS_TOOLS,
                 *analytics_tools(EventReports(control.database, self.events), app.list_served),
                 *parts.tools,
                 *server_tools(tool),

@@ -26,6 +26,7 @@ from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.port import Problem
 from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.operation import NO_OFFICE, Office
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
@@ -173,6 +174,7 @@ class App(Workshop):
         limiter: Limiter | None = None,
         observers: Sequence[Observer] = (),
         server_tools: ServerTools = NO_SERVER_TOOLS,
+        office: Office = NO_OFFICE,
     ) -> Gate:
         """Return the gate over these catalogues, or every installed one; server tools are in each
         caller's toolbox.
@@ -193,6 +195,7 @@ class App(Workshop):
             limiter=limiter,
             observers=observers,
             cache=AnswerCache(size) if size else None,
+            office=office,
             failures=self._count_failures,
             on_storage_error=serving.suspect,
             hide_places=self.hide_places,

@@ -38,6 +38,7 @@ from stackroom.shelf.store_place import STORE_FILE
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_resources, edit_tools
+from stackroom.tools.faces.mcp import DeclaredTool, serve
 from stackroom.tools.media import MediaSpec, picture_media
 from stackroom.tools.own_storage import OpenStorage, OwnKinds
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
@@ -72,7 +73,7 @@ class _PackageParts(NamedTuple):
     """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
 
     package: CataloguePackage
-    tools: Sequence[ToolSpec]
+    tools: Sequence[DeclaredTool]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
     own_kinds: Sequence[OwnKinds]
@@ -131,10 +132,9 @@ class ToolboxBuilder:
             *generic,
             *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds]),
         ]
-        if len(opened) > 1:
-            tools = [replace(tool, is_brief=True) for tool in tools]
+        is_brief = len(opened) > 1
         return Toolbox(
-            [*tools, *server_tools.tools],
+            [*serve(tools, opened, is_brief=is_brief), *server_tools.tools],
             [
                 *resources,
                 *generic_resources(opened),
@@ -205,7 +205,10 @@ def is_readable(catalogue: OpenCatalogue) -> bool:
 
 def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
     names = [catalogue.name for catalogue in catalogues]
-    tools = [tool.over(names) for tool in package.tools(catalogues)]
+    declared = package.tools(catalogues)
+    older = [tool.over(names) for tool in declared if isinstance(tool, ToolSpec)]
+    newer = [tool for tool in declared if not isinstance(tool, ToolSpec)]
+    tools: list[DeclaredTool] = [*older, *serve(newer, catalogues, of_package=True)]
     resources, media = package.resources(catalogues), package.media(catalogues)
     return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))
 

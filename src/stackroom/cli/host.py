@@ -22,6 +22,7 @@ from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import Settings
+from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import NO_SERVER_TOOLS
 
 Load = Callable[..., Gate]  # builds the gate with a limiter, observers and the tools of the server
@@ -54,7 +55,9 @@ def host(app: App, settings: Settings, load: Load) -> None:
         )
         observers = [control.audit, admin.events, *observers]
     parts = admin.parts if admin else NO_PARTS
-    limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
+    limiter = control.limiter if control else None
+    tools = admin.tools if admin else NO_SERVER_TOOLS
+    office = admin.office if admin else Office(library=app.library)
     loader = new_pool("loader", 1)
     uploads = Uploads(app)
     owners = OwnerPages(app, find_file=uploads.find_file)
@@ -62,7 +65,9 @@ def host(app: App, settings: Settings, load: Load) -> None:
     health = admin.health if admin else ServerHealth(app, None)
     app.background.add(MapTask(app).task(), uploads.task(), health.task())
     try:
-        gate = loader.submit(load, limiter=limiter, observers=observers, server_tools=tools)
+        gate = loader.submit(
+            load, limiter=limiter, observers=observers, server_tools=tools, office=office
+        )
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: app.background.start())
         service = Service(
@@ -77,7 +82,6 @@ def host(app: App, settings: Settings, load: Load) -> None:
                 *uploads.endpoints(),
                 *owners.endpoints(),
             ],
-            open_board=(lambda: admin.board) if admin else None,
             health=health,
             hide_places=app.hide_places,
         )

@@ -8,6 +8,7 @@ through the gate, which writes it to the audit before the command reports succes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
-from stackroom.admin.catalogues import DESCRIBE, REMOVE, RENAME, UNDO
+from stackroom.admin.catalogues import describe, remove, rename, undo
 from stackroom.admin.users import NO_ACCOUNTS, ROLE_OPERATIONS, USER_OPERATIONS
 from stackroom.cli.output import HELP, json_option, print_json, print_table, shortened
 from stackroom.cli.private_files import keep_private
@@ -35,13 +36,16 @@ from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
 from stackroom.tools.operation import (
+    AnyOperation,
+    Call,
+    Command,
     CommandOption,
-    Operation,
-    OperationCall,
+    Office,
+    Origin,
+    RawParams,
     SecretInput,
     identity_of,
 )
-from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
 
 ResultT = TypeVar("ResultT")
@@ -92,7 +96,7 @@ OpenBoard = Callable[[Control], JobBoard]
 def build_group(
     name: str,
     help_text: str,
-    operations: Iterable[Operation],
+    operations: Iterable[AnyOperation],
     *,
     open_board: OpenBoard | None = None,
 ) -> click.Group:
@@ -101,30 +105,37 @@ def build_group(
     """
     group = click.Group(name, help=help_text)
     for operation in operations:
-        if operation.command:
-            group.add_command(_build_command(operation, open_board))
+        if isinstance(operation.faces.command, Command):
+            group.add_command(build_command(operation, open_board))
     return group
 
 
-def _build_command(operation: Operation, open_board: OpenBoard | None = None) -> click.Command:
-    fields = operation.params.model_fields
+def build_command(operation: AnyOperation, open_board: OpenBoard | None = None) -> click.Command:
+    """Return the command of an operation: its parameters as arguments and options."""
+    fields, face = operation.params.model_fields, _face_of(operation)
     taken: list[click.Parameter] = []
-    for name in operation.arguments:
+    for name in face.arguments:
         count = -1 if _has_type(fields[name].annotation, list) else 1
         taken.append(click.Argument([name], required=fields[name].is_required(), nargs=count))
     for name, field in fields.items():
-        taken += [] if name in operation.arguments else _options(name, field)
-    if operation.question:
+        taken += [] if name in face.arguments else _options(name, field)
+    if face.question:
         taken.append(click.Option(["--yes"], is_flag=True, help="Do it without asking."))
     details = [operation.details] if operation.details else []
-    example = f"Example: stackroom {operation.command} {operation.example}".rstrip()
+    example = f"Example: stackroom {face.name} {face.example}".rstrip()
     command = click.Command(
-        operation.command.rpartition(" ")[2],
+        face.name.rpartition(" ")[2],
         params=taken,
         callback=partial(_run, operation, open_board),
         help="\n\n".join([operation.summary, *details, example]),
     )
     return json_option(command)
+
+
+def _face_of(operation: AnyOperation) -> Command:
+    face = operation.faces.command
+    known = face if isinstance(face, Command) else Command()
+    return known if known.name else replace(known, name=operation.name)
 
 
 def _options(name: str, field: FieldInfo) -> list[click.Option]:
@@ -190,17 +201,26 @@ def _has_type(annotation: Any, wanted: type) -> bool:
     return is_wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
 
 
+LOCAL = Origin(identity=identity_of(), via="cli")
+
+
 def _run(
-    operation: Operation, board: OpenBoard | None, *, as_json: bool, yes: bool = False, **typed: Any
+    operation: AnyOperation,
+    board: OpenBoard | None,
+    *,
+    as_json: bool,
+    yes: bool = False,
+    **typed: Any,
 ) -> None:
     """Run an operation on this library, and print its result."""
-    values = _values_of(typed)
-    params = validate_fields(operation.params, values)
-    if operation.check is not None:
-        with _opened(operation, board, to_read=True) as (_control, call):
-            operation.check(call, params)
-    if operation.question and not yes:
-        question = operation.question.format(**values)
+    face, values = _face_of(operation), _values_of(typed)
+    params = RawParams(values=values).read(operation.params)
+    if face.check is not None:
+        with _opened(operation, face, board, to_read=True) as (_control, office):
+            call = Call(identity=LOCAL.identity, server=Toolbox([]), office=office)
+            face.check(call, params)
+    if face.question and not yes:
+        question = face.question.format(**values)
         if not _is_at_terminal():
             raise InputError(
                 f"not at a terminal, so nobody can be asked: {question} give --yes to do it"
@@ -209,23 +229,13 @@ def _run(
             raise InterruptedByUser("nothing was done")
     if FROM_STDIN in typed:
         password = _find_password(values, from_stdin=typed[FROM_STDIN], one_time=typed[ONE_TIME])
-        params = (
-            params
-            if password is None
-            else validate_fields(operation.params, {**values, "password": password})
-        )
-    is_read = operation.cost is Cost.READ
-    with _opened(operation, board, to_read=is_read) as (control, call):
-        work = partial(operation.perform, call, params)
-        if is_read:
-            result = work()
-        else:
-            noted = params.model_dump(mode="json", exclude_unset=True, exclude={operation.target})
-            result = perform(
-                control, operation.name, str(getattr(params, operation.target)), noted, work
-            )
+        values |= {} if password is None else {"password": password}
+    with _opened(operation, face, board, to_read=operation.is_read) as (control, office):
+        observers = [] if operation.is_read else [control.audit]
+        gate = Gate(Toolbox([]), observers=observers, office=office)
+        result = gate.run(operation, LOCAL, RawParams(values=values))
     print_result(operation, result, as_json=as_json)
-    failure = operation.find_failure(result) if operation.find_failure else None
+    failure = face.find_failure(result) if face.find_failure else None
     if failure is not None:
         if not as_json:
             click.echo(f"stackroom: {failure}", err=True)
@@ -248,33 +258,31 @@ def _values_of(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _opened(
-    operation: Operation, board: OpenBoard | None, *, to_read: bool
-) -> Iterator[tuple[Control, OperationCall]]:
+    operation: AnyOperation, face: Command, board: OpenBoard | None, *, to_read: bool
+) -> Iterator[tuple[Control, Office]]:
     """Open the library for an operation; to read it where there are no accounts, as if they were
     empty.
     """
     library = Library(load_settings().catalogues_folder)
+    needs_accounts = operation.needs.accounts and not face.without_accounts
     with ExitStack() as stack:
-        makes = operation.makes_accounts and not to_read
+        makes = face.makes_accounts and not to_read
         control = stack.enter_context(make_control() if makes else find_control())
-        if control is None and operation.needs_accounts and not (to_read and operation.table):
+        if control is None and needs_accounts and not (to_read and face.table):
             raise NotFoundError(NO_ACCOUNTS)
         if control is None:
             folder = stack.enter_context(TemporaryDirectory())
             control = stack.enter_context(closing(Control.open(Settings(home=Path(folder)))))
-        call = OperationCall(
-            identity=identity_of(),
-            opened_control=control,
-            catalogues=lambda: [installed.name for installed in library.list_installed()],
+        office = Office(
+            control=control,
+            list_names=lambda: [installed.name for installed in library.list_installed()],
             open_board=cache(partial(board, control)) if board else None,
-            opened_library=library,
+            library=library,
         )
         try:
-            yield control, call
+            yield control, office
         except NotFoundError as error:
-            is_about_accounts = (
-                to_read and operation.needs_accounts and not operation.makes_accounts
-            )
+            is_about_accounts = to_read and needs_accounts and not face.makes_accounts
             if is_about_accounts and control.accounts.is_empty():
                 raise NotFoundError(NO_ACCOUNTS) from error
             raise
@@ -310,34 +318,35 @@ def _is_at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def print_result(operation: Operation, result: BaseModel, *, as_json: bool) -> None:
+def print_result(operation: AnyOperation, result: BaseModel, *, as_json: bool) -> None:
     """Print a result: as JSON, as a table or as text; a secret is alone on standard output."""
+    face, faces = _face_of(operation), operation.faces
     if as_json:
         print_json(result.model_dump(mode="json", by_alias=True))
         return
-    if not operation.table:
-        secret = getattr(result, operation.secret) if operation.secret else None
-        shown = result.model_copy(update={operation.secret: None}) if secret else result
-        click.echo(safe_text(operation.text(shown)), err=secret is not None)
+    if not face.table:
+        secret = getattr(result, faces.secret) if faces.secret else None
+        shown = result.model_copy(update={faces.secret: None}) if secret else result
+        click.echo(safe_text(faces.text(shown)), err=secret is not None)
         if secret is not None:
             click.echo("this secret is not shown again:", err=True)
             click.echo(secret)
         return
-    rows: Sequence[Any] = getattr(result, operation.table)
-    headings = [name.replace("_", " ") for name in operation.columns]
+    rows: Sequence[Any] = getattr(result, face.table)
+    headings = [name.replace("_", " ") for name in face.columns]
     cells = [
         [
             _cell(row.get(name) if isinstance(row, Mapping) else getattr(row, name))
-            for name in operation.columns
+            for name in face.columns
         ]
         for row in rows
     ]
-    if operation.is_single:
+    if face.is_single:
         print_table(("field", "value"), zip(headings, cells[0], strict=True))
     elif cells:
         print_table(headings, cells)
     else:
-        click.echo(operation.empty)
+        click.echo(face.empty)
     if getattr(result, "has_more", False):
         click.echo(
             f"{len(rows)} of {getattr(result, 'total', '')} are shown; the rest with --offset",
@@ -367,5 +376,5 @@ token_command = build_group("token", HELP["token"], TOKEN_OPERATIONS)
 access_command = build_group("access", HELP["access"], ACCESS_OPERATIONS)
 audit_command = build_group("audit", HELP["audit"], AUDIT_OPERATIONS)
 remove_command, rename_command, undo_command, describe_command = map(
-    _build_command, (REMOVE, RENAME, UNDO, DESCRIBE)
+    build_command, (remove, rename, undo, describe)
 )

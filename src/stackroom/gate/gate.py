@@ -10,9 +10,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
+from types import NoneType
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+
+from pydantic import BaseModel
 
 from stackroom.errors import (
     ExpectedError,
@@ -30,7 +33,19 @@ from stackroom.shelf.watched import FailingCatalogueError
 from stackroom.text.safe import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.faces.mcp import Served
 from stackroom.tools.instructions import instructions_for
+from stackroom.tools.operation import (
+    NO_OFFICE,
+    AnyOperation,
+    Call,
+    Needs,
+    Office,
+    Operation,
+    Origin,
+    RawParams,
+    identity_of,
+)
 from stackroom.tools.resources.resource import (
     ResourceContent,
     ResourceEntry,
@@ -41,12 +56,10 @@ from stackroom.tools.resources.resource import (
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,
+    InvalidParamsError,
     NotedResult,
-    ToolParams,
     ToolResult,
-    ToolSpec,
     find_query_note,
-    validate_arguments,
     with_query_notes,
 )
 from stackroom.tools.toolbox import Toolbox, Toolboxes, Versions
@@ -150,7 +163,7 @@ class Limiter(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCall(Generic[ResultT]):
+class Pending(Generic[ResultT]):
     """An admitted call: answered already, or the function that finishes it."""
 
     context: CallContext
@@ -158,6 +171,26 @@ class PendingCall(Generic[ResultT]):
     answer: ResultT | None = None
     is_instant: bool = False  # whether `finish` may run on the event loop
     waits: bool = False  # whether `finish` only waits for another process, and uses no CPU
+
+
+class Shown(NamedTuple):
+    """A result as a surface sends it, and how many bytes that are for the audit."""
+
+    reply: Any
+    size_bytes: int = 0
+
+
+Show = Callable[[Any], Shown]
+UNKNOWN: AnyOperation = Operation(
+    name="",
+    summary="",
+    params=BaseModel,
+    result=NoneType,
+    needs=Needs(),
+    cost=Cost.READ,
+    run=lambda _call, _params: None,
+)
+"""Stands for a tool that there is none of."""
 
 
 class _CacheKey(NamedTuple):
@@ -169,24 +202,30 @@ class _CacheKey(NamedTuple):
     seen: tuple[Versions, int]
 
 
+NOT_READ: Mapping[str, Any] = {}
+"""The parameters of a call that are not validated: none is in an entry of the audit, since one may
+be a misspelt secret.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ToolCall:
-    """A call that is permitted and validated."""
+    """A call of a tool that is permitted and validated."""
 
-    toolbox: Toolbox
-    tool: ToolSpec
-    params: ToolParams
-    context: CallContext
+    served: Served
+    call: Call
+    params: Any
+    values: Mapping[str, Any]
 
     @property
     def _reads(self) -> Iterable[str] | None:
-        return self.tool.reads(self.params) if self.tool.reads else None
+        return self.served.reads(self.params)
 
     def find_versions(self) -> Versions | None:
         """Return the versions of the catalogues that it reads, where they are known without
         waiting.
         """
-        return self.toolbox.find_versions(self._reads)
+        return self.call.server.find_versions(self._reads)
 
     def read_versions(self) -> Versions | None:
         """Return the versions of the catalogues that it reads; None where one cannot be read.
@@ -195,7 +234,7 @@ class _ToolCall:
         catalogue.
         """
         try:
-            return self.toolbox.versions(self._reads)
+            return self.call.server.versions(self._reads)
         except StorageError:
             return None
 
@@ -204,37 +243,36 @@ class _ToolCall:
         names = self._reads
         return [
             catalogue
-            for catalogue in self.toolbox.catalogues
+            for catalogue in self.call.server.catalogues
             if names is None or catalogue.name in names
         ]
 
     def key_at(self, versions: Versions, failures: int) -> _CacheKey:
         """Return the key of its answer: all that the answer follows from."""
-        visibility = self.context.principal.visibility
+        visibility = self.call.principal.visibility
         audiences = None if all(version.is_public for version in versions) else visibility.audiences
         # also told by whether a limit is stated, even the default
         budget = getattr(self.params, "tokens", None)
         # the params have only what is searched for
-        note = find_query_note(self.context.parameters.get(QUERY))
-        asked = (self.tool.name, self.params.model_dump_json(), budget, note)
+        note = find_query_note(self.values.get(QUERY))
+        asked = (self.served.name, self.params.model_dump_json(), budget, note)
         return _CacheKey(
             (*asked, versions, audiences, visibility.only, visibility.hidden), (versions, failures)
         )
 
     def answer(self, versions: Versions | None) -> Answer:
         """Run the tool, and return its answer, safe to show."""
-        tool, context, changing_tools = self.tool, self.context, self.toolbox.changing_tools
-        call_id = (context.call_id,) if tool.wants_call_id else ()
+        operation, changing_tools = self.served.operation, self.call.server.changing_tools
 
         def run() -> ToolResult:
-            return tool.run(context.principal, self.params, *call_id)
+            return cast(ToolResult, operation.run(self.call, self.params))
 
         def noted(shown: ToolResult) -> Forms:
             return quarantine.noted_forms(quarantine.safe_forms(self._forms(shown)), changing_tools)
 
-        answered = with_retries(run) if tool.read_only else run()
+        answered = with_retries(run) if operation.is_read else run()
         result = quarantine.with_safe_notes(
-            with_age_notes(with_query_notes(answered, context.parameters), versions)
+            with_age_notes(with_query_notes(answered, self.values), versions)
         )
         is_partial = isinstance(result, NotedResult) and bool(result.unread)
         forms = quarantine.safe_forms(fit_answer(result, self.params, self._forms))
@@ -242,7 +280,7 @@ class _ToolCall:
         if flags:  # the line about them has to fit the budget too
             forms = fit_answer(result, self.params, noted)
             flags = quarantine.flags_of(forms, changing_tools)
-        count = tool.count_of(result)
+        count = operation.faces.audit.count_of(result)
         return Answer(
             structured=forms.structured,
             text=forms.text,
@@ -253,12 +291,11 @@ class _ToolCall:
 
     def _forms(self, result: ToolResult) -> Forms:
         """Return both forms of a result; notes come last, after what they are about."""
-        structured = result.model_dump(mode="json", by_alias=True)
-        text = (
-            result_text(result, structured)
-            if self.tool.text is result_text
-            else self.tool.text(result)
+        structured, make_text = (
+            result.model_dump(mode="json", by_alias=True),
+            self.served.operation.faces.text,
         )
+        text = result_text(result, structured) if make_text is result_text else make_text(result)
         if NOTES in structured:
             structured[NOTES] = structured.pop(NOTES)
         return Forms(structured=structured, text=text)
@@ -274,6 +311,7 @@ class Gate:
         limiter: Limiter | None = None,
         observers: Sequence[Observer] = (),
         cache: AnswerCache | None = None,
+        office: Office = NO_OFFICE,
         failures: Callable[[], int] = lambda: 0,
         on_storage_error: Callable[[], None] = lambda: None,
         hide_places: Callable[[str], str] = hide_places,
@@ -287,6 +325,7 @@ class Gate:
         """
         self._toolboxes = toolboxes
         self._limiter = limiter
+        self._office = office
         self._auditing = Auditing(
             observers, on_storage_error=on_storage_error, hide_places=hide_places
         )
@@ -307,7 +346,7 @@ class Gate:
             self.cache.clear()
         return is_changed
 
-    def list_tools(self, principal: Principal) -> list[ToolSpec]:
+    def list_tools(self, principal: Principal) -> list[Served]:
         """Return the tools that the principal may call, sorted by name."""
         return self._toolboxes.of(principal.visibility).list_callable(principal)
 
@@ -321,7 +360,7 @@ class Gate:
             toolbox.catalogues, tools, principal.visibility, unserved=toolbox.unserved
         )
 
-    def get_tool(self, principal: Principal, name: str) -> ToolSpec:
+    def get_tool(self, principal: Principal, name: str) -> Served:
         """Return a tool; one that the principal may not call is reported as unknown."""
         toolbox = self.toolbox_of(principal)
         return _find_tool(toolbox, principal, name) or _refuse_tool(toolbox, principal, name)
@@ -334,45 +373,78 @@ class Gate:
 
     def begin_call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
-    ) -> PendingCall[Answer]:
-        """Begin a call: permission, rate limit, validation and cache look-up; only the limit may
-        wait (`limit_waits`).
+    ) -> Pending[Answer]:
+        """Begin a call of a tool by its name."""
+        origin = Origin(identity=identity_of(principal), via=via, as_tool=name)
+        raw = RawParams(values=arguments, noun="argument", shows_values=True)
+        return self.begin(None, origin, raw)
 
-        A refused call, or one with a cached answer, is finished already.
+    def run(
+        self,
+        wanted: AnyOperation | Served,
+        origin: Origin,
+        raw: RawParams,
+        *,
+        show: Show = Shown,
+    ) -> Any:
+        """Run an operation, and return its result as `show` makes it; for a tool, its answer."""
+        return self.begin(wanted, origin, raw, show=show).finish()
+
+    def begin(
+        self,
+        wanted: AnyOperation | Served | None,
+        origin: Origin,
+        raw: RawParams,
+        *,
+        show: Show = Shown,
+    ) -> Pending[Any]:
+        """Begin a call: rate limit, validation, permission and cache look-up; only the limit may
+        wait (`limit_waits`). `wanted` may be None for the tool that the origin names.
+
+        A refused call, or one with a cached answer, is finished already. `show` makes of a result
+        what the surface sends, before that is audited.
         """
-        toolbox = self._toolboxes.of(principal.visibility)
-        tool = _find_tool(toolbox, principal, name)
-        # a forbidden one takes as long as an unknown one
-        cost = tool.cost_of(arguments) if tool else Cost.READ
-        target = tool.name if tool else name
+        toolbox, principal = self.toolbox_of(origin.principal), origin.principal
+        served = toolbox.serve(wanted) if isinstance(wanted, Operation) else wanted
+        served = served or _find_tool(toolbox, principal, origin.as_tool)
+        operation = served.operation if served else UNKNOWN
         context = CallContext(
             principal=principal,
-            via=via,
-            operation="tools/call",
-            target=target,
-            parameters=arguments,
-            cost=cost,
+            via=origin.via,
+            operation="tools/call" if origin.as_tool else operation.name,
+            target=(served.name if served else origin.as_tool) if origin.as_tool else "",
+            parameters=NOT_READ,
+            cost=operation.cost_of(raw.values),
         )
         started = time.perf_counter()
         try:
-            self._require_within_limit(context)
-            tool = tool or _refuse_tool(toolbox, principal, name)
-            call = _ToolCall(
-                toolbox=toolbox,
-                tool=tool,
-                params=validate_arguments(tool, arguments),
-                context=context,
-            )
+            if operation.faces.audit.is_limited:
+                self._require_within_limit(context)
+            if served is None:
+                _refuse_tool(toolbox, principal, origin.as_tool)
+            params = raw.read(served.params)
+            context = replace(context, **_noted(operation, origin, raw, params))
+            if not origin.as_tool:  # one that a caller may not call is not found
+                operation.needs.require(principal)
         except ExpectedError as error:
-            self._auditing.note(context, started, error)
-            if isinstance(error, UnknownToolError):
-                return PendingCall(
-                    context=context, finish=partial(raise_error, error), is_instant=True
-                )
-            return _finished(context, Answer.of_error(error))
+            return self._refused(context, operation, origin, error, started)
+        call = Call(
+            identity=origin.identity,
+            server=toolbox,
+            office=self._office,
+            catalogues=served.catalogues,
+            chosen=served.chosen(params),
+            via=origin.via,
+            call_id=context.call_id,
+        )
+        if not origin.as_tool:
+            return self._begin_plain(operation, call, params, context, show)
+        tool_call = _ToolCall(served=served, call=call, params=params, values=raw.values)
         # A call whose entry has to be durable is not answered here: to note it may block.
         kept, missed = (
-            self._look_up(call, call.find_versions) if cost is Cost.READ else (None, None)
+            self._look_up(tool_call, tool_call.find_versions)
+            if context.cost is Cost.READ
+            else (None, None)
         )
         if kept is not None:
             self._auditing.note(context, started, None, summary=lambda: _answer_summary(kept))
@@ -380,13 +452,47 @@ class Gate:
 
         def finish() -> Answer:
             try:
-                return self._auditing.run(context, lambda: self._run(call, missed), _answer_summary)
+                return self._auditing.run(
+                    context, lambda: self._run(tool_call, missed), _answer_summary
+                )
             except ExpectedError as error:
                 return Answer.of_error(error)
 
-        return PendingCall(
-            context=context, finish=finish, is_instant=tool.is_instant, waits=tool.cost is Cost.SQL
-        )
+        return Pending(context=context, finish=finish, waits=operation.cost is Cost.SQL)
+
+    def _begin_plain(
+        self, operation: AnyOperation, call: Call, params: Any, context: CallContext, show: Show
+    ) -> Pending[Any]:
+        def work() -> Shown:
+            return show(operation.run(call, params))
+
+        def finish() -> Any:
+            if not operation.faces.audit.is_noted:
+                return work().reply
+            shown = self._auditing.run(
+                context, work, lambda shown: ResultSummary(shown.size_bytes, "")
+            )
+            return shown.reply
+
+        return Pending(context=context, finish=finish, waits=operation.cost is Cost.SQL)
+
+    def _refused(
+        self,
+        context: CallContext,
+        operation: AnyOperation,
+        origin: Origin,
+        error: ExpectedError,
+        started: float,
+    ) -> Pending[Any]:
+        """Return the end of a call that is refused."""
+        if context.parameters is NOT_READ:
+            problem = error.problem if isinstance(error, InvalidParamsError) else error.message
+            context = replace(context, parameters={"problem": problem})
+        if operation.faces.audit.is_noted:
+            self._auditing.note(context, started, error)
+        if origin.as_tool and not isinstance(error, UnknownToolError):
+            return _finished(context, Answer.of_error(error))
+        return Pending(context=context, finish=partial(raise_error, error), is_instant=True)
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a page of the resources that the principal may read; `cursor` is the one of the
@@ -416,7 +522,7 @@ class Gate:
 
     def begin_read(
         self, principal: Principal, uri: str, *, via: str = ""
-    ) -> PendingCall[ResourceContent]:
+    ) -> Pending[ResourceContent]:
         """Begin a read: check the rate limit."""
         context = CallContext(
             principal=principal,
@@ -435,7 +541,7 @@ class Gate:
                 context, read, lambda content: ResultSummary(content.size_bytes, content.digest)
             )
 
-        return PendingCall(context=context, finish=finish)
+        return Pending(context=context, finish=finish)
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
@@ -480,9 +586,8 @@ class Gate:
         """Return the cached answer of a call, and the key to keep one by; neither where it cannot
         be cached.
         """
-        may_cache = (
-            self.cache is not None and call.tool.cacheable and not call.tool.reads_more(call.params)
-        )
+        reads = call.served.operation.reads
+        may_cache = self.cache is not None and reads is not None and reads.kept(call.params)
         versions = read() if may_cache else None
         if versions is None or self.cache is None:
             return None, None
@@ -493,13 +598,14 @@ class Gate:
         """Run a tool, or answer from the cache; `missed` is given where the look-up was made
         already.
         """
-        if not call.tool.read_only:
+        operation = call.served.operation
+        if not operation.is_read:
             return call.answer(None)
         # Versions are read before it is run: an answer may be newer than it says, and not older.
         kept, missed = (None, missed) if missed else self._look_up(call, call.read_versions)
         if kept is not None:
             return kept
-        versions = missed.seen[0] if missed else call.read_versions() if call.tool.reads else None
+        versions = missed.seen[0] if missed else call.read_versions() if operation.reads else None
         answer = self._damage.run(lambda: call.answer(versions), call.list_catalogues)
         if (
             self.cache
@@ -545,8 +651,8 @@ class Gate:
         return None
 
 
-def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
-    return PendingCall(context=context, answer=answer, finish=lambda: answer)
+def _finished(context: CallContext, answer: Answer) -> Pending[Answer]:
+    return Pending(context=context, answer=answer, finish=lambda: answer)
 
 
 def raise_error(error: Exception) -> NoReturn:
@@ -554,9 +660,23 @@ def raise_error(error: Exception) -> NoReturn:
     raise error
 
 
-def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | None:
+def _noted(
+    operation: AnyOperation, origin: Origin, raw: RawParams, params: BaseModel
+) -> dict[str, Any]:
+    """Return the target and the parameters of a call as they are audited, now that they are
+    validated.
+    """
+    if origin.as_tool:
+        return {"parameters": raw.values}
+    face = operation.faces.audit
+    noted = params.model_dump(mode="json", exclude_unset=True, exclude={face.target})
+    target = str(getattr(params, face.target)) if face.target else ""
+    return {"target": target, "parameters": noted if face.notes_parameters else {}}
+
+
+def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> Served | None:
     tool = toolbox.find_tool(name)
-    return tool if tool and tool.action in principal.actions else None
+    return tool if tool and tool.operation.needs.allow(principal) else None
 
 
 def _refuse_tool(toolbox: Toolbox, principal: Principal, name: str) -> NoReturn:

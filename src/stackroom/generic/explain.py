@@ -33,16 +33,16 @@ from stackroom.search.values import Label, adult_conditions
 from stackroom.shelf.terms import meets, term_of, text_tokens
 from stackroom.text.preference_pieces import describe_effect
 from stackroom.tools.catalogue import CatalogueView, FoundRecord, address_of
+from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
 from stackroom.tools.merge import SearchPath, ShownHits
+from stackroom.tools.operation import Call, RawParams, identity_of
 from stackroom.tools.spec import (
     DECIMALS,
     GenericParams,
     GenericResult,
-    ToolSpec,
     rounded_parts,
-    validate_arguments,
 )
-from stackroom.tools.toolbox import plain_names
+from stackroom.tools.toolbox import Toolbox, plain_names
 
 SHOWN_VALUES = 3
 FILTER = "filters."
@@ -278,23 +278,31 @@ class WhyParams(GenericParams):
 
 
 def explain_call(
-    found: FoundRecord, tools: Iterable[ToolSpec], principal: Principal, call: WhyParams
+    found: FoundRecord, tools: Iterable[DeclaredTool], principal: Principal, asked: WhyParams
 ) -> ExplainResult:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     view, record = found
-    tool = _explained_tool(tools, call.tool)
+    tool = _explained_tool(tools, asked.tool)
+    given = RawParams(values=asked.arguments, noun="argument", shows_values=True)
     try:
-        params: Any = validate_arguments(tool, call.arguments)
+        params: Any = given.read(tool.params)
     except InputError as error:
         raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error
-    if tool.reads and view.name not in tool.reads(params):
+    names = tool.reads(params)
+    if names is not None and view.name not in names:
         raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
-    if tool.searches is not None:
+    call = Call(
+        identity=identity_of(principal),
+        server=Toolbox([]),
+        catalogues=tool.catalogues,
+        chosen=tool.chosen(params),
+    )
+    if tool.operation.finds is not None:
         return explain_record(
-            tool.searches(principal, params, view.name, record.kind), record, tool=tool.name
+            tool.operation.finds(call, params, view.name, record.kind), record, tool=tool.name
         )
-    assert tool.recommends is not None, "chosen above"
-    placing = tool.recommends(principal, params, view.name, record.id)
+    assert tool.operation.recommends is not None, "chosen above"
+    placing = tool.operation.recommends(call, params, view.name, record.id)
     if placing is None:
         raise _is_gone(record)
     return _explain_placing(view, placing, limit=params.limit, tool=tool.name)
@@ -351,9 +359,13 @@ def _is_gone(record: Record) -> NotFoundError:
     return NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
 
 
-def _explained_tool(tools: Iterable[ToolSpec], name: str) -> ToolSpec:
+def _explained_tool(tools: Iterable[DeclaredTool], name: str) -> Served:
     """Return a tool that searches or recommends, by its name or its plain name."""
-    able = {tool.name: tool for tool in tools if tool.searches or tool.recommends}
+    able = {
+        tool.name: tool
+        for tool in serve(tools, ())
+        if tool.operation.finds or tool.operation.recommends
+    }
     by_plain_name = {plain: able[own] for own, plain in plain_names(able).items()}
     tool = able.get(name) or by_plain_name.get(name)
     if tool is None:

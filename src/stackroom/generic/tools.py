@@ -82,6 +82,7 @@ from stackroom.tools.catalogue import (
     parse_address,
 )
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, QueryParams
+from stackroom.tools.faces.mcp import DeclaredTool
 from stackroom.tools.filters import (
     filter_schema,
     includes_adult,
@@ -115,7 +116,7 @@ class GenericTools:
         catalogues: Sequence[OpenCatalogue],
         *,
         media: Sequence[MediaSpec] = (),
-        own: Sequence[ToolSpec] = (),
+        own: Sequence[DeclaredTool] = (),
     ) -> None:
         self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
         self._recommending = {
@@ -397,7 +398,7 @@ def generic_tools(
     catalogues: Sequence[OpenCatalogue],
     *,
     media: Sequence[MediaSpec] = (),
-    own: Sequence[ToolSpec] = (),
+    own: Sequence[DeclaredTool] = (),
     is_listed: bool = True,
 ) -> list[ToolSpec]:
     """Declare the tools that serve every catalogue, and those for pages, which are in no list.

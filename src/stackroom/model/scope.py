@@ -7,8 +7,6 @@ conjunction: a record is in scope when it meets every condition and the caller m
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stackroom.frozen import frozen
-
 KIND_FIELD = "_kind"
 AUDIENCE_FIELD = "_audience"
 WORDS_FIELD = "_words"
@@ -101,7 +99,7 @@ SEES_EVERYTHING = Visibility(None)
 SEES_PUBLIC = Visibility(frozenset())
 
 
-@frozen
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """The part of a catalogue that a read is about. There is no read without one."""
 

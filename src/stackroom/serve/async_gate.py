@@ -29,10 +29,11 @@ from stackroom.errors import (
 )
 from stackroom.gate.answer import Answer
 from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import Gate, PendingCall
+from stackroom.gate.gate import Gate, Pending, Show
 from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
+from stackroom.tools.operation import AnyOperation, Origin, RawParams
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.toolbox import with_plain_names
 
@@ -54,7 +55,7 @@ class Caller:
     identity: Identity | None = None
     tool_names: ToolNames | None = None  # the form of tool names that the address asks for
     # the call of their request, where the transport has begun it
-    begun: PendingCall[Answer] | None = None
+    begun: Pending[Answer] | None = None
 
     def asking(
         self, name: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
@@ -333,22 +334,30 @@ class AsyncGate:
 
     async def begin(
         self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]
-    ) -> PendingCall[Answer]:
+    ) -> Pending[Answer]:
         """Begin a call; refused and cached ones have their answer."""
         begin = partial(gate.begin_call, caller.principal, name, arguments, via=caller.via)
-        return await self._begin(gate, caller, begin)
+        return await self._begin(gate, caller.principal, begin)
+
+    async def operate(
+        self, wanted: AnyOperation, origin: Origin, raw: RawParams, show: Show
+    ) -> Any:
+        """Run an operation, and return its result as `show` makes it."""
+        gate = await self._load()
+        begin = partial(gate.begin, wanted, origin, raw, show=show)
+        return await self._finish(gate, await self._begin(gate, origin.principal, begin))
 
     async def read(self, caller: Caller, uri: str) -> ResourceContent:
         """Read a resource."""
         gate = await self._load()
         begin = partial(gate.begin_read, caller.principal, uri, via=caller.via)
-        return await self._finish(gate, await self._begin(gate, caller, begin))
+        return await self._finish(gate, await self._begin(gate, caller.principal, begin))
 
     async def _begin(
-        self, gate: Gate, caller: Caller, ask: Callable[[], PendingCall[ResultT]]
-    ) -> PendingCall[ResultT]:
+        self, gate: Gate, principal: Principal, ask: Callable[[], Pending[ResultT]]
+    ) -> Pending[ResultT]:
         """Begin a call, and note whether it exceeds the rate limit."""
-        name = caller.principal.name
+        name = principal.name
         try:
             pending = await anyio.to_thread.run_sync(ask) if gate.limit_waits else ask()
         except RateLimitedError:
@@ -358,7 +367,7 @@ class AsyncGate:
         self._throttle.note(name, is_refused=isinstance(error, RateLimitedError))
         return pending
 
-    async def _finish(self, gate: Gate, pending: PendingCall[ResultT]) -> ResultT:
+    async def _finish(self, gate: Gate, pending: Pending[ResultT]) -> ResultT:
         """Finish a call: at once, or in a thread."""
         if pending.answer is not None:
             return pending.answer

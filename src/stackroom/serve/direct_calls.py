@@ -20,7 +20,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import PendingCall, raise_error
+from stackroom.gate.gate import Pending, raise_error
 from stackroom.model.principal import Cost
 from stackroom.model.record import Flag
 from stackroom.serve.async_gate import AsyncGate, Caller
@@ -104,7 +104,7 @@ class DirectCalls:
                 return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
         return replace(caller, begun=begun)
 
-    async def _finish(self, caller: Caller, begun: PendingCall[Answer]) -> PendingCall[Answer]:
+    async def _finish(self, caller: Caller, begun: Pending[Answer]) -> Pending[Answer]:
         """Return a call with its answer; one that fails will do so again, for the SDK to say
         why.
         """

@@ -27,8 +27,8 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
 from stackroom.serve.async_gate import Context
 from stackroom.text.safe import safe_json
+from stackroom.tools.faces.mcp import Served
 from stackroom.tools.media import CallerMedia, MediaKind
-from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import Toolbox
 
 EXTENSION = "io.modelcontextprotocol/ui"
@@ -69,16 +69,13 @@ def shows_views(context: Context) -> bool:
     return isinstance(kinds, list | tuple) and MIME_TYPE in kinds
 
 
-def with_view(entry: types.Tool, tool: ToolSpec) -> types.Tool:
+def with_view(entry: types.Tool, tool: Served) -> types.Tool:
     """Return the entry of a tool with the view of its answers, where these list records that were
     found.
     """
-    finds = (
-        tool.searches is not None
-        or tool.recommends is not None
-        or "results" in tool.result.model_fields
-    )
-    return entry.model_copy(update={"meta": TOOL_META}) if finds else entry
+    operation = tool.operation
+    lists = operation.finds or operation.recommends or "results" in operation.result.model_fields
+    return entry.model_copy(update={"meta": TOOL_META}) if lists else entry
 
 
 def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict[str, Any]:

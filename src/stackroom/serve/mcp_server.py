@@ -39,9 +39,10 @@ from stackroom.settings import ToolNames
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
 from stackroom.text.validation_words import plain_words
+from stackroom.tools.faces.mcp import Served
 from stackroom.tools.instructions import GENERAL
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import ToolSpec, place_of, refusal_of
+from stackroom.tools.spec import place_of, problems_in
 from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
@@ -97,15 +98,15 @@ def _protocol_error(error: Exception) -> MCPError:
     return MCPError(code=code, message=message, data={"code": error.code, **retry})
 
 
-def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Tool:
+def tool_entry(tool: Served, names: Mapping[str, str] = NO_NAMES) -> types.Tool:
     """Return a tool as MCP lists it; `names` has other names of tools."""
     return types.Tool(
         name=names.get(tool.name, tool.name),
-        title=tool.title or None,
+        title=tool.face.title or None,
         description=with_plain_names(tool.description, names),
         input_schema=tool.listed_schema,
         output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
+        annotations=types.ToolAnnotations(read_only_hint=tool.operation.is_read),
     )
 
 
@@ -198,7 +199,7 @@ class Handlers:
         try:
             result = await call_next(ctx)
         except ValidationError as error:
-            problem = refusal_of(error, _problem).message
+            problem = problems_in(error, _problem)
             refusal = InputError(
                 f"the parameters of '{ctx.method}' are not as they should be: {problem}"
             )

@@ -1,4 +1,4 @@
-"""A shelf that records its failures: while it cannot be read, every read between two attempts fails
+"""A shelf whose failures are noted: between two tries of one that cannot be read, every read fails
 at once.
 """
 
@@ -45,9 +45,7 @@ class WatchedShelf:
         conditions: CatalogueConditions,
         is_there: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Create the watch; `is_there` tells whether the open files are still those of the
-        catalogue.
-        """
+        """`is_there` tells whether the files that are open are still those of the catalogue."""
         self._spec = spec
         self._open_shelf = open_shelf
         self._name = name
@@ -67,7 +65,7 @@ class WatchedShelf:
         return self._inner is not None
 
     def open(self) -> Shelf:
-        """Return the inner shelf, opened once; raise StorageError if that fails."""
+        """Return the inner shelf, opened once; raise StorageError where that fails."""
         if (inner := self._inner) is None:
             with self._opening:
                 if (inner := self._inner) is None:
@@ -75,7 +73,7 @@ class WatchedShelf:
         return inner
 
     def let_go(self) -> None:
-        """Open the inner shelf again at the next read; readers that are in use stay as they are."""
+        """Open the inner shelf anew at the next read; readers that are in use stay as they are."""
         self._inner = None
 
     def reader(self) -> ShelfReader:
@@ -112,7 +110,7 @@ class WatchedShelf:
         return None if (inner := self._inner) is None else inner.find_reader()
 
     def writer(self) -> ShelfWriter:
-        """Return the writing side; raise StorageError if its files were removed, so that writes
+        """Return the writing side; raise StorageError where its files were taken away, and writes
         would be lost.
         """
         inner = self.open()
@@ -144,7 +142,7 @@ class WatchedShelf:
             return []  # the check says why
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Derive every index again from the records, and return how many records are indexed."""
+        """Derive every index anew from the records, and return how many records are indexed."""
         return self.open().rebuild(accept=accept)
 
     def describe(self) -> ShelfDescription:

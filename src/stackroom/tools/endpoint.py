@@ -136,6 +136,7 @@ class EndpointSpec:
     summary.
     """
     _: KW_ONLY
+    summary: str = ""  # empty: the function's docstring
     # the section of the document; `server` and `account` are shown to unauthenticated callers too
     tag: str
     operation_id: str = ""  # given where two endpoints share a function

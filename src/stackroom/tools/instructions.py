@@ -14,7 +14,7 @@ from stackroom.model.scope import Scope, Visibility
 from stackroom.text.instructions import safe_message
 from stackroom.toml_text import load_packaged
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.faces.mcp import Served
 
 MOST_BYTES = 2_000
 LONGEST_TITLE = 60
@@ -36,7 +36,7 @@ class _Entry(NamedTuple):
 
 def instructions_for(
     catalogues: Sequence[OpenCatalogue],
-    tools: Sequence[ToolSpec],
+    tools: Sequence[Served],
     visibility: Visibility,
     *,
     unserved: Sequence[str] = (),
@@ -109,7 +109,7 @@ def _clean(text: str, longest: int) -> str:
     return words if len(words) <= longest else f"{words[:longest].rsplit(' ', 1)[0]} …"
 
 
-def _about_tools(tools: Sequence[ToolSpec]) -> Iterator[str]:
+def _about_tools(tools: Sequence[Served]) -> Iterator[str]:
     names = {tool.name for tool in tools}
     uses = [use for name, use in TEXTS["uses"].items() if name in names]
     if uses:

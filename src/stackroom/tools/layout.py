@@ -21,6 +21,7 @@ from stackroom.tools.catalogue import (
     OpenCatalogue,
     ask_each,
 )
+from stackroom.tools.faces.mcp import CHOICE
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import ToolResult, ToolSpec
 
@@ -31,9 +32,6 @@ class FromCatalogue(ToolResult):
     """
 
     catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
-
-
-CHOICE: Any = Field(default=None, description="Only this one")
 
 
 class LayoutCatalogues:

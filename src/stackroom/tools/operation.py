@@ -1,33 +1,46 @@
 """One operation, declared once: who may do it, what it takes and gives back, and the function that
 does it.
 
-Its REST endpoint (`operation_endpoints`) and its command (`cli.operations`) are derived from the
-declaration, and a tool that takes an `action` passes the call on (`OperationChoice`). So
-permission, validation, result and refusal are the same on every surface.
+`Gate.begin` is the only way to run one, for a caller (`Origin`) with parameters as a surface
+received them (`RawParams`). What a surface shows is made from the declaration by its face: the
+tool (`faces.mcp`), the REST endpoint (`faces.rest`), the command (`cli.operations`), the form on
+the page and the reference. `Faces` has only what cannot be derived.
 """
 
-import re
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
 
-from pydantic import BeforeValidator, Field, create_model
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 
-from stackroom.control.control import Control
-from stackroom.errors import ForbiddenError, InputError, NotFoundError, did_you_mean
-from stackroom.jobs.board import JobBoard
+from stackroom.errors import (
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    did_you_mean,
+)
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
-from stackroom.tools.endpoint import Endpoint, EndpointRequest
+from stackroom.model.scope import Scope
 from stackroom.tools.result_text import result_text
-from stackroom.tools.spec import LARGEST, GenericParams, ToolParams, ToolResult, validate_fields
+from stackroom.tools.spec import LARGEST, GenericParams, validate_fields
 
-OF_EVERY_LIST = frozenset({"limit", "offset", "max_tokens"})
-"""The arguments of a tool that bound its answer, whichever operation is chosen."""
+if TYPE_CHECKING:  # to declare an operation needs neither accounts nor search
+    from stackroom.control.control import Control
+    from stackroom.jobs.board import JobBoard
+    from stackroom.tools.catalogue import OpenCatalogue
+    from stackroom.tools.endpoint import ClientProtocol
+    from stackroom.tools.faces.mcp import Words
+    from stackroom.tools.media import CallerMedia
+    from stackroom.tools.toolbox import Toolbox
 
 ValueT = TypeVar("ValueT")
+ParamsT = TypeVar("ParamsT", bound=BaseModel)
+ResultT = TypeVar("ResultT")
 
 SeveralOf = Annotated[
     list[ValueT], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
@@ -64,18 +77,59 @@ class ListParams(GenericParams):
         return list(rows[self.offset : end]), end < len(rows)
 
 
+def identity_of(principal: Principal = LOCAL_USER) -> Identity:
+    """Return the identity of a caller whose credential does not matter, such as the local user."""
+    return Identity(principal=principal, credential_id="", expires_at=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationCall:
-    """The caller of an operation, and the server or library that it is run on."""
+class Needs:
+    """The permissions of which one is needed, and whether accounts are."""
+
+    any_of: tuple[Action, ...] = ()  # none: any authenticated caller
+    is_public: bool = False  # whether unauthenticated callers are answered
+    accounts: bool = False  # whether there is none of it on a server without accounts
+
+    def allow(self, principal: Principal) -> bool:
+        """Tell whether a caller has the permission."""
+        return not self.any_of or not principal.actions.isdisjoint(self.any_of)
+
+    def require(self, principal: Principal) -> None:
+        """Raise ForbiddenError for a caller without the permission."""
+        if not self.allow(principal):
+            raise ForbiddenError(
+                f"this needs the permission {' or '.join(self.any_of)}, and you do not have it"
+            )
+
+
+READS_CATALOGUES = Needs(any_of=(Action.ACCESS_CATALOG,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """What a server has beside its catalogues."""
+
+    control: "Control | None" = None  # accounts and audit
+    open_board: "Callable[[], JobBoard] | None" = None  # returns the jobs
+    library: Library | None = None  # the library whose catalogues are served
+    list_names: Callable[[], Collection[str]] | None = None
+    """Returns the names of the catalogues that can be named; None: those that are served."""
+
+
+NO_OFFICE = Office()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The caller of an operation, over which surface, and what is served to them."""
 
     identity: Identity
-    opened_control: Control | None = None  # accounts and audit; None where the server has none
-    # returns the names of the catalogues that the caller may see
-    catalogues: Callable[[], Collection[str]] = tuple
-    # returns the jobs; None where the server runs none
-    open_board: Callable[[], JobBoard] | None = None
-    # the library; None where the surface has no operation on it
-    opened_library: Library | None = None
+    server: "Toolbox"  # the part of the server that the caller may see
+    office: Office = NO_OFFICE
+    catalogues: "Sequence[OpenCatalogue]" = ()  # those that the operation is over
+    chosen: str | None = None  # the name of the one that the call chooses; None: all of them
+    via: str = ""
+    call_id: str = ""  # the id under which the audit notes the call
 
     @property
     def principal(self) -> Principal:
@@ -83,34 +137,51 @@ class OperationCall:
         return self.identity.principal
 
     @property
-    def library(self) -> Library:
-        """The library whose catalogues are served."""
-        assert self.opened_library is not None, "a surface with operations on the library gives it"
-        return self.opened_library
+    def scope(self) -> Scope:
+        """Every record that the caller may see."""
+        return Scope(visibility=self.principal.visibility)
 
     @property
-    def control(self) -> Control:
+    def media(self) -> "CallerMedia":
+        """The files of records that the caller may see."""
+        return self.server.media_of(self.principal)
+
+    @property
+    def library(self) -> Library:
+        """The library whose catalogues are served."""
+        assert self.office.library is not None, "a surface with operations on it gives it"
+        return self.office.library
+
+    @property
+    def control(self) -> "Control":
         """The accounts and the audit."""
-        if self.opened_control is None:
+        if self.office.control is None:
             raise NotFoundError(
                 "this server has no accounts: every request is the local user's, and needs no token"
             )
-        return self.opened_control
+        return self.office.control
 
     @property
-    def board(self) -> JobBoard:
+    def board(self) -> "JobBoard":
         """The jobs of the library."""
-        if self.open_board is None:
+        if self.office.open_board is None:
             raise NotFoundError(
                 "this server runs no jobs; a server with accounts does: stackroom serve --http"
             )
-        return self.open_board()
+        return self.office.open_board()
 
-    def require_catalogue(self, name: str) -> None:
+    def list_names(self) -> Collection[str]:
+        """Return the names of the catalogues that the caller may see."""
+        if self.office.list_names is None:
+            return [one.name for one in self.server.catalogues]
+        sees = self.principal.visibility.sees_catalogue
+        return [name for name in self.office.list_names() if sees(name)]
+
+    def require_catalogue(self, name: str, among: Iterable[str] | None = None) -> None:
         """Raise NotFoundError for a catalogue that the caller does not see, naming those that they
         do.
         """
-        known = sorted(self.catalogues())
+        known = sorted(self.list_names() if among is None else among)
         if name not in known:
             there = ", ".join(known) or "none; run: stackroom init"
             raise NotFoundError(
@@ -118,43 +189,107 @@ class OperationCall:
             )
 
 
-def identity_of(principal: Principal = LOCAL_USER) -> Identity:
-    """Return the identity of a caller whose credential does not matter, such as the local user."""
-    return Identity(principal=principal, credential_id="", expires_at=None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who calls, and over which surface."""
+
+    identity: Identity
+    via: str
+    as_tool: str = ""
+    """The name that the tool was called by; empty where an operation is called by its address."""
+
+    @property
+    def principal(self) -> Principal:
+        """The caller."""
+        return self.identity.principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """An operation. It cannot be declared without the permissions that it needs and its cost."""
+class RawParams:
+    """Parameters as a surface received them, and its word for one of them."""
 
-    name: str  # its name in the audit, such as `account/create_user`
-    # one sentence; in the command's, parameters that are given by position are in capitals
-    summary: str
-    params: type[GenericParams]
-    result: type[ToolResult]
-    # the permissions of which one is needed; empty: any authenticated caller
-    actions: tuple[Action, ...]
-    cost: Cost
-    run: Callable[[OperationCall, Any], Any]
-    text: Callable[[Any], str] = result_text
+    values: Mapping[str, Any]
+    apart: Mapping[str, Any] = field(default_factory=dict)  # those that the address has
+    noun: str = "field"
+    shows_values: bool = False  # whether a refusal may show wrong values: none may be secret
+    problem: ExpectedError | None = None  # why they could not be read at all
 
-    rest: str = ""  # method and path, such as `DELETE /v1/users/{name}`; empty: no endpoint
+    def read(self, model: type[ParamsT]) -> ParamsT:
+        """Return them as a model declares them; raise InputError otherwise."""
+        if self.problem is not None:
+            raise self.problem
+        values = self.values
+        if self.apart:
+            beside = params_beside(model, tuple(self.apart))
+            if beside is not None:
+                validate_fields(beside, values, noun=self.noun, shows_values=self.shows_values)
+            values = {**values, **self.apart}
+        return validate_fields(model, values, noun=self.noun, shows_values=self.shows_values)
+
+
+@cache
+def params_beside(params: type[ParamsT], variables: tuple[str, ...]) -> type[BaseModel] | None:
+    """Return the shape of the parameters but for these; None if there are no others."""
+    fields: dict[str, Any] = {
+        name: (field.annotation, field)
+        for name, field in params.model_fields.items()
+        if name not in variables
+    }
+    if not fields:
+        return None
+    known = [one for one in params.__mro__ if issubclass(one, BaseModel)]
+    same = [one for one in known if one.model_fields.keys() == fields.keys()]
+    return same[0] if same else create_model(params.__name__, __base__=GenericParams, **fields)
+
+
+class Off(Enum):
+    """Says that an operation is not on a surface."""
+
+    OFF = "off"
+
+
+OFF = Off.OFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """An operation as a tool."""
+
+    title: str = ""  # the display name; empty: the name in words
+    is_listed: bool = True  # whether lists have it; else it is called over REST only, by pages
+    words: "Callable[[Sequence[OpenCatalogue]], Words] | None" = None
+    """Returns what its schemas say of the catalogues that are served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """An operation as an endpoint."""
+
+    address: str  # method and path, such as `DELETE /v1/users/{name}`
     status: int = 200
-    # group and name of the command, such as `user add`, or its name alone; empty: no command
-    command: str = ""
-    arguments: tuple[str, ...] = ()
+    tag: str = ""  # the section of the document
+    operation_id: str = ""  # empty: derived of the operation's name
+    max_body_bytes: int | None = 64 * 1024
+    media_type: str = "application/json"
+    result_refusals: tuple[int, ...] = ()  # statuses of failures in the form of the result
+    protocol: "ClientProtocol | None" = None  # the rules of another API that it follows
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An operation as a command."""
+
+    name: str = ""  # with its group, such as `user add`; empty: the operation's own
+    arguments: tuple[str, ...] = ()  # the parameters that are given by position
     example: str = ""
-    details: str = ""
-    # the field of the result that the command prints as a table; empty: it prints the text
+    # the field of the result that is printed as a table; empty: its text is printed
     table: str = ""
     columns: tuple[str, ...] = ()
     empty: str = ""  # printed in place of an empty table
     is_single: bool = False  # whether the table has one row, which is printed as fields and values
-    target: str = ""  # the parameter that the audit notes as the target
-    secret: str = ""  # the field of the result with a secret that is shown this once
     # a question that people must agree to first; it is filled in from the parameters
     question: str = ""
-    check: Callable[[OperationCall, Any], Any] | None = None
+    check: Callable[[Call, Any], Any] | None = None
     """Raises what can be refused before people are asked for anything, or a control database is
     made.
     """
@@ -162,111 +297,155 @@ class Operation:
     """Returns what a result says is wrong, for which the command exits with 1; None if all is
     well.
     """
-    needs_accounts: bool = True
-    # whether a server without accounts offers it too, to the local user
-    is_of_library: bool = False
-    # whether the command makes the control database where there is none
-    makes_accounts: bool = False
-
-    def perform(self, call: OperationCall, params: Any) -> Any:
-        """Run it for a caller who has the permission; raise ForbiddenError otherwise."""
-        if self.actions and call.principal.actions.isdisjoint(self.actions):
-            raise ForbiddenError(
-                f"this needs the permission {' or '.join(self.actions)}, and you do not have it"
-            )
-        return self.run(call, params)
+    makes_accounts: bool = False  # whether it makes the control database where there is none
+    without_accounts: bool = False  # whether it runs without one, as if there were no accounts
 
 
-class OperationChoice:
-    """The operations among which an argument of a tool chooses; its other arguments are those of
-    all of them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """An operation as it is noted."""
+
+    target: str = ""  # the parameter that is noted as the target
+    notes_parameters: bool = True
+    is_limited: bool = True  # whether calls count against the caller's rate limit
+    is_noted: bool = True
+    """Whether calls are noted: not those that follow one that was, to ask how far it is or to send
+    its parts.
+    """
+    count_of: Callable[[Any], int | None] = lambda _result: None
+    """Counts the records of a result, for analytics; None where it lists none."""
+
+
+NOTED_WHOLE = Audit()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faces:
+    """What cannot be derived of an operation's surfaces. None: all is derived; OFF: not there."""
+
+    tool: Tool | Off | None = None
+    rest: Rest | Off | None = None
+    command: Command | Off | None = None
+    audit: Audit = NOTED_WHOLE
+    text: Callable[[Any], str] = result_text
+    secret: str = ""  # the field of the result with a secret that is shown this once
+
+
+DERIVED = Faces()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads(Generic[ParamsT]):
+    """What a read depends on; equal calls are answered once while that is the same."""
+
+    names: "Callable[[Sequence[OpenCatalogue], ParamsT], Iterable[str]] | None" = None
+    """Returns the names of the catalogues that a call with these params reads; None: all of the
+    operation's.
+    """
+    kept: Callable[[ParamsT], bool] = lambda _params: True
+    """Tells whether an answer depends on nothing else, such as what its caller keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Generic[ParamsT, ResultT]):
+    """Something a caller can do, the same over every surface."""
+
+    name: str  # tool, path, command and the entry of the audit are named after it
+    # one sentence; in the command's, parameters that are given by position are in capitals
+    summary: str
+    params: type[ParamsT]
+    result: type[Any]  # None's: there is none
+    needs: Needs
+    cost: Cost
+    run: Callable[[Call, ParamsT], ResultT]
+    details: str = ""  # the rest of the docstring, which the command tells too
+    only_looks: Callable[[Mapping[str, Any]], bool] | None = None
+    """Tells whether a call with these values, which are not validated yet, changes nothing."""
+    finds: Callable[..., Any] | None = None
+    """Returns how a call with these params searches one catalogue, by its name, for records of a
+    kind; for explanations of what it finds. None where it does not search.
+    """
+    recommends: Callable[..., Any] | None = None
+    """Returns the place of a record of one catalogue among what a call with these params
+    recommends, for explanations.
+    """
+    reads: Reads[Any] | None = None  # None: it is never kept
+    over: Callable[[Any], bool] | None = None
+    """Tells of a catalogue's spec whether it can be asked about; None: it is over all."""
+    faces: Faces = DERIVED
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it changes nothing."""
+        return self.cost is not Cost.WRITE
+
+    def cost_of(self, values: Mapping[str, Any]) -> Cost:
+        """Return the cost of a call with these values."""
+        return Cost.READ if self.only_looks and self.only_looks(values) else self.cost
+
+
+AnyOperation = Operation[Any, Any]
+
+
+def operation(
+    name: str, *, needs: Needs = READS_CATALOGUES, cost: Cost = Cost.READ, **declared: Any
+) -> Callable[[Callable[[Call, ParamsT], ResultT]], Operation[ParamsT, ResultT]]:
+    """Declare a function: its annotations are the shapes, its docstring the summary and the
+    details.
     """
 
-    def __init__(self, chosen_by: str, operations: Mapping[str, Operation]) -> None:
-        self.chosen_by = chosen_by
-        self.operations = operations
-
-    def perform(self, call: OperationCall, params: ToolParams) -> Any:
-        """Run the chosen operation; refuse an argument that it would ignore."""
-        chosen = str(getattr(params, self.chosen_by))
-        operation = self.operations[chosen]
-        given = {
-            name: getattr(params, name)
-            for name in type(params).model_fields
-            if name != self.chosen_by
+    def declare(run: Callable[[Call, ParamsT], ResultT]) -> Operation[ParamsT, ResultT]:
+        _, *shapes = get_type_hints(run, include_extras=True).values()
+        summary, _, details = inspect.cleandoc(run.__doc__ or "").partition("\n\n")
+        known = {
+            "params": shapes[0],
+            "result": shapes[-1],
+            "summary": " ".join(summary.split()),
+            "details": "\n\n".join(" ".join(part.split()) for part in details.split("\n\n")),
         }
-        given = {name: value for name, value in given.items() if value is not None}
-        taken = operation.params.model_fields
-        for name in sorted(given.keys() - taken.keys() - OF_EVERY_LIST):
+        return Operation(**{**known, **declared}, name=name, needs=needs, cost=cost, run=run)
+
+    return declare
+
+
+OF_EVERY_LIST = frozenset({"limit", "offset", "max_tokens"})
+"""The parameters that bound an answer, whichever operation is chosen."""
+
+
+def choice(
+    name: str,
+    chosen_by: str,
+    operations: Mapping[str, AnyOperation],
+    params: type[ParamsT],
+    **declared: Any,
+) -> Operation[ParamsT, Any]:
+    """Declare an operation that runs the one of these that a parameter chooses; its other
+    parameters are those of all of them.
+    """
+    first = next(iter(operations.values()))
+
+    def run(call: Call, given: ParamsT) -> Any:
+        """Run the chosen operation; refuse a parameter that it would ignore."""
+        chosen = str(getattr(given, chosen_by))
+        wanted = operations[chosen]
+        values = {
+            one: value
+            for one in type(given).model_fields
+            if one != chosen_by and (value := getattr(given, one)) is not None
+        }
+        taken = wanted.params.model_fields
+        for ignored in sorted(values.keys() - taken.keys() - OF_EVERY_LIST):
             takers = [
                 f"'{one}'"
-                for one, other in self.operations.items()
-                if name in other.params.model_fields
+                for one, other in operations.items()
+                if ignored in other.params.model_fields
             ]
-            raise InputError(f"'{name}' is for {', '.join(takers)}, not for '{chosen}'")
-        return operation.perform(
-            call, validate_fields(operation.params, {n: given[n] for n in taken if n in given})
+            raise InputError(f"'{ignored}' is for {', '.join(takers)}, not for '{chosen}'")
+        wanted.needs.require(call.principal)
+        return wanted.run(
+            call,
+            validate_fields(wanted.params, {one: values[one] for one in taken if one in values}),
         )
 
-
-LARGEST_BODY = 64 * 1024
-VARIABLE = re.compile(r"{(\w+)}")
-WITHOUT_BODY = frozenset({"GET", "DELETE"})
-
-MakeCall = Callable[[EndpointRequest[Any, Any]], OperationCall]
-
-
-def operation_endpoints(operations: Iterable[Operation], make_call: MakeCall) -> list[Endpoint]:
-    """Return the endpoints of those operations that have one; `make_call` returns the call of a
-    request.
-    """
-    return [_endpoint(operation, make_call) for operation in operations if operation.rest]
-
-
-def _endpoint(operation: Operation, make_call: MakeCall) -> Endpoint:
-    method, path = operation.rest.split(" ")
-    variables = VARIABLE.findall(path)
-    given = _params_beside(operation.params, tuple(variables))
-    has_body = method not in WITHOUT_BODY
-
-    def run(request: EndpointRequest[Any, Any]) -> Any:
-        sent = request.body if has_body else request.query
-        values = sent.model_dump(exclude_unset=True) if sent is not None else {}
-        return operation.perform(
-            make_call(request), validate_fields(operation.params, {**values, **request.path})
-        )
-
-    run.__doc__ = operation.summary
-    return Endpoint(
-        method,
-        path,
-        run,
-        tag="admin" if operation.actions else "account",
-        operation_id=to_camel(operation.name.replace("/", "_")),
-        operation=operation.name,
-        path_parameters={
-            variable: operation.params.model_fields[variable].description or ""
-            for variable in variables
-        },
-        query=None if has_body else given,
-        body=given if has_body else None,
-        max_body_bytes=LARGEST_BODY,
-        result=operation.result,
-        status=operation.status,
-        needs_accounts=not operation.is_of_library,
-        action=None,
-        target=operation.target or None,
-        cost=operation.cost,
-        notes_parameters=True,
-        is_secret=bool(operation.secret),
-    )
-
-
-@cache
-def _params_beside(
-    params: type[GenericParams], variables: tuple[str, ...]
-) -> type[GenericParams] | None:
-    """Return the parameters that are not in the path; None if all of them are."""
-    beside = {name: field for name, field in params.model_fields.items() if name not in variables}
-    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in beside.items()}
-    return create_model(params.__name__, __base__=GenericParams, **fields) if fields else None
+    known: dict[str, Any] = {"needs": first.needs, "cost": first.cost, "result": first.result}
+    return Operation(**{**known, **declared}, name=name, params=params, run=run)

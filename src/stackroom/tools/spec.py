@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
@@ -25,13 +25,10 @@ from pydantic_core import PydanticCustomError
 
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import Evidence, Label, SearchMode, Why
-from stackroom.model.principal import Action, Cost, Principal
-from stackroom.model.record import RecordId
-from stackroom.recommend.recommender import Placing
+from stackroom.model.principal import Action, Cost
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
 from stackroom.text.validation_words import model_in, plain_words, shown_value
-from stackroom.tools.merge import SearchPath
 from stackroom.tools.schema import bare_common, brief_input, compact_schema, is_empty, is_none
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
@@ -204,11 +201,11 @@ class ToolSpec:
     """
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
-    searches: Callable[[Principal, Any, str, str], SearchPath] | None = None
+    searches: Callable[..., Any] | None = None
     """Returns how a call with these params searches one catalogue, by its name, for records of a
     kind; for explanations of what it finds. None where it does not search.
     """
-    recommends: Callable[[Principal, Any, str, RecordId], Placing | None] | None = None
+    recommends: Callable[..., Any] | None = None
     """Returns the place of a record of one catalogue among what a call with these params
     recommends, for explanations; None where the tool does not recommend.
     """
@@ -412,6 +409,16 @@ LONGEST_PLACE = 200
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
+class InvalidParamsError(InputError):
+    """Values that are not as a model declares them; `problem` says so without any of them, since
+    one may be a misspelt secret.
+    """
+
+    def __init__(self, message: str, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+
 def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> ToolParams:
     """Return a call's arguments as the tool declares them, or raise InputError."""
     return validate_fields(tool.params, arguments, noun="argument", shows_values=True)
@@ -438,16 +445,18 @@ def validate_fields(
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise refusal_of(
-            error, lambda details: _problem(model, details, noun, shows_values=shows_values)
-        ) from error
+        told, noted = (
+            problems_in(error, partial(_problem, model, noun, shows_values=shows))
+            for shows in (shows_values, False)
+        )
+        raise InvalidParamsError(told, noted) from error
 
 
-def refusal_of(error: ValidationError, say: Callable[[Any], str]) -> InputError:
-    """Return the error that names the first problems; `say` describes one of them."""
+def problems_in(error: ValidationError, say: Callable[[Any], str]) -> str:
+    """Return the first problems in one line; `say` describes one of them."""
     found = error.errors(include_url=False)
     more = [f"and {len(found) - PROBLEMS_NAMED} more"] if len(found) > PROBLEMS_NAMED else []
-    return InputError("; ".join([*map(say, found[:PROBLEMS_NAMED]), *more]))
+    return "; ".join([*map(say, found[:PROBLEMS_NAMED]), *more])
 
 
 def place_of(details: Any) -> str:
@@ -471,7 +480,7 @@ def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
     return False
 
 
-def _problem(model: type[BaseModel], details: Any, noun: str, *, shows_values: bool) -> str:
+def _problem(model: type[BaseModel], noun: str, details: Any, *, shows_values: bool) -> str:
     """Say what is wrong with a value, and what would be right."""
     path, place = [str(step) for step in details["loc"]], place_of(details) or f"{noun}s"
     if details["type"] == "extra_forbidden":
@@ -483,9 +492,10 @@ def _problem(model: type[BaseModel], details: Any, noun: str, *, shows_values: b
         return (
             f"'{place}' is missing{f': {field.description}' if field and field.description else ''}"
         )
-    return (
-        f"'{place}': {plain_words(details)}{shown_value(details['input']) if shows_values else ''}"
-    )
+    if shows_values:
+        return f"'{place}': {plain_words(details)}{shown_value(details['input'])}"
+    has_value = details["type"] == "value_error"  # the words of a check of our own repeat it
+    return f"'{place}': {'is not valid' if has_value else plain_words(details)}"
 
 
 def _names_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:

@@ -13,9 +13,10 @@ from stackroom.model.principal import Cost, Principal
 from stackroom.model.scope import SEES_PUBLIC, WHOLE, Scope, Visibility
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.media import MediaSpec
+from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
+from stackroom.tools.media import CallerMedia, MediaSpec
+from stackroom.tools.operation import AnyOperation
 from stackroom.tools.resources.resource import ResourceSpec
-from stackroom.tools.spec import ToolSpec
 
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 OTHER = re.compile(r"[^A-Za-z0-9_-]")
@@ -99,7 +100,7 @@ class VersionedCatalogue:
 class ServerTools:
     """Tools and resources of the server itself, in every toolbox."""
 
-    tools: Sequence[ToolSpec] = ()
+    tools: Sequence[DeclaredTool] = ()
     resources: Sequence[ResourceSpec] = ()
 
 
@@ -111,7 +112,7 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Sequence[ToolSpec],
+        tools: Sequence[DeclaredTool],
         resources: Sequence[ResourceSpec] = (),
         *,
         catalogues: Sequence[OpenCatalogue] = (),
@@ -122,9 +123,12 @@ class Toolbox:
         answered about.
         """
         self._behind = behind
-        self.tools = {tool.name: tool for tool in sorted(tools, key=attrgetter("name"))}
+        served = serve(tools, catalogues)
+        self.tools = {tool.name: tool for tool in sorted(served, key=attrgetter("name"))}
         self.plain_names = plain_names(self.tools)
-        self.changing_tools = frozenset(tool.name for tool in tools if tool.cost is not Cost.READ)
+        self.changing_tools = frozenset(
+            tool.name for tool in served if tool.operation.cost is not Cost.READ
+        )
         self._by_plain_name = {plain: name for name, plain in self.plain_names.items()}
         self.resources = sorted(resources, key=attrgetter("prefix"))
         self.catalogues = tuple(catalogues)
@@ -138,14 +142,18 @@ class Toolbox:
         ]:
             raise ValueError(f"two tools have the same name: {', '.join(twice)}")
 
-    def list_callable(self, principal: Principal) -> list[ToolSpec]:
+    def serve(self, operation: AnyOperation) -> Served:
+        """Return an operation over the catalogues of this toolbox, whether it is a tool or not."""
+        return Served(operation=operation, catalogues=self.catalogues)
+
+    def list_callable(self, principal: Principal) -> list[Served]:
         """Return the tools that a principal may call, sorted by name, but for those that are in no
         list.
         """
         return [
             tool
             for tool in self.tools.values()
-            if tool.is_listed and tool.action in principal.actions
+            if tool.face.is_listed and tool.operation.needs.allow(principal)
         ]
 
     @property
@@ -153,7 +161,11 @@ class Toolbox:
         """The resources, with those of absent catalogues."""
         return self._behind.resources if self._behind else self.resources
 
-    def find_tool(self, name: str) -> ToolSpec | None:
+    def media_of(self, principal: Principal) -> CallerMedia:
+        """Return the files of records that a caller may see."""
+        return CallerMedia(principal, self.media)
+
+    def find_tool(self, name: str) -> Served | None:
         """Return a tool by its name, or by its plain name; also one of a catalogue that is
         absent.
         """

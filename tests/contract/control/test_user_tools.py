@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.users import users_tools
+from stackroom.admin.users import USERS_TOOLS
 from stackroom.control.audit.log import AuditLog
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
 from support.control import audit_rows
 from support.texts import values_missing_from_text
@@ -31,7 +32,7 @@ def audit(people: Any) -> Any:
 
 @pytest.fixture
 def gate(people: Any, audit: AuditLog) -> Gate:
-    return Gate(Toolbox(users_tools(people.control)), observers=[audit])
+    return Gate(Toolbox(USERS_TOOLS), observers=[audit], office=Office(control=people.control))
 
 
 @pytest.fixture

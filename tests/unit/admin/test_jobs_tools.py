@@ -18,6 +18,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.runs import RunEnd, RunReport, RunState
 from stackroom.model.principal import Action, Principal
+from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
 from support.texts import values_missing_from_text
 
@@ -45,7 +46,8 @@ def board(tmp_path: Path) -> Iterator[JobBoard]:
 
 @pytest.fixture
 def gate(board: JobBoard) -> Gate:
-    return Gate(Toolbox(jobs_tools(board), jobs_resources(board)))
+    office = Office(open_board=lambda: board)
+    return Gate(Toolbox(jobs_tools(board), jobs_resources(board)), office=office)
 
 
 def query(gate: Gate, query_type: str, **arguments: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test_a_call_that_was_answered_before_is_answered_as_it_begins(counted: Count
 
 
 def test_a_call_that_is_noted_durably_is_not_answered_as_it_begins(counted: Counted) -> None:
-    gate = Gate(Toolbox([counted.spec(cost=Cost.WRITE)]), cache=AnswerCache(5))
+    gate = Gate(Toolbox([counted.spec(cost=Cost.SQL)]), cache=AnswerCache(5))
     ask(gate)
     assert gate.begin_call(READER, "search", {"query": "sea"}).answer is None
     assert ask(gate) == "sea, run 1"

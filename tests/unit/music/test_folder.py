@@ -18,6 +18,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.tools.media import CallerMedia, MediaKind
+from stackroom.tools.operation import Call, identity_of
 from support.work import count_calls
 
 pytestmark = pytest.mark.row("Z17")
@@ -236,10 +237,11 @@ def test_a_search_takes_little_work(audio: Any, home: Any, fill: Callable[..., N
 def calls_of_a_search(gate: Gate) -> int:
     """Return how many calls the greediest of a few searches makes."""
     tool = gate.get_tool(LOCAL_USER, "catalog.search")
+    call = Call(identity=identity_of(), server=gate.toolbox_of(LOCAL_USER))
     words = ("amber", "river", "jazz", "the falcon", "metalica", "garden of iron")
     queries = [f"{word} {other}" for word in words for other in ("", "and", "garden", "live", "9")]
-    tool.run(LOCAL_USER, tool.params(query="what is read once is read"))
+    tool.operation.run(call, tool.params(query="what is read once is read"))
     return max(
-        count_calls(lambda query=query: tool.run(LOCAL_USER, tool.params(query=query)))
+        count_calls(lambda query=query: tool.operation.run(call, tool.params(query=query)))
         for query in queries
     )

@@ -22,6 +22,7 @@ from stackroom.errors import InvalidUrlError, StorageError, TooLargeError
 from stackroom.net.addresses import AddressGuard, AddressRules
 from stackroom.net.fetch import (
     FetchCancelledError,
+    FetchedFile,
     Fetcher,
     FetchLimits,
     TransferError,
@@ -63,7 +64,7 @@ class Site:
 
     def fetch(
         self, path: str = "/a.mp3", *, limits: dict[str, Any] | None = None, **known: Any
-    ) -> int:
+    ) -> FetchedFile:
         return self.fetcher(**limits or {}).fetch_file(self.wanted(path, **known))
 
     @property
@@ -132,7 +133,7 @@ def trickle(handler: Any) -> None:
 def test_a_file_comes_whole_with_its_checksum_and_leaves_nothing_else(place):
     fetched = place.fetch(size=len(BODY), sha256=SHA256)
 
-    assert fetched == len(BODY)
+    assert fetched == FetchedFile(path=place.target, size=len(BODY), sha256=SHA256)
     assert place.target.read_bytes() == BODY
     assert place.names_there == ["a.mp3"]
 
@@ -148,15 +149,16 @@ def test_progress_is_told_up_to_the_last_byte(place):
 
 def test_a_file_that_is_there_is_checked_and_not_fetched_again(place):
     place.fetch()
+    again = place.fetch(sha256=SHA256)
 
-    assert place.fetch(sha256=SHA256) == len(BODY)
+    assert again.sha256 == SHA256
     assert len(place.server.requests) == 1
 
 
 def test_a_file_that_is_there_but_not_the_wanted_one_is_fetched_anew(place):
     place.target.write_bytes(b"something else")
 
-    assert place.fetch(sha256=SHA256) == len(BODY)
+    assert place.fetch(sha256=SHA256).sha256 == SHA256
     assert place.target.read_bytes() == BODY
 
 
@@ -176,7 +178,7 @@ def test_more_than_was_promised_is_not_read_and_found_out_by_the_manifest(place)
         place.fetch(size=len(BODY))
     assert failed.value.is_final
     assert place.names_there == []
-    assert place.fetch() == 1_000
+    assert place.fetch().size == 1_000
 
 
 def test_a_file_that_is_not_the_promised_one_is_not_kept(place):
@@ -218,8 +220,7 @@ def test_a_file_in_chunks_comes_whole(place):
 
     place.server.replies["/a.mp3"] = [chunks]
 
-    place.fetch()
-    assert place.target.read_bytes() == BODY
+    assert place.fetch().sha256 == SHA256
 
 
 def test_a_body_that_just_ends_is_not_taken_for_whole(place):
@@ -230,8 +231,7 @@ def test_a_body_that_just_ends_is_not_taken_for_whole(place):
         place.fetch()
     with pytest.raises(TransferError, match="262,143 bytes rather than 262,144"):
         place.fetch(size=len(BODY))
-    place.fetch(size=len(BODY))
-    assert place.target.read_bytes() == BODY
+    assert place.fetch(size=len(BODY)).sha256 == SHA256
 
 
 def test_a_compressed_body_is_refused_unread(place):
@@ -281,8 +281,7 @@ def test_a_server_that_stalls_is_left(place):
     with pytest.raises(TransferError, match="did not answer in time"):
         place.fetch(limits={"stall_s": 0.2})
     assert not place.part.exists()
-    place.fetch()
-    assert place.target.read_bytes() == BODY
+    assert place.fetch().sha256 == SHA256
 
 
 @pytest.mark.parametrize("reply", [trickle, stall(after=0)])
@@ -372,16 +371,14 @@ def test_proxies_of_the_environment_are_not_used(place, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
 
-    place.fetch()
-    assert place.target.read_bytes() == BODY
+    assert place.fetch().sha256 == SHA256
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_followed(place, code):
     place.server.replies["/b"] = [redirect("/a.mp3", code)]
 
-    place.fetch("/b")
-    assert place.target.read_bytes() == BODY
+    assert place.fetch("/b").sha256 == SHA256
 
 
 @pytest.mark.parametrize(
@@ -417,8 +414,7 @@ def test_redirects_are_followed_five_times(place):
         place.server.replies[f"/{hop}"] = [redirect(f"/{hop + 1}")]
     place.server.files["/5"] = BODY
 
-    place.fetch("/0")
-    assert place.target.read_bytes() == BODY
+    assert place.fetch("/0").sha256 == SHA256
 
 
 def test_redirects_in_a_circle_end(place):
@@ -503,7 +499,7 @@ def tls(place: Site, tmp_path_factory: pytest.TempPathFactory) -> Tls:
     return made
 
 
-def fetch_from(place: Site, host: str, path: str = "/a.mp3") -> int:
+def fetch_from(place: Site, host: str, path: str = "/a.mp3") -> FetchedFile:
     url = f"https://{host}:{place.server.port}{path}"
     return place.fetcher().fetch_file(WantedFile(url=url, destination=place.target))
 
@@ -511,7 +507,7 @@ def fetch_from(place: Site, host: str, path: str = "/a.mp3") -> int:
 def test_over_tls_the_name_is_told_and_checked_although_the_connection_goes_to_the_number(
     place, tls
 ):
-    assert fetch_from(place, "music.example.org") == len(BODY)
+    assert fetch_from(place, "music.example.org").sha256 == SHA256
     assert tls.names == ["music.example.org"]
     assert place.server.asked("/a.mp3")[0]["host"] == f"music.example.org:{place.server.port}"
 

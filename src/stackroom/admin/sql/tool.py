@@ -10,13 +10,15 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, WithJsonSchema
 
 import stackroom
-from stackroom.admin.declare import declare_query_tool
+from stackroom.admin.declare import ADMINISTERS
+from stackroom.admin.queries import ROWS
 from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted, too_slow
 from stackroom.background.processes import ChildProcess
 from stackroom.catalogue.spec import CatalogueSpec
@@ -32,7 +34,8 @@ from stackroom.model.principal import Cost, Principal
 from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue
-from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
+from stackroom.tools.operation import AnyOperation, Call, operation
+from stackroom.tools.spec import GenericParams, GenericResult
 
 COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql.child")
 """Without the current folder and the user's site packages on its path."""
@@ -215,13 +218,17 @@ class SqlTool:
         )
 
 
-def sql_tools(tool: SqlTool) -> list[ToolSpec]:
+def sql_tools(tool: SqlTool) -> list[AnyOperation]:
     """Declare `debug.sql`."""
-    return [
-        declare_query_tool(
-            "debug.sql", SqlParams, tool.run, result=SqlResult, cost=Cost.SQL, text=_text
-        )
-    ]
+
+    @operation("debug.sql", needs=ADMINISTERS, cost=Cost.SQL, faces=replace(ROWS, text=_text))
+    def run(call: Call, params: SqlParams) -> SqlResult:
+        """One read-only SQLite statement over a catalogue: items(id, kind, a column a field),
+        changes(change_no, id, op, principal, call_id, at), records(key, id, body).
+        """
+        return tool.run(call.principal, params)
+
+    return [run]
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:

@@ -16,7 +16,7 @@ from stackroom import __version__
 from stackroom.serve.http.replies import ErrorResult, model_reply
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest
 from stackroom.tools.endpoint import EndpointSpec
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.faces.mcp import Served
 
 COMPONENT = "#/components/schemas/"
 DESCRIPTION = (
@@ -48,7 +48,7 @@ def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
         offered = [
             endpoint for endpoint in described if has_accounts or not endpoint.needs_accounts
         ]
-        tools: list[ToolSpec] = []
+        tools: list[Served] = []
         if identity is None:
             offered = [one for one in offered if one.tag in PUBLIC_TAGS]
         else:
@@ -66,7 +66,7 @@ def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
 
 
 def build_document(
-    specs: Sequence[EndpointSpec], tools: Sequence[ToolSpec], *, base: str, has_accounts: bool
+    specs: Sequence[EndpointSpec], tools: Sequence[Served], *, base: str, has_accounts: bool
 ) -> dict[str, Any]:
     """Return the document of these endpoints and tools."""
     references, schemas = _list_schemas(specs)
@@ -157,7 +157,7 @@ def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool
     return {
         "operationId": spec.operation_id or to_camel(spec.run.__name__),
         "tags": [spec.tag],
-        "summary": " ".join((spec.run.__doc__ or "").partition("\n\n")[0].split()),
+        "summary": spec.summary or " ".join((spec.run.__doc__ or "").partition("\n\n")[0].split()),
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": body} if body else {}),
         "responses": {**_answers(spec, references), "default": ERROR},
@@ -215,7 +215,7 @@ def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:
     return {key: _inlined(value, definitions) for key, value in node.items() if key != "$defs"}
 
 
-def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[str, Any]:
+def _tool_operation(tool: Served, prefix: str, *, has_accounts: bool) -> dict[str, Any]:
     return {
         "operationId": tool.name,
         "tags": ["tools"],

@@ -1,7 +1,6 @@
 """Every path but MCP's: one table of endpoints, and the routes that follow from it."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -14,10 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ExpectedError, ForbiddenError, NotFoundError, UnknownResourceError
 from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import Gate
+from stackroom.gate.gate import Gate, Shown
 from stackroom.generic.tools import EXPORT
-from stackroom.library import Library
-from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.async_gate import CALLER, AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http import replies
 from stackroom.serve.http.accounts import ACCOUNT_ENDPOINTS
@@ -26,10 +24,11 @@ from stackroom.serve.http.openapi import openapi_endpoint
 from stackroom.serve.http.protocols import ProtocolLogins, Run, build_protocol_app, text_reply
 from stackroom.serve.http.rest import REST_ENDPOINTS
 from stackroom.serve.http.server import SERVER_ENDPOINTS
-from stackroom.serve.http.service import ServerRequest, Service, read_request
+from stackroom.serve.http.service import ServerRequest, Service, read_raw, read_request
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec, TextReply
+from stackroom.tools.faces.rest import OperationEndpoint, operation_endpoints
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
-from stackroom.tools.operation import OperationCall, operation_endpoints
+from stackroom.tools.operation import Origin
 
 MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
 COMPRESSED_FROM = 2_000
@@ -64,22 +63,12 @@ def list_endpoints(service: Service) -> list[EndpointSpec]:
         *REST_ENDPOINTS,  # first, since routes are tried in this order
         *SERVER_ENDPOINTS,
         *ACCOUNT_ENDPOINTS,
-        *operation_endpoints(ADMIN_OPERATIONS, partial(_call_of, service)),
+        *operation_endpoints(ADMIN_OPERATIONS),
         MEDIA_FILE,
         EXPORT,
         *service.endpoints,
     ]
     return [*endpoints, openapi_endpoint(endpoints)]
-
-
-def _call_of(service: Service, request: EndpointRequest[Any, Any]) -> OperationCall:
-    return OperationCall(
-        identity=request.identity,
-        opened_control=service.control,
-        catalogues=lambda: [catalogue.name for catalogue in request.catalogues],
-        open_board=service.open_board,
-        opened_library=Library(service.settings.catalogues_folder),
-    )
 
 
 def show_file(request: EndpointRequest[None, None]) -> MediaFile:
@@ -196,6 +185,21 @@ def _context_of(endpoint: Endpoint, request: ServerRequest) -> CallContext:
     return request.caller.asking(endpoint.audited_as, target, noted, cost=endpoint.cost)
 
 
+async def _run_operation(
+    service: Service, endpoint: OperationEndpoint, request: Request
+) -> Response:
+    """Answer a request to an operation by the gate."""
+    operation, caller = endpoint.declared, request.scope[CALLER]
+    raw, origin = await read_raw(endpoint, request), Origin(identity=caller.identity, via="rest")
+    headers = replies.NO_STORE if operation.faces.secret else replies.PRIVATE
+
+    def show(result: Any) -> Shown:
+        return Shown(replies.model_reply(result, status=endpoint.status, headers=headers))
+
+    reply: Response = await service.gate.operate(operation, origin, raw, show)
+    return reply
+
+
 class _ByMethod:
     """ASGI: the applications of one path, by HTTP method."""
 
@@ -217,6 +221,8 @@ def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins)
         return build_protocol_app(service, logins, endpoint, endpoint.protocol, run)
 
     async def handle(request: Request) -> Response:
+        if isinstance(endpoint, OperationEndpoint):
+            return await _run_operation(service, endpoint, request)
         try:
             asked = await read_request(service, endpoint, request)
         except ExpectedError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
@@ -22,7 +23,6 @@ from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, InputError, RateLimitedError, UnsupportedMediaTypeError
 from stackroom.gate.gate import Gate
-from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import ANONYMOUS, Identity
 from stackroom.serve.async_gate import CALLER, AsyncGate, Caller, RefusalThrottle, Workers
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
@@ -32,6 +32,7 @@ from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.endpoint import Endpoint, EndpointSpec
+from stackroom.tools.operation import RawParams
 from stackroom.tools.spec import validate_fields
 
 STRANGER = Caller(principal=ANONYMOUS, via="rest")
@@ -50,8 +51,6 @@ class Service:
     health: ServerHealth
     hide_places: Callable[[str], str] = hide_places
     """Takes paths and addresses out of a reason, for callers who do not administer the server."""
-    # returns the jobs of the library; None where the server runs none
-    open_board: Callable[[], JobBoard] | None = None
     endpoints: Sequence[Endpoint] = ()  # endpoints that catalogue packages bring
     bodies: Bodies = field(default_factory=Bodies)
     gate: AsyncGate = field(init=False)
@@ -147,6 +146,32 @@ class ServerRequest:
         return identity
 
 
+async def read_raw(spec: EndpointSpec, request: Request) -> RawParams:
+    """Return the parameters of a request to an operation, as they were sent."""
+    apart = {name: str(value) for name, value in request.path_params.items()}
+    try:
+        if spec.body:
+            return RawParams(values=await read_object(request), apart=apart)
+        sent = _read_query(spec.query, request) if spec.query else {}
+    except ExpectedError as error:
+        # another error of the same words: that one refers to the input, and a thread remembers what
+        # it worked on
+        return RawParams(values={}, apart=apart, problem=type(error)(error.message))
+    return RawParams(values=sent, apart=apart, noun=PARAMETER, shows_values=True)
+
+
+def _read_query(shape: type[BaseModel], request: Request) -> dict[str, str]:
+    """Return those parameters of a query string that are declared."""
+    sent: dict[str, str] = {}
+    for name in shape.model_fields:
+        values = request.query_params.getlist(name)
+        if len(values) > 1:
+            raise InputError(f"'{name}' is in the query string {len(values)} times; give it once")
+        if values:
+            sent[name] = values[0]
+    return sent
+
+
 async def read_request(service: Service, spec: EndpointSpec, request: Request) -> ServerRequest:
     """Return a request with its body and query validated; refuse it where they are not as
     declared.
@@ -158,15 +183,7 @@ async def read_request(service: Service, spec: EndpointSpec, request: Request) -
     elif spec.body:
         body = validate_fields(spec.body, await read_object(request))
     if spec.query:
-        sent: dict[str, str] = {}
-        for name in spec.query.model_fields:
-            values = request.query_params.getlist(name)
-            if len(values) > 1:
-                raise InputError(
-                    f"'{name}' is in the query string {len(values)} times; give it once"
-                )
-            if values:
-                sent[name] = values[0]
+        sent = _read_query(spec.query, request)
         query = validate_fields(spec.query, sent, noun=PARAMETER, shows_values=True)
     return ServerRequest(service=service, http=request, query=query, body=body)
 

@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.frozen import frozen
 from stackroom.model.record import Key
 
 K1, B = 1.2, 0.75
@@ -117,7 +116,7 @@ def _codes(postings: Postings) -> Integers:
     return codes
 
 
-@frozen
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedTerm:
     """A term of a query in one field: its number in the index, and what it can add to a score."""
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.sql.tool import SqlTool, sql_tools, sqlite_file_of
+from stackroom.admin.declare import ADMINISTERS
+from stackroom.admin.sql.tool import SqlParams, SqlTool, sql_tools, sqlite_file_of
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -254,12 +255,7 @@ def test_a_refusal_says_what_is_wrong(served: Any, query: str, code: str, says: 
 
 def test_it_needs_the_servers_admin_and_counts_as_sql() -> None:
     (tool,) = sql_tools(SqlTool(list))
-    assert (tool.action, tool.cost, tool.read_only, tool.cacheable) == (
-        Action.SERVER_ADMIN,
-        Cost.SQL,
-        True,
-        False,
-    )
+    assert (tool.needs, tool.cost, tool.reads) == (ADMINISTERS, Cost.SQL, None)
 
 
 def test_a_catalogue_that_is_not_in_sqlite_is_refused(
@@ -278,12 +274,11 @@ def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alo
     catalogue = plain.app.open_catalogue("anime")
     shared_memory = Path(catalogue.folder) / "records.sqlite-shm"
     tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
-    (spec,) = sql_tools(tool)
     count = catalogue.shelf.reader().count(WHOLE)
     size_bytes = shared_memory.stat().st_size
     # POSIX drops the locks of a process when it closes any descriptor of a file
     shared_memory.open("rb").close()
     assert sqlite_file_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
-    result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*) FROM items"))
+    result = tool.run(LOCAL_USER, SqlParams(query="SELECT count(*) FROM items"))
     assert result.rows == [[count]]
     assert shared_memory.stat().st_size == size_bytes

@@ -30,6 +30,7 @@ from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
+from stackroom.tools.operation import Office
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox, Toolboxes
@@ -222,6 +223,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             limiter=control.limiter if control else None,
             observers=observers,
             cache=AnswerCache(configured.server.cache_size),
+            office=Office(control=control),
         )
         recorder = _events(control, opened) if control else None
         opened_gate: Future[Gate] = Future()

@@ -22,7 +22,12 @@ def plain_site(make_site: Callable[..., Any], plain: Library) -> Any:
     """
     catalogue = plain.app.open_catalogue("anime")
     own = [
-        replace(tool, name=tool.name.replace("search_anime", "anime.search"))
+        replace(
+            tool,
+            operation=replace(
+                tool.operation, name=tool.name.replace("search_anime", "anime.search")
+            ),
+        )
         for tool in plain.gate.list_tools(LOCAL_USER)
     ]
     site = make_site(

@@ -94,7 +94,7 @@ def test_no_value_of_a_refused_body_is_noted(make_site: Any) -> None:
 
 
 def test_refused_bodies_count_against_the_rate_limit(make_site: Any) -> None:
-    site = make_site(rate_limit=RateLimitSettings(read_per_minute=3))
+    site = make_site(rate_limit=RateLimitSettings(write_per_minute=3))
     site.add_user("ada")
     headers = site.session("ada")
     statuses = [

@@ -33,6 +33,7 @@ from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.edits import edit_resources, edit_tools
+from stackroom.tools.operation import Needs
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.served import Served, open_shelf
@@ -145,8 +146,8 @@ def music(serve_specs: Callable[..., Editing]) -> Editing:
 
 
 def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music: Editing) -> None:
-    tool = music.gate.get_tool(EDITOR, "catalog.mutate")
-    assert (tool.action, tool.cost, tool.read_only) == (Action.EDIT_CATALOG, Cost.WRITE, False)
+    tool = music.gate.get_tool(EDITOR, "catalog.mutate").operation
+    assert (tool.needs, tool.cost) == (Needs(any_of=(Action.EDIT_CATALOG,)), Cost.WRITE)
     assert [entry.uri for entry in music.gate.list_resources(EDITOR).entries] == [CHANGELOG]
     assert "catalog.mutate" not in [one.name for one in music.gate.list_tools(READER)]
     assert music.gate.list_resources(READER).entries == []
@@ -230,7 +231,7 @@ def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Edi
 
 
 def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Editing) -> None:
-    tool = music.gate.get_tool(EDITOR, "catalog.mutate")
+    tool = music.gate.get_tool(EDITOR, "catalog.mutate").operation
     assert tool.cost_of({"action": "create", "preview": True}) is Cost.READ
     for arguments in (
         {"action": "create"},

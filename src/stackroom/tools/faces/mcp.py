@@ -1,0 +1,241 @@
+"""An operation as a tool: its name, its schemas over the served catalogues, and its arguments."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, Field, create_model
+
+from stackroom.model.principal import Action, Cost
+from stackroom.text.normalise import meant
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.operation import (
+    AnyOperation,
+    Audit,
+    Faces,
+    Needs,
+    Operation,
+    Reads,
+    Tool,
+)
+from stackroom.tools.schema import bare_common, brief_input, compact_schema
+from stackroom.tools.spec import ToolSpec
+
+CHOICE: Any = Field(default=None, description="Only this one")
+LISTED = Tool()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What the schema of a tool's arguments says of the catalogues that are served."""
+
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """Schemas of arguments, instead of those of the parameters."""
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    """The definitions that those schemas refer to."""
+    descriptions: Callable[[], Mapping[str, str]] = dict
+    """Returns the descriptions of arguments that depend on the records of now, for lists of tools;
+    empty ones do not replace those of the parameters.
+    """
+
+
+NO_WORDS = Words()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """An operation as a tool, and the catalogues that it is over."""
+
+    operation: AnyOperation
+    catalogues: Sequence[OpenCatalogue] = ()
+    of_package: bool = False
+    """Whether the catalogues are those of one package; of several, a call may choose one by the
+    argument `catalogue`.
+    """
+    is_brief: bool = False
+    """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool
+    list small.
+    """
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.operation.name
+
+    @cached_property
+    def face(self) -> Tool:
+        """What is declared of the tool."""
+        face = self.operation.faces.tool
+        return face if isinstance(face, Tool) else LISTED
+
+    @property
+    def display_name(self) -> str:
+        """The title, or the name in words: `search_films` is `Search films`."""
+        return self.face.title or re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", self.name).capitalize()
+
+    @cached_property
+    def has_choice(self) -> bool:
+        """Whether a call may choose one of the catalogues."""
+        return self.of_package and len(self.catalogues) > 1
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the catalogues."""
+        return [one.name for one in self.catalogues]
+
+    @cached_property
+    def description(self) -> str:
+        """What it does, and over which catalogues."""
+        over = f" Catalogues: {', '.join(self.names)}." if self.has_choice else ""
+        return f"{self.operation.summary}{over}"
+
+    @cached_property
+    def params(self) -> type[BaseModel]:
+        """The shape of its arguments."""
+        params = self.operation.params
+        if not self.has_choice:
+            return params
+        return create_model(params.__name__, __base__=params, catalogue=(str | None, CHOICE))
+
+    def chosen(self, params: BaseModel) -> str | None:
+        """Return the catalogue that a call chooses; None for all."""
+        return getattr(params, "catalogue", None) if self.has_choice else None
+
+    def reads(self, params: Any) -> Iterable[str] | None:
+        """Return the names of the catalogues that a call reads; None where it may read every
+        one.
+        """
+        reads = self.operation.reads
+        if reads is not None and reads.names is not None:
+            return reads.names(self.catalogues, params)
+        if reads is None or not self.of_package:
+            return None
+        chosen = self.chosen(params)
+        return self.names if chosen is None else [meant(chosen, self.names)]
+
+    @cached_property
+    def words(self) -> Words:
+        """What its schema says of the catalogues."""
+        make = self.face.words
+        words = make(self.catalogues) if make else NO_WORDS
+        if not self.has_choice:
+            return words
+        chosen = {"catalogue": {"type": "string", "enum": self.names}}
+        return Words(
+            properties={**words.properties, **chosen},
+            definitions=words.definitions,
+            descriptions=words.descriptions,
+        )
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        words, schema = self.words, compact_schema(self.params.model_json_schema())
+        for name, more in words.properties.items():
+            known = schema["properties"][name]
+            schema["properties"][name] = {
+                key: known[key] for key in known if key == "description"
+            } | more
+        whole = bare_common(
+            {**schema, "$defs": dict(words.definitions)} if words.definitions else schema
+        )
+        return brief_input(whole) if self.is_brief else whole
+
+    @property
+    def listed_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments as it is listed, with what depends on the records of
+        now.
+        """
+        known = self.input_schema["properties"]
+        now = {
+            name: {**known[name], "description": text}
+            for name, text in self.words.descriptions().items()
+            if text
+        }
+        return {**self.input_schema, "properties": {**known, **now}}
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the structured answer."""
+        return {"type": "object"} if self.is_brief else self.full_output_schema
+
+    @cached_property
+    def full_output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the structured answer with every field, however many tools there
+        are.
+        """
+        return compact_schema(
+            self.operation.result.model_json_schema(mode="serialization"), dropped=("required",)
+        )
+
+
+DeclaredTool = ToolSpec | AnyOperation | Served
+
+
+def serve(
+    tools: Iterable[DeclaredTool],
+    catalogues: Sequence[OpenCatalogue],
+    *,
+    of_package: bool = False,
+    is_brief: bool = False,
+) -> list[Served]:
+    """Return operations as tools over catalogues; one that can be asked about none of these is left
+    out.
+    """
+    served = []
+    for tool in tools:
+        one = _as_served(tool) if isinstance(tool, ToolSpec) else tool
+        if isinstance(one, Operation):
+            over = one.over
+            some = catalogues if over is None else [each for each in catalogues if over(each.spec)]
+            if over is not None and not some:
+                continue
+            one = Served(operation=one, catalogues=some, of_package=of_package)
+        served.append(replace(one, is_brief=is_brief or one.is_brief))
+    return served
+
+
+def _as_served(tool: Any) -> Served:
+    """Return a tool in the older form of declaration."""
+
+    def run(call: Any, params: Any) -> Any:
+        given = (call.call_id,) if tool.wants_call_id else ()
+        return tool.run(call.principal, params, *given)
+
+    def words(_catalogues: Any) -> Words:
+        return Words(
+            properties=tool.properties,
+            definitions=tool.definitions,
+            descriptions=tool.descriptions,
+        )
+
+    costs, reads = tool.costs, tool.reads
+    searches, recommends = tool.searches, tool.recommends
+    return Served(
+        is_brief=tool.is_brief,
+        operation=Operation(
+            name=tool.name,
+            summary=tool.description,
+            params=tool.params,
+            result=tool.result,
+            needs=Needs(any_of=(Action(tool.action),)),
+            cost=Cost.WRITE if not tool.read_only else tool.cost,
+            run=run,
+            only_looks=costs and (lambda values: costs(values) is Cost.READ),
+            finds=searches and (lambda call, *given: searches(call.principal, *given)),
+            recommends=recommends and (lambda call, *given: recommends(call.principal, *given)),
+            reads=Reads(
+                names=reads and (lambda _catalogues, params: reads(params)),
+                kept=lambda params: tool.cacheable and not tool.reads_more(params),
+            )
+            if reads or tool.cacheable
+            else None,
+            faces=Faces(
+                tool=Tool(title=tool.title, is_listed=tool.is_listed, words=words),
+                audit=Audit(count_of=tool.count_of),
+                text=tool.text,
+            ),
+        ),
+    )
