@@ -1,5 +1,4 @@
-"""Questions in plain words over twelve catalogues, asked of every surface as `stackroom eval
-FOLDER` does.
+"""Questions in plain words over twelve catalogues, asked of every surface.
 
 They are in `questions/*.toml`, one file a catalogue: conditions, negation, order, names, moods,
 counting, and what no record answers. By kind and in sum: the share of answers that are right or say
@@ -9,22 +8,20 @@ what was not understood, and the share with a strong hit against what the questi
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from libraries import DEFAULT_HOME, open_library
-from recorded_figures import flatten
-
-from stackroom.cli.measure import search_at_terminal
-from stackroom.grading.metrics import build_figure
-from stackroom.measure.plain_questions import (
+from asked_questions import (
     Judgement,
     Verdict,
     ask_plain_questions,
-    build_tool_surfaces,
+    build_surfaces,
     load_plain_questions,
 )
+from libraries import DEFAULT_HOME, open_library
+from recorded_figures import flatten
+
+from stackroom.grading.metrics import build_figure
 
 QUESTIONS = Path(__file__).parent / "questions"
 LIBRARIES = ("sample", "table")
@@ -47,9 +44,7 @@ def ask_all(home: Path, only: str = "") -> Iterator[Judgement]:
         for name in sorted(
             {installed.name for installed in app.library.list_installed()} & asked.keys()
         ):
-            surfaces = build_tool_surfaces(app, name)
-            surfaces["terminal"] = partial(search_at_terminal, app, name)
-            yield from ask_plain_questions(app, asked[name], surfaces)
+            yield from ask_plain_questions(app, asked[name], build_surfaces(app, name))
         app.close()
 
 

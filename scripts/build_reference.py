@@ -266,7 +266,10 @@ def catalogue_page() -> str:
     for path, model_name in iter_tables(schema):
         model = getattr(declaration, model_name, None) or getattr(spec, model_name)
         body = schema if model_name == schema["title"] else schema["$defs"][model_name]
-        meanings = attribute_docs(model)
+        own = [base for base in reversed(model.__mro__) if base.__module__ == spec.__name__]
+        meanings = {
+            key: text for base in (*own, model) for key, text in attribute_docs(base).items()
+        }
         tables = {
             key for key, node in body["properties"].items() if _model_of(node, schema["$defs"])[0]
         }

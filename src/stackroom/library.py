@@ -21,7 +21,7 @@ import shutil
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -35,6 +35,7 @@ from stackroom.checksums import (
     sync_folder,
 )
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
+from stackroom.frozen import frozen
 
 INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
@@ -63,7 +64,7 @@ T = TypeVar("T")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Installed:
     """A catalogue of the library: its name, its spec or package, its folder and its sources."""
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, NotFoundError, StorageError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.ingest.mapping import RowMapping
 from stackroom.sources.port import Provider, RowSource
 
@@ -60,7 +61,7 @@ def deferred(target: str) -> Callable[..., Any]:
     return call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sample:
     """Sample data that ships with a package, and the name of the catalogue that `stackroom init`
     makes of it.

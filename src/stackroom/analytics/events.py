@@ -8,7 +8,7 @@ transaction.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -35,6 +35,7 @@ from stackroom.control.database.tables import (
     users,
     utc_now,
 )
+from stackroom.frozen import frozen
 from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 
@@ -66,7 +67,7 @@ class EventKind(StrEnum):
     SERVE = "serve"  # an answer that is neither a search nor a play: a record, a resource, a file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Event:
     """An analytics event."""
 
@@ -228,7 +229,7 @@ class ReportPeriod(StrEnum):
     MONTH = "month"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EventSpan:
     """The events that a report covers."""
 

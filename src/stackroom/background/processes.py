@@ -27,7 +27,6 @@ END_S = 5.0
 BESIDE_CALLS = 10  # the niceness of work that takes seconds of one core beside a server
 DISCARDED = subprocess.DEVNULL
 PIPED = subprocess.PIPE
-SHOWN = None
 
 _CHILDREN: "WeakSet[ChildProcess]" = WeakSet()
 
@@ -50,7 +49,7 @@ class ChildProcess:
         reads: bool = False,
         writes: bool = False,
         shows_output: bool = False,
-        errors: int | IO[bytes] | None = DISCARDED,
+        errors: int | IO[bytes] = DISCARDED,
         environment: Mapping[str, str] | None = None,
         folder: str | Path | None = None,
         niceness: int = 0,
@@ -59,14 +58,14 @@ class ChildProcess:
 
         `reads` and `writes` ask for pipes to its input and from its output; without, these are
         empty and thrown away, unless it `shows_output` where this process shows its own. Its errors
-        are `DISCARDED`, `PIPED`, `SHOWN` where this process shows its own, or written to a file.
+        are `DISCARDED`, `PIPED`, or written to a file.
         `niceness`: 19 is the lowest priority.
         """
         self.name = name
         self._process = subprocess.Popen(
             command,
             stdin=PIPED if reads else DISCARDED,
-            stdout=PIPED if writes else SHOWN if shows_output else DISCARDED,
+            stdout=PIPED if writes else None if shows_output else DISCARDED,
             stderr=errors,
             env=None if environment is None else dict(environment),
             cwd=folder,

@@ -4,7 +4,8 @@ several keys.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from stackroom.catalogue.spec import (
     FieldSpec,
     FieldType,
     FilterKind,
-    RecommendSpec,
-    SearchSpec,
+    Texts,
+    WordsOf,
 )
 from stackroom.errors import SpecError, did_you_mean
 from stackroom.frozen import frozen
@@ -62,23 +63,22 @@ def compile_text(text: str, *, origin: str) -> CatalogueSpec:
     names it in errors.
     """
     declaration = parse_declaration(text, origin=origin)
-    problems: list[str] = []
-    kinds = tuple(declaration.kinds) or (DEFAULT_KIND,)
-    fields = {
-        name: _field(name, declared, problems) for name, declared in declaration.fields.items()
-    }
-    problems += _role_problems(fields.values())
-    problems += _kind_problems(fields.values(), kinds, declaration)
-    problems += _relation_problems(declaration, fields)
-    problems += _reading_problems(declaration)
-    problems += _reference_problems(declaration, fields)
+    fields = {name: _field(name, declared) for name, declared in declaration.fields.items()}
+    problems = [
+        *chain.from_iterable(map(_field_problems, fields.values())),
+        *_role_problems(fields.values()),
+        *_kind_problems(declaration, fields),
+        *_relation_problems(declaration, fields),
+        *_reading_problems(declaration),
+        *_reference_problems(declaration, fields),
+    ]
     if problems:
         raise SpecError(f"{origin}: " + "; ".join(problems))
     id_template = parse_column_template(declaration.id)
     return CatalogueSpec(
         **{name: getattr(declaration, name) for name in AS_DECLARED},
         fields=fields,
-        kinds=kinds,
+        kinds=tuple(declaration.kinds) or (DEFAULT_KIND,),
         kinds_hidden_from_search=tuple(
             name for name, kind in declaration.kinds.items() if not kind.found
         ),
@@ -92,13 +92,13 @@ def compile_text(text: str, *, origin: str) -> CatalogueSpec:
         id_path="" if declaration.group or id_template else declaration.id,
         id_template=id_template,
         group_path=declaration.group,
-        search=SearchSpec(**declaration.search.model_dump()),
         synonyms=_symmetric(declaration.synonyms),
         other_words=_other_words(declaration),
         digest=_digest(declaration),
     )
 
 
+Fields = Mapping[str, FieldSpec]
 FIELD_NAME = re.compile(r"[a-z][A-Za-z0-9_]{0,62}")
 
 DEFAULT_FILTER = {
@@ -108,8 +108,13 @@ DEFAULT_FILTER = {
     FieldType.TAGS: FilterKind.ALL_OF,
 }
 
-HOW_READ = {"path", "split", "template", "marked", "take", "unit", "decimal_comma", "date_order"}
-NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file", "brackets"}
+NOT_INDEXED = frozenset(
+    str.split("""
+    path split template marked take unit decimal_comma date_order description shown at_least
+    at_most names_file brackets
+    """)
+)
+"""The keys of a field that affect how it is read or shown, and nothing that is indexed."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
 READ_TYPES = {
@@ -132,17 +137,9 @@ ROLE_TYPES = {
 }
 
 
-AS_DECLARED = (
-    "name",
-    "title",
-    "summary",
-    "editable",
-    "embed",
-    "recommend",
-    "preferences",
-    "known",
-    "adult",
-)
+AS_DECLARED = str.split("""
+name title summary editable embed search recommend preferences known adult
+""")
 
 
 def _digest(declaration: Declaration) -> str:
@@ -164,10 +161,10 @@ def _digest(declaration: Declaration) -> str:
     return hashlib.sha256(indexed.encode()).hexdigest()
 
 
-def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec:
+def _field(name: str, declared: DeclaredField) -> FieldSpec:
     search = declared.search if isinstance(declared.search, DeclaredSearch) else DeclaredSearch()
     filtered = declared.filter if isinstance(declared.filter, FilterKind) else None
-    spec = FieldSpec(
+    return FieldSpec(
         name=name,
         searched=declared.search is not False and not search.as_name,
         boost=search.boost,
@@ -179,8 +176,6 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
         marked=tuple(declared.marked.items()),
         **declared.model_dump(exclude={"search", "filter", "path", "template", "marked"}),
     )
-    problems += _field_problems(spec)
-    return spec
 
 
 def _field_problems(field: FieldSpec) -> Iterable[str]:
@@ -218,36 +213,34 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
     yield from (f"'fields.{field.name}': {problem}" for is_wrong, problem in checks if is_wrong)
 
 
-def _role_problems(fields: Collection[FieldSpec]) -> Iterable[str]:
-    roles = [field.role for field in fields if field.role]
+def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
+    named = [(field.role, field.name) for field in fields if field.role]
+    roles = [role for role, _ in named]
     if FieldRole.TITLE not in roles:
         yield 'no field has role = "title": one text field must'
     for role in dict.fromkeys(roles):
         if roles.count(role) > 1:
-            names = ", ".join(field.name for field in fields if field.role is role)
+            names = ", ".join(name for one, name in named if one is role)
             yield f"role '{role}' is on more than one field: {names}"
 
 
-def _kind_problems(
-    fields: Collection[FieldSpec], kinds: tuple[str, ...], declaration: Declaration
-) -> Iterable[str]:
+def _kind_problems(declaration: Declaration, fields: Fields) -> Iterable[str]:
+    kinds = list(declaration.kinds) or [DEFAULT_KIND]
     if declaration.kind and not declaration.kinds:
         yield "'kind': no kinds are declared; declare each as [kinds.NAME]"
-    if declaration.kind and "kind" in declaration.fields:
+    if declaration.kind and "kind" in fields:
         yield "'fields.kind': 'kind' is reserved for the record's kind; rename the field"
-    named = [(f"fields.{field.name}.kinds", kind) for field in fields for kind in field.kinds]
-    relations = declaration.relations.items()
-    named += [
-        (f"relations.{name}", kind)
-        for name, relation in relations
-        for kind in (relation.kind, relation.to)
+    named = [
+        (f"fields.{field.name}.kinds", kind) for field in fields.values() for kind in field.kinds
     ]
+    for name, relation in declaration.relations.items():
+        named += [(f"relations.{name}", kind) for kind in (relation.kind, relation.to)]
     for place, kind in named:
         if kind not in kinds:
-            yield f"'{place}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+            yield f"'{place}': no kind '{kind}'{did_you_mean(kind, kinds)}"
 
 
-def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+def _relation_problems(declaration: Declaration, fields: Fields) -> Iterable[str]:
     """Yield relations whose integrity edits could not preserve."""
     for name, relation in declaration.relations.items():
         place, naming, copying = (
@@ -316,29 +309,25 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
         yield "'template' takes the place of 'path'; remove one of them"
 
 
-def _reference_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+def _reference_problems(declaration: Declaration, fields: Fields) -> Iterable[str]:
     """Yield names of fields and values that there are not, and fields that lack the column that
     their use needs.
     """
     for place, name in _field_references(declaration):
         if name not in fields:
             yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
-    yield from _choice_problems("preferences.choices", declaration.preferences.choices, fields)
-    yield from _choice_problems("preferences.seasons", declaration.preferences.seasons, fields)
     enums = {
         name: words
         for name, words in declaration.values.items()
         if name in fields and fields[name].values
     }
+    preferences = declaration.preferences
+    yield from _choice_problems("preferences.choices", preferences.choices, fields)
+    yield from _choice_problems("preferences.seasons", preferences.seasons, fields)
     yield from _choice_problems("values", enums, fields)
-    for place, name in (
-        _recommend_references(declaration.recommend) if declaration.recommend else ()
-    ):
-        if (
-            name in fields
-            and not place.startswith("recommend.related")
-            and not fields[name].needs_column
-        ):
+    for place, name in _recommend_references(declaration):
+        is_compared = name in fields and not place.startswith("recommend.related")
+        if is_compared and not fields[name].needs_column:
             yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
     for place in ("values", "adult"):
         for name in getattr(declaration, place):
@@ -346,9 +335,7 @@ def _reference_problems(declaration: Declaration, fields: dict[str, FieldSpec]) 
                 yield f"'{place}.{name}': field '{name}' must have a filter by values or a facet"
 
 
-def _choice_problems(
-    place: str, choices: Mapping[str, Mapping[str, tuple[str, ...]]], fields: dict[str, FieldSpec]
-) -> Iterable[str]:
+def _choice_problems(place: str, choices: Mapping[str, WordsOf], fields: Fields) -> Iterable[str]:
     """Yield values with words of their own that the field's list does not have."""
     for name, words in choices.items():
         known = fields[name].values if name in fields else ()
@@ -357,16 +344,16 @@ def _choice_problems(
                 yield f"'{place}.{name}': no value '{value}'{did_you_mean(value, list(known))}"
 
 
-def _other_words(declaration: Declaration) -> dict[str, Mapping[str, tuple[str, ...]]]:
+def _other_words(declaration: Declaration) -> Mapping[str, WordsOf]:
     """Return the other words for the values of each field: `[values]`, and those of
     `[preferences]`.
     """
-    words: dict[str, dict[str, tuple[str, ...]]] = {}
+    words: dict[str, dict[str, Texts]] = {}
     for name, values in (*declaration.values.items(), *declaration.preferences.choices.items()):
         merged = words.setdefault(name, {})
         for value, others in values.items():
             merged[value] = tuple(dict.fromkeys((*merged.get(value, ()), *others)))
-    return dict(words)
+    return words
 
 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
@@ -392,11 +379,12 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
             ("preferences.total.count", total.count),
             ("preferences.total.each", total.each),
         )
-    if declaration.recommend:
-        yield from _recommend_references(declaration.recommend)
+    yield from _recommend_references(declaration)
 
 
-def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]:
+def _recommend_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
+    if (recommend := declaration.recommend) is None:
+        return
     for signal in ("taxonomy", "format"):
         yield from (
             (f"recommend.{signal}.fields", name) for name in getattr(recommend, signal).fields
@@ -411,7 +399,7 @@ def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]
             yield f"recommend.{signal}.{key}", name
 
 
-def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _symmetric(groups: WordsOf) -> WordsOf:
     """Return each word's synonyms; the relation is symmetric within a group."""
     table: dict[str, list[str]] = {}
     for word, others in groups.items():

@@ -145,7 +145,7 @@ class Declaration(specs.Declared):
     """The fields that name other records by id."""
     embed: specs.EmbedSpec | None = None
     """The text to embed; without it, search is by words alone."""
-    search: specs.FusionSpec = specs.FusionSpec()
+    search: specs.SearchSpec = specs.SearchSpec()
     """The merging of the text and vector rankings."""
     recommend: specs.RecommendSpec | None = None
     """The signals of recommendations; without it, records are recommended by meaning."""

@@ -2,7 +2,6 @@
 which row has which.
 """
 
-import hashlib
 import math
 import operator
 import re
@@ -284,11 +283,7 @@ class ColumnProfile:
     longest: int
     common_share: float  # the share of cells with one of the most common values
     separator: str
-    distinct_items: int
-    mean_item_length: float
-    has_url_items: bool
-    has_number_items: bool
-    fingerprint: str  # a digest that is equal for columns with equal cells in every row
+    items: Mapping[str, int]  # of its lists, with the number of cells that have each
     codes: Codes = field(repr=False, compare=False)
     """For each row the number of its text among `texts`, in the order of first occurrence; -1 if it
     has none.
@@ -373,6 +368,10 @@ class ColumnProfile:
         """The words of the column's name; the same for `AuthorId` and `author_id`."""
         return name_words(self.name)
 
+    def is_about(self, *topics: str) -> bool:
+        """Tell whether a word of the column's name is about one of these topics."""
+        return any(is_about(self.words, topic) for topic in topics)
+
     @property
     def unit(self) -> str:
         """The most frequent unit of its numbers, or an empty text."""
@@ -383,7 +382,10 @@ class ColumnProfile:
         return sum(self.forms.get(form, 0) for form in forms) / self.filled if self.filled else 0.0
 
 
-def distinct_together(columns: Sequence[ColumnProfile]) -> int:
+Columns = Sequence[ColumnProfile]
+
+
+def distinct_together(columns: Columns) -> int:
     """Return how many different combinations of values the columns have, rows without any left
     aside.
     """
@@ -447,8 +449,6 @@ def _profile(
     numbers = np.array(
         [np.nan if cell.number is None else cell.number for cell in read], dtype=np.float64
     )
-    digest = hashlib.blake2b(column.codes.tobytes(), digest_size=16)
-    digest.update("\0".join(column.texts).encode(errors="replace"))
     known = numbers[~np.isnan(numbers)]
     return ColumnProfile(
         name=name,
@@ -466,12 +466,7 @@ def _profile(
         longest=max(lengths, default=0),
         common_share=sum(sorted(counts, reverse=True)[:FEW_VALUES]) / filled if filled else 0.0,
         separator=separator,
-        distinct_items=len(items),
-        mean_item_length=sum(len(item) * count for item, count in items.items())
-        / max(items.total(), 1),
-        has_url_items=any(URL.fullmatch(item) for item in items),
-        has_number_items=bool(items) and all(map(PLAIN_NUMBER.fullmatch, items)),
-        fingerprint=digest.hexdigest(),
+        items=items,
         codes=column.codes,
         texts=column.texts,
         numbers=numbers,

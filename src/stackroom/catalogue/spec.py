@@ -5,9 +5,10 @@ work from it alone.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,9 +21,13 @@ from stackroom.catalogue.column_words import (
     value_in_words,
 )
 from stackroom.frozen import frozen
-from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
+from stackroom.model.record import Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
 from stackroom.text.tokens import plain_text
+
+Texts = tuple[str, ...]
+WordsOf = Mapping[str, Texts]
+"""Value → the words for it."""
 
 
 class FieldType(StrEnum):
@@ -121,11 +126,11 @@ class FieldSpec:
     brackets: bool = False
     """Whether its values are compared by their bounds, as `18–24` and `65+`."""
     date_order: DateOrder | None = None
-    values: tuple[str, ...] = ()
+    values: Texts = ()
     at_least: float | None = None
     at_most: float | None = None
     names_file: bool = False
-    kinds: tuple[str, ...] = ()
+    kinds: Texts = ()
     description: str = ""
     shown: bool = True
 
@@ -135,7 +140,7 @@ class FieldSpec:
         return self.type in NUMERIC_TYPES
 
     @property
-    def source_paths(self) -> tuple[str, ...]:
+    def source_paths(self) -> Texts:
         """The paths in a row that the field is read from."""
         composed = (
             *(part.column for part in self.template),
@@ -226,8 +231,12 @@ class EmbedSpec(Declared):
         return parse_column_template(self.template)
 
 
-class FusionSpec(Declared):
-    """`[search]`."""
+class SearchSpec(Declared):
+    """`[search]`; `docs/reference/quality.md` explains the defaults."""
+
+    feedback_records: ClassVar[int] = 3
+    smoothing_neighbours: ClassVar[int] = 5
+    smoothing_depth: ClassVar[int] = 100
 
     fusion: Fusion = Fusion.BLEND
     """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf`
@@ -257,18 +266,8 @@ class FusionSpec(Declared):
     """
     named_weight: float = Field(default=0.15, ge=0, le=2)
     """The weight of having the values that the query names, compared with a score of 1."""
-    named: tuple[str, ...] = ()
+    named: Texts = ()
     """The fields whose values count as evidence when the query names them, as genres do."""
-
-
-class SearchSpec(FusionSpec):
-    """The declared parameters of a search, and others. `docs/reference/quality.md` explains the
-    defaults.
-    """
-
-    feedback_records: int = 3
-    smoothing_neighbours: int = 5
-    smoothing_depth: int = 100
 
 
 class RelationSpec(Declared):
@@ -290,31 +289,32 @@ class RelationSpec(Declared):
     """
 
 
-class OverlapSpec(Declared):
-    """`taxonomy`, `format` of `[recommend]`."""
+class SignalSpec(Declared):
+    """A signal of `[recommend]`."""
 
     weight: float = Field(ge=0, le=1)
     """Its share of the score."""
-    fields: tuple[str, ...] = Field(min_length=1)
+
+
+class OverlapSpec(SignalSpec):
+    """`taxonomy`, `format` of `[recommend]`."""
+
+    fields: Texts = Field(min_length=1)
     """The fields that are compared."""
 
 
-class TemporalSpec(Declared):
+class TemporalSpec(SignalSpec):
     """`temporal` of `[recommend]`."""
 
-    weight: float = Field(ge=0, le=1)
-    """Its share of the score."""
     field: str
     """The field that has the time, as a number."""
     sigma: float = Field(default=5.0, gt=0)
     """The standard deviation: at this distance the signal is 0.61, at twice it 0.14."""
 
 
-class PopularitySpec(Declared):
-    """`popularity` of `[recommend]`."""
+class PopularitySpec(SignalSpec):
+    """`popularity` of `[recommend]`; the other signals have the rest of the score."""
 
-    weight: float = Field(ge=0, le=1)
-    """Its share of the score; the other signals have the rest."""
     field: str
     """The field that has the number."""
 
@@ -365,7 +365,7 @@ class RecommendSpec(Declared):
     """The limit on records of one series; or one in five of the requested number, if that is
     more.
     """
-    series_markers: tuple[str, ...] = ("season", "part", "series")
+    series_markers: Texts = ("season", "part", "series")
     """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season
     two".
     """
@@ -396,7 +396,7 @@ class LengthSpec(Declared):
 class PartLengthSpec(Declared):
     """`[preferences.lengths.FIELD]`: the meaning of "short" and "long" before some words."""
 
-    words: tuple[str, ...] = Field(min_length=1)
+    words: Texts = Field(min_length=1)
     """The words: "short chapters"."""
     short_at_most: float
     """The maximum of "short"."""
@@ -407,15 +407,15 @@ class PartLengthSpec(Declared):
 class MoodSpec(Declared):
     """`[preferences.moods.WORD]`: the tags by which a mood, a setting or an audience is scored."""
 
-    words: tuple[str, ...] = ()
+    words: Texts = ()
     """Other words for it, besides the English ones that mean the same."""
-    tags: tuple[str, ...] = ()
+    tags: Texts = ()
     """Tags that mean it: a record with one has what was asked for; "not X" excludes them."""
-    near: tuple[str, ...] = ()
+    near: Texts = ()
     """Tags that lean to it, and count half."""
-    away: tuple[str, ...] = ()
+    away: Texts = ()
     """Tags that lean away from it, and count half against it."""
-    never: tuple[str, ...] = ()
+    never: Texts = ()
     """Tags that rule it out: records with one are excluded."""
 
 
@@ -435,11 +435,11 @@ class TotalSpec(Declared):
 class PreferencesSpec(Declared):
     """`[preferences]`: the domain's words for numbers, choices and tags."""
 
-    units: dict[str, tuple[str, ...]] = {}
+    units: WordsOf = {}
     """Field → the words that follow its numbers: "under 300 pages"."""
     multiples: dict[str, dict[str, int]] = {}
     """Field → words for a fixed number of it: "two dozen" with `dozen = 12`."""
-    choices: dict[str, dict[str, tuple[str, ...]]] = {}
+    choices: dict[str, WordsOf] = {}
     """Field → its values → the words for each: "only films"."""
     length: LengthSpec | None = None
     """The meaning of "short" and "long"."""
@@ -447,13 +447,13 @@ class PreferencesSpec(Declared):
     """The length of a whole record, computed from the number of its parts: "at most 5 hours"."""
     lengths: dict[str, PartLengthSpec] = {}
     """Field → the parts whose length it has, and the meaning of "short" and "long" for them."""
-    seasons: dict[str, dict[str, tuple[str, ...]]] = {}
+    seasons: dict[str, WordsOf] = {}
     """Field → its values → the words for each, read only beside a year or a word for the release:
     "spring 2016".
     """
     moods: dict[str, MoodSpec] = {}
     """Word for a mood, setting or audience → the tags that show it: "darker", "for kids"."""
-    unchecked: tuple[str, ...] = ()
+    unchecked: Texts = ()
     """Phrases about things that no record tells, said to be not understood: "no filler"."""
 
 
@@ -467,39 +467,39 @@ class CatalogueSpec:
     title: str
     summary: str
     fields: Mapping[str, FieldSpec]
-    kinds: tuple[str, ...] = (DEFAULT_KIND,)
-    kinds_hidden_from_search: tuple[str, ...] = ()
+    kinds: Texts
+    kinds_hidden_from_search: Texts
     """The kinds that a search finds only with a filter by kind."""
-    kind_path: str = ""
+    kind_path: str
     """The path of the record's kind in a row; empty if rows have none."""
-    kind_sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kind_sources: WordsOf
     """Kind → name patterns of sources whose rows are all of that kind."""
-    relations: tuple[RelationSpec, ...] = ()
-    id_path: str = ""
-    id_template: tuple[ColumnPart, ...] = ()
+    relations: tuple[RelationSpec, ...]
+    id_path: str
+    id_template: tuple[ColumnPart, ...]
     """The columns that ids are composed of; rows with the same ones are told apart by their other
     values.
     """
-    telling: tuple[str, ...] = ()
+    telling: Texts
     """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
-    samples: tuple[str, ...] = ()
+    samples: Texts
     """Queries to begin with; empty where they are chosen from the records."""
-    group_path: str = ""
+    group_path: str
     """The path in a row whose value is the id of the record that the row is a part of; empty: each
     row is a record.
     """
-    editable: bool = False
-    embed: EmbedSpec | None = None
-    search: SearchSpec = field(default_factory=SearchSpec)
-    recommend: RecommendSpec | None = None
-    synonyms: Mapping[str, tuple[str, ...]]
+    editable: bool
+    embed: EmbedSpec | None
+    search: SearchSpec
+    recommend: RecommendSpec | None
+    synonyms: WordsOf
     preferences: PreferencesSpec
-    known: Mapping[str, KnownSpec] = field(default_factory=dict)
-    other_words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    known: Mapping[str, KnownSpec]
+    other_words: Mapping[str, WordsOf]
     """Field → its values → other words for each, by which filters, preferences and searches may
     name them.
     """
-    adult: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    adult: WordsOf
     """Field → the values that mark a record as for adults only; a search finds such records where
     it asks for them.
     """
@@ -527,7 +527,7 @@ class CatalogueSpec:
         }
 
     @cached_property
-    def link_names(self) -> tuple[str, ...]:
+    def link_names(self) -> Texts:
         """The fields that may have a record's own page: links first, other addresses, then its
         pages at the sources.
         """

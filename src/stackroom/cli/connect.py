@@ -1,18 +1,13 @@
-"""`serve`: catalogues for assistants; with `--reload`, started again when a package is changed."""
+"""`serve`: catalogues for assistants."""
 
 import gc
 import importlib
 import importlib.util
-import os
-import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 from importlib.abc import Loader
-from importlib.metadata import entry_points
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,13 +16,11 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.serving import ToolChoice
-from stackroom.background.processes import SHOWN, ChildProcess, python_module
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
 from stackroom.control.opening import AuditOnDemand, exists
 from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate
-from stackroom.packages import GROUP
 from stackroom.settings import Settings, load_settings
 
 UPKEEP_MODULE = "stackroom.assembly.upkeep"
@@ -80,12 +73,6 @@ it at once.
         " [default: dotted]"
     ),
 )
-@click.option(
-    "--reload",
-    "is_reloading",
-    is_flag=True,
-    help="With --http: start again when a package is changed.",
-)
 def serve_command(
     catalogues: tuple[str, ...],
     tools: str,
@@ -95,7 +82,6 @@ def serve_command(
     accounts: bool | None,
     mcp_enabled: bool | None,
     tool_names: str | None,
-    is_reloading: bool,
 ) -> None:
     """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and
     output.
@@ -116,11 +102,6 @@ def serve_command(
         raise InputError(
             f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only"
         )
-    if is_reloading and not over_http:
-        raise InputError("--reload is for --http only")
-    if is_reloading:
-        serve_reloading(load_settings(flags=flags), sys.argv[1:])
-        return
     if tool_names is not None:
         flags["mcp", "tool_names"] = tool_names
     # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
@@ -221,54 +202,3 @@ def _load_models(app: App) -> None:
             click.echo(f"stackroom: vector search is off: {problem}", err=True)
     gc.freeze()
     gc.enable()
-
-
-OPTION = "--reload"
-LOOK_EVERY_S = 0.5
-ENDING_S = 15.0
-
-
-def serve_reloading(settings: Settings, arguments: Sequence[str]) -> None:
-    """Serve in a process of its own, with these arguments of the command, until this one is
-    ended.
-    """
-    ended = threading.Event()
-    for name in ("SIGINT", "SIGTERM"):
-        signal.signal(getattr(signal, name), lambda *_: ended.set())
-    # they are not imported for that
-    modules = {entry.module.partition(".")[0] for entry in entry_points(group=GROUP)}
-    specs = (importlib.util.find_spec(module) for module in sorted(modules))
-    packages = [
-        Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()
-    ]
-    command = python_module(
-        "stackroom", *[argument for argument in arguments if argument != OPTION]
-    )
-    # Compiled files are compared by seconds and sizes, so that a quick second change would be
-    # missed with them.
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    while not ended.is_set():
-        before = list_stamps(packages, settings)
-        server = ChildProcess(
-            "the server", command, shows_output=True, errors=SHOWN, environment=environment
-        )
-        while not ended.wait(LOOK_EVERY_S) and list_stamps(packages, settings) == before:
-            continue
-        server.end(ENDING_S)
-        if not ended.is_set():
-            click.echo("stackroom: files have changed; the server is started again", err=True)
-
-
-def list_stamps(packages: Sequence[Path], settings: Settings) -> dict[Path, int]:
-    """Return when each file was changed last: code and declarations of packages and catalogues, and
-    the settings.
-    """
-    code = (
-        path for folder in packages for form in ("*.py", "*.toml") for path in folder.rglob(form)
-    )
-    declared = settings.catalogues_folder.glob("*/*.toml")
-    stamps = {}
-    for path in (*code, *declared, *settings.home.glob("*.toml")):
-        with suppress(OSError):  # it was just removed
-            stamps[path] = path.stat().st_mtime_ns
-    return stamps

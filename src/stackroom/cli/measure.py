@@ -1,7 +1,7 @@
 """`eval`: the quality of a catalogue with its tuning, or of search on judged questions."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,11 @@ from stackroom.assembly.self_grading import (
     keep_own_questions,
     tune_catalogue,
 )
-from stackroom.cli.ask import search_params
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
-from stackroom.generic.tools import GenericTools
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
 from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
@@ -36,16 +34,6 @@ from stackroom.measure.beir import (
     load_collection,
     want_evaluated_model,
 )
-from stackroom.measure.plain_questions import (
-    COLUMNS,
-    Judgement,
-    Verdict,
-    ask_plain_questions,
-    build_tool_surfaces,
-    count_verdicts,
-    load_plain_questions,
-)
-from stackroom.model.principal import LOCAL_USER
 
 WHEN = ("before", "after")
 
@@ -85,11 +73,7 @@ def eval_command(
     of_folder = {"--split": split, "--binary": binary, "--model": model}
     if app.library.find_installed(target) is None and Path(target).is_dir():
         _refuse(of_catalogue, f"{target} is a folder", "is for a catalogue")
-        if any(Path(target).glob("*.toml")):
-            _refuse(of_folder, f"{target} has questions in TOML", "is for a judged collection")
-            _ask_questions(app, Path(target), as_json=as_json)
-        else:
-            _judge_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
+        _judge_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
     tuned = app.library.get_installed(target).folder / TUNED_FILE
@@ -215,34 +199,6 @@ def _judge_folder(
         title=f"{folder.name}, {queries} queries, {name}",
     )
     click.echo(f"grades {grades}")
-
-
-def _ask_questions(app: App, folder: Path, *, as_json: bool) -> None:
-    """Ask the questions of a folder in every way, and print what is not right and the figures."""
-    judgements: list[Judgement] = []
-    for asked in load_plain_questions(folder):
-        surfaces = build_tool_surfaces(app, asked.catalogue)
-        surfaces["terminal"] = partial(search_at_terminal, app, asked.catalogue)
-        judgements += ask_plain_questions(app, asked, surfaces)
-    counts = count_verdicts(judgements)
-    if as_json:
-        print_json({"totals": counts, "answers": [asdict(judgement) for judgement in judgements]})
-        return
-    for judgement in judgements:
-        if judgement.verdict is not Verdict.RIGHT:
-            click.echo(
-                f"{judgement.verdict}: {judgement.catalogue}, {judgement.surface}:"
-                f" {judgement.query}"
-            )
-            click.echo(f"   {'; '.join(judgement.shown) or 'nothing'}")
-    print_table(("", *COLUMNS), [(group, *found.values()) for group, found in counts.items()])
-
-
-def search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any]:
-    """Return the answer of `stackroom search` as JSON."""
-    opened = app.open_catalogue(catalogue)
-    params = search_params(query, (), [opened.spec], with_adult=False)
-    return GenericTools([opened]).search(LOCAL_USER, params).model_dump(mode="json")
 
 
 def _plain_figures(found: KindGrade | Quality) -> dict[str, dict[str, Any]]:

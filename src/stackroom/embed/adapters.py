@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from stackroom.embed.models import LOCAL_MODELS, LocalModel
@@ -131,8 +131,7 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
             " (RAG_STRICT_OFFLINE); an embedder on this machine, or the local model, is right"
         )
         return UnusableEmbedder(ModelId(name=settings.model, dimension=settings.dimension), problem)
-    remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
-    return GuardedEmbedder(cast(Embedder, remote))
+    return GuardedEmbedder(importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings))
 
 
 def find_local(models: Path, name: str, settings: EmbeddingSettings) -> Embedder | None:
@@ -193,8 +192,8 @@ class LocalEmbedder:
         self._local = local
         self._settings = settings
         self._guard = threading.Lock()
-        self._loaded: Embedder | None = None
-        self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(
+        self._loaded: Any = None  # an `Encoder`
+        self._embed_recent: Callable[[str], Vector] = lru_cache(maxsize=RECENT_QUERIES)(
             lambda text: self._inner().embed_query(text)
         )
 
@@ -211,19 +210,17 @@ class LocalEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row per text."""
-        return self._inner().embed_documents(texts)
+        rows: Vector = self._inner().embed_documents(texts)
+        return rows
 
-    def _inner(self) -> Embedder:
+    def _inner(self) -> Any:
         with self._guard:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
 
-    def _load(self) -> Embedder:
+    def _load(self) -> Any:
         if problem := self.check():
             raise ModelError(f"the embedding model is not ready: {problem}")
         encoder, use = importlib.import_module(LOCAL_MODULE), self._settings
-        return cast(
-            Embedder,
-            encoder.Encoder(self._folder, self._local, threads=use.threads, device=use.device),
-        )
+        return encoder.Encoder(self._folder, self._local, threads=use.threads, device=use.device)

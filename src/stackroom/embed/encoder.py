@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 
 from stackroom.background.threads import lower_priority, new_pool
 from stackroom.embed.models import LocalModel
-from stackroom.embed.weights import check_model, float_graph, multiplies_bytes
+from stackroom.embed.weights import float_graph, multiplies_bytes
 from stackroom.errors import ModelError
 from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
@@ -46,7 +46,7 @@ INSTALLATION = (
 
 
 class Encoder:
-    """Implements `Embedder` in this process. Construction loads the model.
+    """Embeds in this process. Construction loads the model.
 
     A graph computes on one thread; each thread has a batch of its own, which takes less CPU than
     sharing one.
@@ -55,8 +55,6 @@ class Encoder:
     def __init__(
         self, folder: Path, model: LocalModel, *, threads: int = 0, device: str = "auto"
     ) -> None:
-        if problems := check_model(folder, model):
-            raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
         self.model = model.id
         self._local, self._folder, self._device = model, folder, device
         self._threads = threads or usable_cores()
@@ -68,13 +66,6 @@ class Encoder:
         self._positions = np.load(folder / "positions.npy")
         self._graph = _open_graph(folder / "graph.onnx")
         self._documents: _DocumentsGraph | None = None
-
-    def check(self) -> str | None:
-        """Return None: a loaded model can be used."""
-        return None
-
-    def close(self) -> None:
-        """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; these models need no prefix."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -24,7 +24,6 @@ from stackroom.toml_text import TomlError, parse_toml
 OWN_FILE = "golden.toml"
 # the problem that is named first: a misspelt key is also missing under its right name
 UNKNOWN_KEY = "extra_forbidden"
-FormT = TypeVar("FormT", bound=BaseModel)
 EXAMPLE = '[[questions]] with query = "…" and expect = ["id", …]'
 
 
@@ -92,7 +91,7 @@ class OwnQuestions(BaseModel):
 
 def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
     """Read a user's own questions; refuse a wrong file, or ids that the catalogue does not have."""
-    own = parse_questions(path, OwnQuestions, example=EXAMPLE)
+    own = _parse_own(path)
     wanted = [RecordId(one) for question in own.questions for one in question.expect]
     known = reader.find(wanted, scope=WHOLE)
     examples = ", ".join(
@@ -111,21 +110,21 @@ def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
     ]
 
 
-def parse_questions(path: Path, form: type[FormT], *, example: str) -> FormT:
-    """Read a TOML file of questions; refuse a wrong one, with an example of what it should have."""
+def _parse_own(path: Path) -> OwnQuestions:
+    """Read a file of questions; refuse a wrong one, with an example of what it should have."""
     try:
         known = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read: {error.strerror}; it should have {example}"
+            f"{path}: cannot be read: {error.strerror}; it should have {EXAMPLE}"
         ) from error
     except (TomlError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}; it should have {example}") from error
+        raise InputError(f"{path}: not TOML: {error}; it should have {EXAMPLE}") from error
     try:
-        return form.model_validate(known)
+        return OwnQuestions.model_validate(known)
     except ValidationError as error:
         problems = sorted(error.errors(), key=lambda problem: problem["type"] != UNKNOWN_KEY)
-        raise InputError(f"{path}: {_reason(problems[0])}; it should have {example}") from error
+        raise InputError(f"{path}: {_reason(problems[0])}; it should have {EXAMPLE}") from error
 
 
 def _reason(problem: Any) -> str:

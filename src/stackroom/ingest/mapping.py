@@ -21,6 +21,7 @@ from stackroom.frozen import frozen
 from stackroom.ingest.values import READERS, has_path, is_plain, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
+from stackroom.sources.port import RowValues
 from stackroom.text.cells.dates import first_day
 from stackroom.text.cells.values import is_nothing, plain_text, read_boolean, text_of
 
@@ -78,7 +79,7 @@ def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
     )
 
 
-def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
+def read_kind(row: RowValues, spec: CatalogueSpec) -> str:
     """Return the kind in a row; refuse a row whose kind is missing or not declared."""
     if not spec.kind_path:
         return spec.kinds[0]
@@ -132,15 +133,15 @@ class RowMapping:
     of metadata.
     """
 
-    records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
-    records_of_chunk: Callable[[Mapping[str, Any]], Iterable[Record]] | None = None
+    records_of: Callable[[RowValues], Iterable[Record]]
+    records_of_chunk: Callable[[RowValues], Iterable[Record]] | None = None
     """The records of a row that is a piece of a longer text; None: those of any row."""
-    read_row: Callable[[Mapping[str, Any]], ReadRow] | None = None
+    read_row: Callable[[RowValues], ReadRow] | None = None
     """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with
     such a cell.
     """
     identities_of: Callable[[Record], tuple[str, ...]] = lambda record: (record.id,)
-    is_metadata: Callable[[Mapping[str, Any]], bool] = lambda _row: False
+    is_metadata: Callable[[RowValues], bool] = lambda _row: False
     # whether each field is read from its path in the row, by the spec alone
     is_by_spec: bool = False
     kind: str | None = None  # the kind of every record; None: each row has its own
@@ -232,7 +233,7 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
         for one in spec.kinds
     }
 
-    def read_row(row: Mapping[str, Any]) -> ReadRow:
+    def read_row(row: RowValues) -> ReadRow:
         if all(map(is_nothing, row.values())):
             raise InputError("empty row: no column has a value; a record needs one")
         of_kind = kind or read_kind(row, spec)
@@ -289,7 +290,7 @@ class _FieldCells(dict[str, Value]):
 
 
 def _read_fields(
-    row: Mapping[str, Any], fields: Sequence[_FieldCells]
+    row: RowValues, fields: Sequence[_FieldCells]
 ) -> tuple[dict[str, Value], list[UnreadCell], dict[str, str]]:
     """Return the values of a row's fields, the cells that do not fit their field, and texts not
     plainly written.
@@ -327,7 +328,7 @@ def _lost(
     return [cell for cell in unread if cell.field not in kept]
 
 
-def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
+def _cell(row: RowValues, field: FieldSpec) -> Any:
     """Return the cell that a field is read from: the value at its path, or what several columns
     make.
     """
@@ -338,7 +339,7 @@ def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
     return compose(field.template, lambda column: _words_at(row, column))
 
 
-def _words_at(row: Mapping[str, Any], column: str) -> str:
+def _words_at(row: RowValues, column: str) -> str:
     cell = value_at(row, column)
     return "" if is_nothing(cell) else MIDNIGHT.sub(r"\1", " ".join(plain_text(cell).split()))
 
@@ -354,7 +355,7 @@ def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str
     )
 
 
-def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
+def _id_of(row: RowValues, spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
     """Return the id in the row or composed of it, or a digest of its values if it has none."""
     if spec.id_template:
         composed = compose(spec.id_template, lambda column: _words_at(row, column))
@@ -392,7 +393,7 @@ class ColumnCheck:
         )
         self._columns: dict[str, None] = {}
 
-    def observe(self, row: Mapping[str, Any]) -> None:
+    def observe(self, row: RowValues) -> None:
         """Record the columns of a row."""
         if self._missing:
             self._columns.update(dict.fromkeys(row))

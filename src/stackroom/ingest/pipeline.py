@@ -603,11 +603,6 @@ class IngestCounts:
     duplicates: int
     failed: int
 
-    @property
-    def rows(self) -> int:
-        """The number of rows, without those that only describe the source."""
-        return self.inserted + self.duplicates + self.failed
-
 
 class ListRows(RowSource):
     """Implements `RowSource` over a list: one with a name replaces the former one of that name,
@@ -620,7 +615,8 @@ class ListRows(RowSource):
     def __init__(self, rows: Sequence[Mapping[str, Any]], *, name: str = "") -> None:
         self._rows = rows
         self.is_whole = bool(name)
-        self.name = name or f"list:{hashlib.sha256(_encoded(rows)).hexdigest()[:NAME_DIGITS]}"
+        digest = hashlib.sha256(repr(rows).encode(errors="replace")).hexdigest()
+        self.name = name or f"list:{digest[:NAME_DIGITS]}"
 
     def count_rows(self) -> int | None:
         """Return the length of the list."""
@@ -633,17 +629,7 @@ class ListRows(RowSource):
                 yield SourceRow(place=f"row {number}", values=values)
             else:
                 problem = f"a {type(values).__name__}, not an object"
-                yield SourceRow(place=f"row {number}", values={}, problem=problem)
-
-
-def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return rows as bytes: as JSON, or as Python writes them where a value has no JSON form (a
-    30-digit integer).
-    """
-    try:
-        return orjson.dumps(list(rows), default=str, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:
-        return repr(list(rows)).encode(errors="replace")
+                yield SourceRow(place=f"row {number}", problem=problem)
 
 
 def ingest_from_provider(

@@ -13,6 +13,7 @@ import orjson
 from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.model.record import Tag, Value
+from stackroom.sources.port import RowValues
 from stackroom.text.cells import values as cells
 from stackroom.text.cells.dates import find_date, find_year
 
@@ -41,7 +42,7 @@ PLAIN_DATE = re.compile(
 EXACT_LENGTH = 15  # how long a number is at most that is kept exactly whatever its digits are
 
 
-def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def flattened_rows(rows: Sequence[RowValues]) -> list[RowValues]:
     """Return rows with the values of nested objects as columns; rows without any, as of most files,
     as they are.
     """
@@ -52,7 +53,7 @@ def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
     return [_flattened(row, keyed) for row in rows]
 
 
-def _flattened(row: Mapping[str, Any], keyed: frozenset[str], path: str = "") -> dict[str, Any]:
+def _flattened(row: RowValues, keyed: frozenset[str], path: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in row.items():
         place = f"{path}{name}"
@@ -78,7 +79,7 @@ def _paths_in(value: Any) -> Iterator[tuple[str, ...]]:
             yield from ((name, *steps) for steps in _paths_in(inner))
 
 
-def _keyed_paths(rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+def _keyed_paths(rows: Sequence[RowValues]) -> frozenset[str]:
     """Return the paths of the objects whose keys are data."""
     keys: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: Counter[str] = Counter()
@@ -94,7 +95,7 @@ def _keyed_paths(rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     )
 
 
-def _objects(row: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _objects(row: RowValues, path: str = "") -> Iterator[tuple[str, RowValues]]:
     """Yield every nested object of a row with its path."""
     for name, value in row.items():
         if isinstance(value, Mapping) and value and "." not in name:
@@ -102,7 +103,7 @@ def _objects(row: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapp
             yield from _objects(value, f"{path}{name}.")
 
 
-def value_at(row: Mapping[str, Any], path: str) -> Any:
+def value_at(row: RowValues, path: str) -> Any:
     """Return the value at a path, or None.
 
     A column of exactly that name takes precedence. `a b` joins the texts at both with a space;
@@ -119,7 +120,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
     return _walk(row, path.split("."))
 
 
-def has_path(row: Mapping[str, Any], path: str) -> bool:
+def has_path(row: RowValues, path: str) -> bool:
     """Tell whether a row has a path, even without a value; an empty object or list counts as having
     the rest of it.
     """

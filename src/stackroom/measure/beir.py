@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import Fusion
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping
@@ -40,7 +41,7 @@ GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 DECLARATION = resources.files("stackroom.measure").joinpath("beir.toml").read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Collection:
     """Queries with the grades of their relevant documents, all above 0; `corpus` is read lazily."""
 
@@ -149,7 +150,7 @@ def _file(folder: Path, name: str) -> Path:
 DEPTH = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Quality:
     """The three metrics of one search method."""
 

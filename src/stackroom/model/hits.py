@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stackroom.frozen import frozen
 from stackroom.model.record import Key, Record
 
 
@@ -138,7 +139,7 @@ EVIDENCE_AT = 0.5  # the strength from which a record is evidence; the label REL
 STRONG_AT = 0.7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Why:
     """An explanation of a hit: parts that add up to its score, and parts that add up to the score
     that orders it.
@@ -149,7 +150,7 @@ class Why:
     lacks: tuple[str, ...] = ()  # the terms of the query that the record does not have
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hit:
     """A ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons`:
     what it is of.
@@ -168,7 +169,7 @@ class Hit:
         return Label.of(self.score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchPage:
     """The answer to a search: the hits, how many records have evidence, and how they were found."""
 
@@ -188,7 +189,7 @@ class SearchPage:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Promises:
     """The second tier of the shelf's contract; a shelf of the first tier has none, and is exact in
     everything.

@@ -1,11 +1,11 @@
 """The caller: what they may do and see, and the audit's entry of what they did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from stackroom.frozen import frozen
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 
 
@@ -28,7 +28,7 @@ class Cost(StrEnum):
     SQL = "sql"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Quotas:
     """Calls per minute, by cost class."""
 
@@ -41,7 +41,7 @@ class Quotas:
         return {Cost.READ: self.read, Cost.WRITE: self.write, Cost.SQL: self.sql}[cost]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Principal:
     """A caller."""
 
@@ -51,7 +51,7 @@ class Principal:
     quotas: Quotas | None = None  # None: unlimited
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Identity:
     """A principal together with the credential that identified them."""
 
@@ -88,7 +88,7 @@ class Outcome(StrEnum):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditEntry:
     """One call: who, what, with which parameters, and the outcome."""
 

@@ -3,8 +3,9 @@ it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
+
+from stackroom.frozen import frozen
 
 # a record's name, chosen by its source; the same on every shelf
 RecordId = NewType("RecordId", str)
@@ -28,7 +29,7 @@ Value = Any
 DEFAULT_KIND = "record"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Record:
     """One thing in a catalogue. Without `audiences` it is public."""
 
@@ -42,7 +43,7 @@ class Record:
         return self.fields.get(field)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flag:
     """A span of a text in an answer: the path of the text, the span in characters, and its kind."""
 

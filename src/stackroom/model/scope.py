@@ -7,6 +7,8 @@ conjunction: a record is in scope when it meets every condition and the caller m
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from stackroom.frozen import frozen
+
 KIND_FIELD = "_kind"
 AUDIENCE_FIELD = "_audience"
 WORDS_FIELD = "_words"
@@ -99,7 +101,7 @@ SEES_EVERYTHING = Visibility(None)
 SEES_PUBLIC = Visibility(frozenset())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scope:
     """The part of a catalogue that a read is about. There is no read without one."""
 

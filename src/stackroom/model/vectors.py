@@ -1,9 +1,9 @@
 """Vectors, and the identity of the model that made them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from stackroom.frozen import frozen
 
 Vector = NDArray[np.float32]
 
@@ -12,7 +12,7 @@ Vector = NDArray[np.float32]
 FEW = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelId:
     """The embedding model of some vectors; vectors of different models are never compared."""
 

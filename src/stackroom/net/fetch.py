@@ -25,7 +25,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 4
 POLL_S = 0.1
-CLOSE_S = 5.0
 LATER_STATUSES = polite.RETRIED_STATUSES | {408, 425}
 LENGTH = re.compile(r"\d{1,18}")
 
@@ -78,15 +77,6 @@ class WantedFile:
 
 
 @frozen
-class FetchedFile:
-    """A complete, verified file."""
-
-    path: Path
-    size: int
-    sha256: str
-
-
-@frozen
 class FetchedText:
     """A small body, and the URL after redirects."""
 
@@ -126,9 +116,9 @@ class Fetcher:
         attempts: int = 1,
         is_cancelled: IsCancelled = lambda: False,
         on_progress: OnProgress = lambda _received: None,
-    ) -> FetchedFile:
-        """Fetch a file to its destination; an existing file is only verified. A transfer that fails
-        is tried again.
+    ) -> int:
+        """Fetch a file to its destination, and return its size; an existing file is only verified.
+        A transfer that fails is tried again.
         """
         part = wanted.destination.with_name(f"{wanted.destination.name}.part")
         limit = (
@@ -137,12 +127,12 @@ class Fetcher:
         try:
             if wanted.destination.exists():
                 with suppress(TransferError):
-                    return _verified(wanted, wanted.destination)
+                    return _require_wanted(wanted, wanted.destination)
                 wanted.destination.unlink()
             self._run(self._file(wanted, part, limit, on_progress), is_cancelled)
-            fetched = _verified(wanted, part)
+            size = _require_wanted(wanted, part)
             install_file(part, wanted.destination)
-            return fetched
+            return size
         except TransferError as error:
             if error.is_final or attempts <= 1:
                 raise
@@ -289,13 +279,8 @@ class Fetcher:
         raise failure or httpx.ConnectError("no address")
 
     def _request(self, place: ResolvedUrl, address: str) -> httpx.Request:
-        limits = self._limits
-        wait = {
-            "connect": limits.connect_s,
-            "pool": limits.connect_s,
-            "read": limits.stall_s,
-            "write": limits.stall_s,
-        }
+        connect_s = self._limits.connect_s
+        wait = httpx.Timeout(self._limits.stall_s, connect=connect_s, pool=connect_s).as_dict()
         return httpx.Request(
             "GET",
             httpx.URL(
@@ -328,22 +313,16 @@ class Fetcher:
     ) -> ValueT:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._limits.total_s
-        task = loop.create_task(work)
-        try:
-            while not task.done():
-                if is_cancelled():
-                    raise FetchCancelledError
-                if loop.time() >= ends_at:
-                    raise TransferError(
-                        f"the download did not end within {self._limits.total_s:g} s; try again"
-                        " later"
-                    )
-                await asyncio.wait({task}, timeout=POLL_S)
-            return task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task}, timeout=CLOSE_S)
+        task = loop.create_task(work)  # where it has not ended, `asyncio.run` cancels it
+        while not task.done():
+            if is_cancelled():
+                raise FetchCancelledError
+            if loop.time() >= ends_at:
+                raise TransferError(
+                    f"the download did not end within {self._limits.total_s:g} s; try again later"
+                )
+            await asyncio.wait({task}, timeout=POLL_S)
+        return task.result()
 
 
 async def _save(
@@ -379,15 +358,13 @@ def _require_size(size: int | None, max_bytes: int) -> None:
         )
 
 
-def _verified(wanted: WantedFile, path: Path) -> FetchedFile:
-    """Return the size and checksum of a file; refuse a file whose size or checksum differs from the
-    wanted one.
-    """
-    size, sha256 = path.stat().st_size, sha256_of(path)
+def _require_wanted(wanted: WantedFile, path: Path) -> int:
+    """Return the size of a file; refuse one whose size or checksum differs from the wanted one."""
+    size = path.stat().st_size
     if wanted.size not in (None, size):
         raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}; try again")
-    if wanted.sha256 not in (None, sha256):
+    if wanted.sha256 not in (None, sha256_of(path)):
         raise TransferError(
             "the file is not the expected one: its sha256 differs; ask its publisher", is_final=True
         )
-    return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
+    return size

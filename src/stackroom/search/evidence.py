@@ -67,8 +67,8 @@ class WeighedWords:
 
 
 def weigh_words(reader: ShelfReader, query: TextQuery, terms: TextQuery) -> WeighedWords:
-    """Weigh the words of a query and its terms, as BM25 does; an ordinary word counts where a
-    record has it.
+    """Weigh the words of a query and its terms, as BM25 does; an ordinary word counts only for
+    records that have it.
     """
     count = reader.count(WHOLE)
     weighed = dict((*terms.terms, *query.terms))
@@ -113,13 +113,13 @@ class Calibration:
     spread: Annotated[float, Field(gt=0)]
 
     def nearness_of(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return by how many spreads each cosine is above the middle."""
+        """Return the distance of each cosine above the middle, in spreads."""
         return (cosines - self.middle) / self.spread
 
 
 def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
-    """Measure what everybody may see of a catalogue; None where it has no vectors by this
-    embedder.
+    """Measure the public records of a catalogue; return None if it has no vectors by
+    this embedder.
     """
     reader = reader.seen_by(SEES_PUBLIC)
     if reader.model != embedder.model or not reader.count(WHOLE):
@@ -151,12 +151,12 @@ STORED = TypeAdapter(Calibration)
 
 
 def save_calibration(calibration: Calibration, path: Path) -> None:
-    """Write a calibration to a file, which readers find as it was or whole."""
+    """Write a calibration to a file atomically."""
     replace_file(path, dump_checked(asdict(calibration), option=orjson.OPT_INDENT_2))
 
 
 def find_calibration(path: Path) -> Calibration | None:
-    """Read a calibration, where there is one."""
+    """Read a calibration, or return None if there is none."""
     if not path.is_file():
         return None
     try:
@@ -195,26 +195,26 @@ UNKNOWN_WORDS = -2.5
 NAMED_VALUES = 0.67
 MOODS = 3.0
 WHOLE_MOOD, KNOWN_MOOD, NEAR_MOOD = 0.65, 0.1, 0.1
-"""The strength of a record that has all that is asked for, where that is moods alone, and what is
-added for how much is known of it and for its nearness.
+"""The strength of a record that fully meets a query of moods alone, and the additions for how well
+known it is and for its nearness.
 """
 MANY_WORDS = 10  # the number of words from which a description counts as long
 
 WORDS_ALONE = (0.6, 0.2)
-"""The strength of a record that has every word of the query, where vectors say nothing: the first,
-and a share of the second that is half for a record of average length that has each word once.
+"""The strength of a record with every word of the query, without vectors: the first number, plus a
+share of the second, which is half for a record of average length with each word once.
 """
 PRESSED_FROM, PRESSED_BY = 0.85, 0.79
-"""What a record says is not identical with the query, unless both are the same text: from the first
-strength on the rise of others is multiplied by the second, so that none reaches the label for that.
+"""Only the same text is identical with the query: above the first number, other strengths are
+compressed by the second, so that none reaches the label IDENTICAL.
 """
 SAME_TEXT = 0.95  # the cosine from which two texts are the same
 
 LATIN = re.compile("[a-z]")
 
 FEW_RECORDS = 300
-"""Among fewer records than this the nearest to an unrelated query is less near by chance, so more
-is asked for.
+"""Among fewer records than this, the nearest record to an unrelated query is less near, so more
+nearness is required.
 """
 
 
@@ -222,7 +222,9 @@ BASE, WORDS, NAME = "base", "words", "name"
 MEANING, FEW, UNKNOWN, NAMED = "meaning", "few_records", "unknown_words", "named_values"
 MOOD = "mood"  # the addends of the logistic function beside the words
 AT_MOST, SAME = "at_most", "same_text"
-"""What takes a strength down to that of content at most, or up to that of the same text."""
+"""The parts that lower a strength to the limit for content, or raise it to that of the
+same text.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,13 +232,13 @@ class WeighedEvidence:
     """The evidence for each candidate."""
 
     addends: Mapping[str, Floats]
-    """The addends of the logistic function by what they are of; none where words alone count."""
+    """The addends of the logistic function by their kind; none if words alone count."""
     by_words: Floats  # the strength by words alone
     cosine: Floats
     name: Floats
     mood: Floats  # the strength of what is asked for by mood alone
     awaiting: NDArray[np.bool_] | None = None
-    """The candidates whose vector is still to come: for them words alone count."""
+    """The candidates without a vector yet: for them words alone count."""
 
     def strengths(self) -> Floats:
         """Return the strength of each candidate."""

@@ -29,9 +29,9 @@ class Candidates:
     """One row per record.
 
     `name` is 1 for a record with the query as its name, less for a similar name; `lexical` is the
-    score of the words over the best, or of the name; `cosine` is to the query, zeros where there is
-    no vector arm; `vectors` are the records' own; `known` is how much is known of each; `named` is
-    the share of the values named by the query (genres, themes) that a record has. The last two are
+    score of the words over the best, or of the name; `cosine` is to the query, zeros if there is no
+    vector arm; `vectors` are the records' own; `known` is how much is known of each; `named` is the
+    share of the values named by the query (genres, themes) that a record has. The last two are
     zeros where the catalogue or the query has none.
     """
 
@@ -47,17 +47,15 @@ class Candidates:
     # the share of the query's words that each record has, each word weighed by its rarity
     share: Floats
     mood: Floats | None = None
-    """How well each record meets the moods that the query is about; None where it is not about
-    any.
-    """
+    """How well each record meets the moods of the query, or None if the query has none."""
     is_mood: bool = False  # whether the query is about nothing else
     covered: float = 1.0
-    """The score by BM25 of the best record over that of one with every word of the query, at most
-    1.
+    """The BM25 score of the best record divided by that of a record with every word of the query,
+    at most 1.
     """
     awaiting: NDArray[np.bool_] | None = None
-    """The records whose vector is still to come: words speak for both arms. None: no record's
-    is.
+    """The records without a vector yet, for which words count in both arms; None if all
+    have one.
     """
 
     @property
@@ -147,8 +145,8 @@ def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float
 
 
 def shorten_little_known(vectors: Vector, known: Floats, discount: float) -> Vector:
-    """Return the vectors, shortened where little is known: to a text of few words any query is
-    near.
+    """Return the vectors, shortened for records of which little is known: every query is near to a
+    text of few words.
     """
     return (
         vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
@@ -178,10 +176,10 @@ class FusionSteps:
     steps: Mapping[str, Floats]
 
     def scores(self) -> Floats:
-        """Return the last scores with how much is known of each record, and which values named by
-        the query it has.
+        """Return the last scores, plus priors: how well known each record is, and which values
+        named by the query it has.
 
-        A query that is a name ranks the records of that name first, whatever their vectors say.
+        A query that is a name ranks the records of that name first, whatever their vectors are.
         """
         mood, last = self.candidates.mood, list(self.steps.values())[-1]
         felt = last if mood is None else (1 - MOOD_SHARE) * last + MOOD_SHARE * mood
@@ -252,9 +250,7 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
 
 
 def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
-    """Return the scores by meaning; a record whose vector is still to come has that of its
-    words.
-    """
+    """Return the scores by meaning; a record without a vector yet has the score of its words."""
     scores = over_best(cosines)
     return (
         scores

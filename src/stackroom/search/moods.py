@@ -36,8 +36,8 @@ _KEPT = KeptBySnapshot[str, pieces.PreferenceVocabulary]()
 
 
 def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMoods | None:
-    """Return the moods and tags that a query names, unless it refuses something or says half as
-    much besides.
+    """Return the moods and tags that a query names, unless it excludes something or has half as
+    many other words.
     """
     if not spec.preferences.moods or len(text.split()) > MOST_WORDS:
         return None

@@ -1,9 +1,9 @@
-"""Names: the record that a typed name means, how sure that is, and the name arm of a search.
+"""Names: the record that a typed name means, the certainty of that, and the name arm of a search.
 
-The names of the catalogue most like the typed one are compared with it (`text.names`). Of records
-that share a name, the one of which most is known is taken; of other spellings and parts of names,
-the likeliest. A name that is neither exact nor unique has the other records beside it, and one that
-is like no name has none.
+The names of the catalogue most similar to the typed one are compared with it (`text.titles`). Of
+records that share a name, the best known one is taken; of other spellings and parts of names, the
+likeliest. A name that is neither exact nor unique is returned with the other records; a name
+without similar names with none.
 """
 
 import html
@@ -55,8 +55,8 @@ OWN_TITLE = 0.12
 # the prominence below which a record with exactly this name may not be the one that is meant
 OBSCURE = 0.45
 WELL_KNOWN = 0.72
-"""The prominence from which a single misspelt word is taken for the name of a record, where specs
-say what is known.
+"""The prominence from which a single misspelt word is taken as the name of a record, if the spec
+says what makes records well known.
 """
 BETTER_KNOWN = 0.05
 """The difference in prominence from which another record is named beside the only one with exactly
@@ -73,7 +73,7 @@ SEASON = re.compile(
 ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
 ROMAN = {"2": "ii", "3": "iii", "4": "iv", "5": "v", "6": "vi"}
 SEASON_SAID, BARE_NUMBER = 0.9, 0.85
-"""The likeness of a name that says the season of a series, and of one that has the number alone."""
+"""The likeness of a name that says the season of a series, and of one with only the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +92,19 @@ class NameCandidate:
 
     @property
     def rank(self) -> float:
-        """Likeness, and a little of how much is known."""
+        """Likeness, plus a small share of the prominence."""
         return self.likeness + PROMINENCE_WEIGHT * self.prominence
 
     @property
     def standing(self) -> float:
-        """How much is known, and a little for its own title."""
+        """Prominence, plus a little if the name is the title."""
         return self.prominence + (OWN_TITLE if self.by is MatchedBy.TITLE else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameChoice:
-    """The record that a typed name was resolved to, if any, how sure that is, and what else it
-    could have been.
+    """The record that a typed name means, if any, the certainty of that, and the other
+    candidates.
     """
 
     asked: str
@@ -115,7 +115,7 @@ class NameChoice:
     by: MatchedBy | None = None
     likeness: float = 0.0
     sureness: float = 0.0
-    """How sure it is that this record is meant, 0–1; 1 for an id or the only record with exactly
+    """The certainty that this record is meant, 0–1; 1 for an id or the only record with exactly
     this title.
     """
     others: tuple[NameCandidate, ...] = ()
@@ -127,7 +127,7 @@ class NameChoice:
 
     @property
     def doubt(self) -> str:
-        """How the name was matched, how sure that is, and what else it could be; empty where it is
+        """The kind of match, its certainty and the other candidates, in words; empty if it is
         certain.
         """
         if self.is_certain or self.by is None:
@@ -137,7 +137,7 @@ class NameChoice:
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """The other records, each by its title and what tells it apart."""
+        """The other records, each with its title, form, time and id."""
         return tuple(quoted(other.label) for other in self.others)
 
 
@@ -179,7 +179,7 @@ def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> Name
 
 
 class _Names(NamedTuple):
-    """The names of the records of a catalogue in scope, as typed names are compared with them."""
+    """The names of the records in scope, for comparison with typed names."""
 
     reader: ShelfReader
     spec: CatalogueSpec
@@ -203,8 +203,7 @@ class _Names(NamedTuple):
         """Return a season by the name of its series and its number, or the series with its seasons
         beside it.
 
-        None where the text does not end in the number of a season, or nothing has the name before
-        it.
+        None if the text does not end in the number of a season, or nothing has the name before it.
         """
         said = SEASON.fullmatch(text.strip())
         series = self.choose(said["name"]) if said else None
@@ -312,7 +311,7 @@ class _Names(NamedTuple):
         return _choice(typed.text, best, near or rest, sureness=max(0.1, min(0.9, sureness)))
 
     def _only_hint(self, typed: TypedName, found: Sequence[NameCandidate]) -> NameCandidate | None:
-        """Return a well-known record with a small part of its name typed, where no other series has
+        """Return a well-known record with a small part of its name typed, if no other series has
         that part.
         """
         hints = [one for one in found if one.by is MatchedBy.HINT]
@@ -328,8 +327,8 @@ class _Names(NamedTuple):
         return one.likeness >= ALIKE and (is_long or self._is_well_known(one))
 
     def _is_well_known(self, one: NameCandidate) -> bool:
-        """Tell whether much is known of a record; of all, where the spec does not say what is
-        known.
+        """Tell whether a record is well known; True if the spec does not say what makes records
+        well known.
         """
         return not self.spec.known or one.prominence >= WELL_KNOWN
 
@@ -338,7 +337,7 @@ class _Names(NamedTuple):
 
 
 def _season_forms(number: str) -> dict[str, float]:
-    """Return the ways in which names say a season, folded, and how sure each is to mean it."""
+    """Return the folded forms in which names say a season, each with its certainty."""
     ending = {"1": "st", "2": "nd", "3": "rd"}.get(number, "th" if number.isdigit() else "")
     said = (
         f"season {number}",
@@ -352,7 +351,7 @@ def _season_forms(number: str) -> dict[str, float]:
 
 
 def describe(spec: CatalogueSpec, record: Record) -> str:
-    """Return a record's title with what tells it apart: its form, its time and its id."""
+    """Return a record's title with its form, its time and its id, which distinguish it."""
     form = spec.recommend.format.fields if spec.recommend else ()
     time = spec.field_with_role(FieldRole.TIME)
     told = [
@@ -486,7 +485,7 @@ def find_names(
 
 
 def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
-    """Return the records with a name spelt like the whole query."""
+    """Return the records with a name spelt similarly to the whole query."""
     if len(text.split()) > MAX_NAME_WORDS and not reader.has_name(text, scope=scope):
         return {}
     folded = fold_name(text)
@@ -608,7 +607,5 @@ def page_forms(stated: str) -> list[str]:
 
 
 def example_id(reader: ShelfReader, *, scope: Scope) -> str:
-    """Return an id of the catalogue, to show what one looks like; empty where there is no
-    record.
-    """
+    """Return an id of the catalogue as an example, or an empty text if it has no records."""
     return next(iter(reader.ids(reader.scan(scope=scope, limit=1))), "")

@@ -1,9 +1,9 @@
-"""The values of a field that a catalogue really has, by every spelling that names them.
+"""The values of a field that a catalogue has, by every spelling that names them.
 
-"Slice-of-life", "scifi" and "vampires" name values as much as the spellings that records have.
-Case, accents, hyphens, plural and the synonyms of `[values.FIELD]` are exact spellings; a slip of
-the fingers is corrected, and said to be. Filters, browse, preferences and searches share this
-table. Adult records are in scope only where they are asked for.
+"Slice-of-life", "scifi" and "vampires" name values as much as the spellings of the records. Case,
+accents, hyphens, plural and the synonyms of `[values.FIELD]` are exact spellings; a typing error is
+corrected, with a note. Filters, browse, preferences and searches share this table. Adult records
+are in scope only if the call asks for them.
 """
 
 import threading
@@ -64,7 +64,7 @@ class ValueMatch(NamedTuple):
 
     @property
     def is_as_written(self) -> bool:
-        """Whether it was named as records have it, but for case."""
+        """Whether the words are the record's own spelling, ignoring case."""
         return term_of(self.asked) == term_of(self.value)
 
 
@@ -103,8 +103,8 @@ class FieldValues:
         return self.counts.get(value, 0)
 
     def find(self, text: str) -> ValueMatch | None:
-        """Return the value that a text names, by its own spelling, a synonym, or else a spelling
-        that is near one.
+        """Return the value that a text names by its own spelling, a synonym, or else a similar
+        spelling.
         """
         asked = text.strip()
         exact = (
@@ -121,7 +121,9 @@ class FieldValues:
         return ValueMatch(near.pop(), asked, False) if len(near) == 1 else None
 
     def near(self, text: str, *, limit: int = 3) -> list[str]:
-        """Return the values spelt most like a text, best first; none where nothing is alike."""
+        """Return the values spelt most similarly to a text, best first; none if no spelling is
+        similar.
+        """
         asked = spelling_key(text)
         best: dict[str, float] = {}
         for key, value in self._by_key.items():
@@ -130,8 +132,8 @@ class FieldValues:
         return sorted(best, key=lambda value: (-best[value], -self.counts[value], value))[:limit]
 
     def matching(self, text: str) -> list[str]:
-        """Return the values to show to someone who looks for a text: those with its words, spelt
-        like it, or meant.
+        """Return the values to show for a search text: those with its words, a similar spelling, or
+        the meant one.
         """
         meant = self.find(text)
         found = [meant.value] if meant and self.count_of(meant.value) else []
@@ -162,15 +164,17 @@ class FieldValues:
         return [found[start] for start in sorted(found)]
 
     def _answer(self, asked: str) -> str | None:
-        """Return the value that says yes or no as a text does, where every value says one of
-        them.
+        """Return the value that means yes or no as a text does, if every value of the field means
+        one of them.
         """
         answer = read_boolean(asked) if len(self.known) <= MOST_ANSWERS else None
         return None if answer is None else self._answers.get(answer)
 
     @cached_property
     def _answers(self) -> dict[bool | None, str]:
-        """Yes and no → the most frequent value that says it; nothing where a value says neither."""
+        """Yes and no → the most frequent value with that meaning; empty if a value
+        means neither.
+        """
         answers: dict[bool | None, str] = {}
         for value in self.known:
             answers.setdefault(read_boolean(value), value)
@@ -251,14 +255,14 @@ KeptT = TypeVar("KeptT")
 
 
 class KeptBySnapshot(Generic[AskedT, KeptT]):
-    """Values that were made of a snapshot, kept as long as it lives."""
+    """Values derived from a snapshot, cached as long as it lives."""
 
     def __init__(self) -> None:
         self._kept: dict[int, dict[AskedT, KeptT]] = {}
         self._guard = threading.Lock()
 
     def get(self, reader: ShelfReader, asked: AskedT, make: Callable[[], KeptT]) -> KeptT:
-        """Return what is kept; it is made where it is not at hand."""
+        """Return the cached value, and make it if it is missing."""
         with self._guard:
             kept = self._of_snapshot(reader)
         if asked not in kept:
@@ -271,8 +275,8 @@ class KeptBySnapshot(Generic[AskedT, KeptT]):
         return kept[asked]
 
     def _of_snapshot(self, reader: ShelfReader) -> dict[AskedT, KeptT]:
-        """Return what is kept of a snapshot; it is dropped with it, before its identity can be
-        another's.
+        """Return the values of a snapshot; they are dropped with it, before another object can have
+        its identity.
         """
         if id(reader) not in self._kept:
             self._kept[id(reader)] = {}
@@ -304,9 +308,9 @@ def resolve_condition(
     visibility: Visibility,
     label: Label = argument_of,
 ) -> tuple[Condition, list[str]]:
-    """Return a condition with values as records have them, and notes on what was taken for what.
+    """Return a condition with the values of records, and notes on corrections.
 
-    Raise InputError for a value that nothing is near.
+    Raise InputError for a value without a similar one.
     """
     condition = _as_values(stated, reader, spec, visibility)
     if isinstance(condition, Range) or _is_met_as_written(condition, reader, spec, visibility):
@@ -321,8 +325,8 @@ def resolve_condition(
 def _as_values(
     condition: Condition, reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility
 ) -> Condition:
-    """Return a range of a field of brackets as those of its values that have numbers in it; others
-    as they are.
+    """Return a range of a field of brackets as a condition on the values that overlap it; other
+    conditions unchanged.
     """
     field = spec.fields.get(condition.field)
     if not isinstance(condition, Range) or field is None or not field.brackets:
@@ -340,8 +344,8 @@ def _as_values(
 def resolve_choices(
     asked: Sequence[str], known: Iterable[str], *, label: str
 ) -> tuple[list[str], list[str]]:
-    """Return the names that are meant, of a short list, and notes; raise InputError for one that
-    nothing is near.
+    """Return the names of a short list that are meant, and notes; raise InputError for a name
+    without a similar one.
     """
     values = FieldValues(FacetCount("", name, 1) for name in known)
     matches = [_require_value(values, name, label) for name in asked]
@@ -359,12 +363,12 @@ def without_adult(
     query: str,
     visibility: Visibility,
 ) -> list[Condition]:
-    """Return the conditions that keep adult records out of a search; none where the search asks for
+    """Return the conditions that keep adult records out of a search; none if the search asks for
     them.
 
     It asks with a condition for one of the values that mark them, by naming one in its query, or
     with the name of such a record, unless another record has that name too. Of a very long query
-    the beginning is read, as searches do.
+    only the beginning is read, as in searches.
     """
     asked = query[:MAX_CHARS]
     hidden = adult_conditions(spec)

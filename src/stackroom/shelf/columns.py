@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from stackroom.frozen import frozen
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.shelf.spool import Spool
 from stackroom.shelf.terms import Entry, asked_term
@@ -97,7 +98,7 @@ class TermColumn:
         return self.rows[self.ends[entry - 1] if entry else 0 : self.ends[entry]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextColumn:
     """One text per row: that of row `i` is `letters[ends[i-1]:ends[i]]`."""
 
@@ -129,7 +130,7 @@ class TextColumnBuilder:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Columns:
     """All columns of a segment."""
 

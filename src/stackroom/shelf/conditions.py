@@ -1,13 +1,13 @@
-"""Conditions of catalogues: which one fails, since when, why, and when it is tried again.
+"""Conditions of catalogues: the failing ones, with the time, the reason and the next attempt.
 
-The one place that knows it. Failing calls, the opening of catalogues and background checks report
-here; `/health`, `doctor`, `server.query` and the notes of answers read it. Reasons have no path of
-the server, since callers see them.
+Failing calls, the opening of catalogues and background checks report here; `/health`, `doctor`,
+`server.query` and the notes of answers read it. Reasons contain no path of the server, since
+callers see them.
 
 There are two kinds. A catalogue that *cannot be read* is skipped, and tried again after a pause
-that grows with each failure, with some jitter; between two tries its calls fail at once. A
-catalogue in which a check found *damage* goes on being served as far as it can, until the check
-finds it whole.
+that grows with each failure, with some jitter; between two attempts its calls fail at once. A
+catalogue in which a check found *damage* is served as far as possible, until the check finds it
+whole.
 """
 
 import logging
@@ -15,10 +15,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
+
+from stackroom.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +39,9 @@ class ConditionKind(StrEnum):
     DAMAGED = "damaged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
-    """A catalogue that is not as it should be."""
+    """The condition of a damaged or failing catalogue."""
 
     catalogue: str
     cause: ConditionKind
@@ -93,9 +95,7 @@ class CatalogueConditions:
             logger.info("catalogue '%s' is whole again", name)
 
     def note_failure(self, name: str, reason: str, *, is_gone: bool = False) -> float:
-        """Note that a catalogue cannot be read, and return in how many seconds it is tried
-        again.
-        """
+        """Note that a catalogue cannot be read, and return the seconds until the next attempt."""
         with self._guard:
             known = self._failing.get(name)
             # to look whether it is back costs little
@@ -121,15 +121,15 @@ class CatalogueConditions:
             logger.info("catalogue '%s' can be read again, after %d failures", name, known.failures)
 
     def forget(self, name: str) -> None:
-        """Forget a catalogue that was removed, or is opened anew."""
+        """Forget a catalogue that was removed, or is opened again."""
         with self._guard:
             self._failing.pop(name, None)
             self._damaged.pop(name, None)
 
     def begin_try(self, name: str) -> Condition | None:
-        """Return None where a catalogue may be read now, else its condition.
+        """Return None if a catalogue may be read now, else its condition.
 
-        Of a failing one whose pause is over, one caller may try; the others wait for how that ends.
+        After the pause of a failing catalogue one caller may try; the others wait for the result.
         """
         if name not in self._failing:  # the usual case, at every call
             return None

@@ -29,8 +29,8 @@ class CatalogueLock:
 
     @contextmanager
     def held(self, timeout_s: float, *, error_type: type[BusyError] = BusyError) -> Iterator[None]:
-        """Hold the lock; raise BusyError where another process or thread holds it for longer than
-        the timeout.
+        """Hold the lock; raise BusyError if another process or thread holds it beyond
+        the time-out.
         """
         try:
             self._folder.stat()  # `filelock` would make the folder of a removed catalogue again

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError
+from stackroom.frozen import frozen
 from stackroom.model.hits import FacetCount, Occurrences, Promises, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
@@ -56,18 +57,16 @@ class KeyRange(NamedTuple):
 EVERY_KEY = KeyRange(Key(0), Key(2**63 - 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Embedding:
-    """A record's vector under the digest of the embedded text; without a vector, the shelf has it
-    already.
-    """
+    """The vector of a record's text, under the text's digest; None if the shelf has it already."""
 
     digest: bytes
     vector: Vector | None = None
 
     @property
     def has_vector(self) -> bool:
-        """Whether the vector is given here."""
+        """Whether this value contains the vector."""
         return self.vector is not None
 
     def require_fits(self, model: ModelId | None) -> None:
@@ -80,7 +79,7 @@ class Embedding:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Put:
     """Upsert: insert the record, or replace the one with the same id."""
 
@@ -98,7 +97,7 @@ class Delete:
 Change = Put | Delete
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Author:
     """The author of a change: the principal, and the id of the call."""
 
@@ -117,7 +116,7 @@ class Op(StrEnum):
     DELETE = "delete"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PastChange:
     """An entry of the history. A change of the vector alone is an update with equal `before` and
     `after`.
@@ -132,7 +131,7 @@ class PastChange:
     after: Record | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """A fault of a catalogue: the part that has it, what is wrong, and what to do about it."""
 
@@ -152,7 +151,7 @@ class Problem:
         return f"{self.message}; {self.advice}" if self.advice else self.message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShelfDescription:
     """The state of a shelf, for those who run the server."""
 
@@ -165,7 +164,7 @@ class ShelfDescription:
     model: ModelId | None = None
     index_bytes: int = 0
     sqlite_file: Path | None = None
-    """The file with the tables `records` and `changes`, where the shelf keeps them in SQLite."""
+    """The file with the tables `records` and `changes`, if the shelf keeps them in SQLite."""
     # figures of this implementation's indexes, by name
     counters: Mapping[str, int] = field(default_factory=dict)
 
@@ -187,13 +186,11 @@ class ShelfReader(Protocol):
 
     @property
     def vector_no(self) -> int:
-        """A number that grows when the snapshot has vectors that came later than their records."""
+        """A number that grows with every publication of vectors."""
 
     @property
     def awaiting_vectors(self) -> int:
-        """How many records have a text to embed and no vector yet; 0 where the shelf has no
-        model.
-        """
+        """The number of records whose text has no vector yet; 0 without a model."""
 
     @property
     def model(self) -> ModelId | None:
@@ -201,21 +198,21 @@ class ShelfReader(Protocol):
 
     @property
     def mean(self) -> Vector | None:
-        """The mean that was subtracted from the vectors and has to be from queries; None where none
-        was.
+        """The mean that was subtracted from the vectors, and must be subtracted from queries, or
+        None.
         """
 
     @property
     def promises(self) -> Promises | None:
-        """The promises of answers that are not exact; None where all are."""
+        """The promises of a shelf whose answers are not exact, or None if they are."""
 
     @property
     def stale(self) -> str | None:
-        """Why this snapshot lags behind the store, or None where it is current."""
+        """Why this snapshot lags behind the store, or None if it is current."""
 
     def seen_by(self, visibility: Visibility) -> "ShelfReader":
-        """Return the snapshot as if there were nothing but what the caller may see: counts, words
-        and their weights.
+        """Return the snapshot as if only the records that the caller may see existed: counts, words
+        and their weights too.
         """
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
@@ -228,8 +225,8 @@ class ShelfReader(Protocol):
         """Return the ids of keys that come from this snapshot."""
 
     def titles(self, keys: Sequence[Key]) -> list[str]:
-        """Return the title of each key of this snapshot, folded, to sort by; empty where it has
-        none.
+        """Return the folded title of each key of this snapshot, to sort by; empty for records
+        without a title.
         """
 
     def works(self, keys: Sequence[Key]) -> list[Work]:
@@ -260,13 +257,13 @@ class ShelfReader(Protocol):
         """
 
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope by the sum of the weights of the words that they have, however
-        often.
+        """Rank the records in scope by the sum of the weights of the words that they have, each
+        counted once.
         """
 
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
-        """Return how many records have each of these tokens; deleted ones may count until the index
-        is compacted.
+        """Return the number of records with each of these tokens; deleted records may count until
+        the index is compacted.
         """
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
@@ -314,10 +311,10 @@ class ShelfReader(Protocol):
         """Return for each key the value of a number column, NaN for a missing one."""
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
-        """Return the records in scope with the names most like the text."""
+        """Return the records in scope with the names most similar to the text."""
 
     def has_name(self, text: str, *, scope: Scope) -> bool:
-        """Tell whether a record in scope has this name, but for case, accents and signs."""
+        """Tell whether a record in scope has this name, ignoring case, accents and signs."""
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a facet or filter field over the records in scope, most frequent
@@ -367,8 +364,8 @@ class ShelfWriter(Protocol):
         """Return the digests without a stored vector."""
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts that would change nothing; a vector that is still to come is
-        no change.
+        """Return the ids of the puts that would change nothing; a missing vector is not
+        a change.
         """
 
     def count_unembedded(self) -> int:
@@ -390,18 +387,18 @@ class ShelfWriter(Protocol):
         """
 
     def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:
-        """Hold the right to add vectors of some keys after others, until none are left that no
+        """Yield ranges of keys whose vectors this process may add, until no range is left that no
         other process has.
 
-        Raise EmbeddingElsewhereError where others have all that are left. It keeps no reader or
-        writer waiting.
+        Raise EmbeddingElsewhereError if others have all that are left. It blocks no reader or
+        writer.
         """
 
     def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the right to add vectors over many batches; raise EmbeddingElsewhereError where
-        another has it.
+        """Hold the right to add vectors over many batches; raise EmbeddingElsewhereError if another
+        process holds it.
 
-        It keeps no reader or writer waiting.
+        It blocks no reader or writer.
         """
 
     def publish_vectors(self) -> None:
@@ -462,7 +459,7 @@ class Shelf(Protocol):
     def check(
         self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
     ) -> Iterator[Problem]:
-        """Yield what is wrong with the records and the indexes; nothing where the shelf is sound.
+        """Yield what is wrong with the records and the indexes; nothing if the shelf is sound.
 
         An implementation compares its files with their checksums, and where it is `thorough`, reads
         every record and compares the indexes with them. Damage is a problem with advice, not an
@@ -474,16 +471,16 @@ class Shelf(Protocol):
         """Replace what is damaged and can be derived from the records, and return what was done, in
         words.
 
-        An implementation moves damaged indexes aside, builds them anew and goes on answering reads,
-        which say so meanwhile. It adds checksums where they are missing. Damaged records stay as
-        they are: `check` yields them.
+        An implementation moves damaged indexes aside, builds them again and continues to answer
+        reads, which say so meanwhile. It adds checksums if they are missing. Damaged records stay
+        as they are: `check` yields them.
         """
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Derive every index anew from the records, and return how many records are indexed.
+        """Derive every index again from the records, and return how many records are indexed.
 
-        `accept` gets a view of the new indexes; where it raises an ExpectedError, the former ones
-        are kept. An implementation holds the writers' lock meanwhile and goes on answering reads.
+        `accept` gets a view of the new indexes; if it raises an ExpectedError, the former ones are
+        kept. An implementation holds the writers' lock meanwhile and continues to answer reads.
         Stopped at any point, it leaves a shelf that the next reader mends.
         """
 
@@ -501,13 +498,13 @@ class BuildableShelf(Shelf, Protocol):
         """Tell whether the shelf has no record."""
 
     def switch_model(self, model: ModelId) -> None:
-        """Use the stored vectors of another model from now on; no effect where it is the present
-        one.
+        """Use the stored vectors of another model from now on; no effect if it is the
+        present one.
         """
 
     def withheld(self) -> AbstractContextManager[None]:
-        """Keep other readers at the state before until the block ends; the write lock must be
-        held.
+        """Let other readers see the former state until the block ends; the write lock
+        must be held.
         """
 
 

@@ -69,7 +69,7 @@ class FrozenFile:
 
 
 def is_settled(path: Path) -> bool:
-    """Tell whether everything is in a SQLite file itself, and nothing in its `-wal` file."""
+    """Tell whether a SQLite file is complete, without rows in its `-wal` file."""
     wal = path.with_name(path.name + WAL_ENDING)
     return not wal.exists() or not wal.stat().st_size
 
@@ -87,7 +87,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def check_sqlite_file(path: Path) -> list[str]:
-    """Return the first faults that SQLite finds in a file; none where it is sound."""
+    """Return the first faults that SQLite finds in a file; none if it is sound."""
     try:
         frozen = FrozenFile(path) if is_read_only(path) or is_full(path) else None
         with closing(

@@ -1,10 +1,11 @@
-"""Where a catalogue's records are: in SQLite in its folder, or in the PostgreSQL database that
+"""The place of a catalogue's records: SQLite in its folder, or the PostgreSQL database that
 `store.toml` names.
 
-With the line `search = "postgresql"`, its index is in that database too, and nothing of either in
-the servers' folders.
+With the line `search = "postgresql"`, its index is in that database too, and the servers' folders
+contain neither.
 
-The file may have a password: only its owner can read it, and messages show the address without it.
+The file may contain a password: only its owner can read it, and messages show the address without
+it.
 """
 
 import dataclasses
@@ -49,8 +50,8 @@ class StorePlace:
     # the address of replicas that records are read from, where they have all that a server has seen
     reads: str = ""
     parts: int = 0
-    """How many parts the tables of an index in the database get when it is built; 0: by the number
-    of records.
+    """The number of partitions of an index in the database at its next build; 0 chooses by the
+    number of records.
     """
     shared_index_mb: int = 4_000
     """The size up to which an index that a server has built is stored in the database, for others
@@ -84,7 +85,7 @@ class StorePlace:
 
 
 def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
-    """Return where the records of a catalogue's folder are; None where they are in the folder."""
+    """Return the database of a catalogue's records, or None if they are in its folder."""
     path = folder / file
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -102,7 +103,7 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
 
 
 def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE) -> None:
-    """Write where the records of a catalogue are from now on; None: in its folder."""
+    """Write the place of a catalogue's records; None means its folder."""
     path = folder / file
     if place is None:
         remove_file(path)
@@ -166,7 +167,7 @@ def iter_bodies(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def load_postgres(module: str) -> Any:
-    """Load a module that needs the package for PostgreSQL; raise StorageError where it is not
+    """Load a module that needs the package for PostgreSQL; raise StorageError if it is not
     installed.
     """
     try:

@@ -136,8 +136,8 @@ def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:
 
 
 def text_columns(spec: CatalogueSpec) -> dict[str, Callable[[Record], bytes]]:
-    """Return the columns of texts with what each has of a record: only what a search may ask
-    for.
+    """Return the text columns with the function that reads each from a record: only columns that a
+    search uses.
     """
     columns: dict[str, Callable[[Record], bytes]] = {ID_TEXT: lambda record: record.id.encode()}
     if spec.fields_searched_as_names:
@@ -149,8 +149,8 @@ def text_columns(spec: CatalogueSpec) -> dict[str, Callable[[Record], bytes]]:
 
 
 def name_lines(record: Record, spec: CatalogueSpec) -> list[str]:
-    """Return the names of a record, no two alike: each in lower case, and after a tab its tokens
-    but function words.
+    """Return the distinct names of a record: each in lower case, a tab, and its tokens without
+    function words.
     """
     lowered = dict.fromkeys(" ".join(name.lower().split()) for name in spec.names_of(record))
     return [
@@ -159,9 +159,7 @@ def name_lines(record: Record, spec: CatalogueSpec) -> list[str]:
 
 
 class ColumnValues:
-    """Reads the values of a record for every column; those of the last record are kept for whoever
-    asks next.
-    """
+    """Reads the values of a record for every column; those of the last record are cached."""
 
     def __init__(self, spec: CatalogueSpec) -> None:
         self._spec = spec
@@ -191,8 +189,8 @@ def require_countable(field: str, spec: CatalogueSpec) -> None:
 
 
 def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
-    """Refuse a condition on a field without a column, or of another form than the field's type
-    takes.
+    """Refuse a condition on a field without a column, or of a form that the field's type does not
+    accept.
     """
     for condition in conditions:
         for name in condition.fields if isinstance(condition, Range) else [condition.field]:

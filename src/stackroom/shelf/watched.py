@@ -1,4 +1,4 @@
-"""A shelf whose failures are noted: between two tries of one that cannot be read, every read fails
+"""A shelf that records its failures: while it cannot be read, every read between two attempts fails
 at once.
 """
 
@@ -45,7 +45,9 @@ class WatchedShelf:
         conditions: CatalogueConditions,
         is_there: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`is_there` tells whether the files that are open are still those of the catalogue."""
+        """Create the watch; `is_there` tells whether the open files are still those of the
+        catalogue.
+        """
         self._spec = spec
         self._open_shelf = open_shelf
         self._name = name
@@ -65,7 +67,7 @@ class WatchedShelf:
         return self._inner is not None
 
     def open(self) -> Shelf:
-        """Return the inner shelf, opened once; raise StorageError where that fails."""
+        """Return the inner shelf, opened once; raise StorageError if that fails."""
         if (inner := self._inner) is None:
             with self._opening:
                 if (inner := self._inner) is None:
@@ -73,7 +75,7 @@ class WatchedShelf:
         return inner
 
     def let_go(self) -> None:
-        """Open the inner shelf anew at the next read; readers that are in use stay as they are."""
+        """Open the inner shelf again at the next read; readers that are in use stay as they are."""
         self._inner = None
 
     def reader(self) -> ShelfReader:
@@ -110,7 +112,7 @@ class WatchedShelf:
         return None if (inner := self._inner) is None else inner.find_reader()
 
     def writer(self) -> ShelfWriter:
-        """Return the writing side; raise StorageError where its files were taken away, and writes
+        """Return the writing side; raise StorageError if its files were removed, so that writes
         would be lost.
         """
         inner = self.open()
@@ -142,7 +144,7 @@ class WatchedShelf:
             return []  # the check says why
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Derive every index anew from the records, and return how many records are indexed."""
+        """Derive every index again from the records, and return how many records are indexed."""
         return self.open().rebuild(accept=accept)
 
     def describe(self) -> ShelfDescription:

@@ -2,48 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import orjson
-
 from stackroom.errors import InputError, did_you_mean
-from stackroom.model.vectors import ModelId
-from stackroom.sources.port import SourceRow, SourceVector
 
-VECTOR_COLUMN = "embedding"
-DTYPE = np.dtype("<f4")
 MOST_NAMED = 50
-
-
-def find_vector_model(table: Path) -> ModelId | None:
-    """Return the model of the vectors in a table's file; None where no file beside it names one."""
-    try:
-        stated = orjson.loads(table.with_suffix(".json").read_bytes())
-        name, dimension = stated["model"], stated["dimension"]
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
-        return None
-    if not isinstance(name, str) or not isinstance(dimension, int) or "mean" in stated:
-        return None
-    return ModelId(name=name, dimension=dimension)
-
-
-def with_vector(row: SourceRow, cell: Any, model: ModelId) -> SourceRow:
-    """Return a row with the vector of a cell in place of its column; the row as it is where that is
-    no vector.
-    """
-    if not isinstance(cell, bytes) or len(cell) != model.dimension * DTYPE.itemsize:
-        return row
-    vector = np.frombuffer(cell, dtype=DTYPE).astype(np.float32)
-    if not np.isfinite(vector).all():
-        return row
-    values = {name: value for name, value in row.values.items() if name != VECTOR_COLUMN}
-    return replace(row, values=values, vector=SourceVector(model=model, values=vector))
 
 
 def require_name(names: list[str], wanted: str, *, kind: str, place: Path) -> str:

@@ -116,24 +116,9 @@ class CsvRows(FileRows):
 
     def _iter_below(self, rows: Iterator[Row], names: list[str]) -> Iterator[SourceRow]:
         row, good, footnotes = None, 0, grid_layout.Footnotes(len(names))
-        for number, values in footnotes.without(rows):
-            if values is not None and len(values) < len(names):
-                self._notes.count(SHORT_ROWS, f"line {number}")
-                values.extend([""] * (len(names) - len(values)))
-            while values is not None and len(values) > len(names) and not values[-1].strip():
-                values.pop()
-            if values is not None and len(values) == len(names):
-                row = SourceRow(
-                    place=f"line {number}", values=dict(zip(names, values, strict=True))
-                )
-                good += 1
-            else:
-                why = (
-                    "unbalanced quote"
-                    if values is None
-                    else f"{len(values)} cells where the header has {len(names)}"
-                )
-                row = SourceRow(place=f"line {number}", values={}, problem=why)
+        for number, cells in footnotes.without(rows):
+            row = self._to_row(f"line {number}", cells, names)
+            good += row.problem is None
             yield row
         if row is None:
             raise InputError(
@@ -150,6 +135,19 @@ class CsvRows(FileRows):
             self._notes.add(
                 grid_layout.describe_left_out("line", footnotes.rows, "below the table")
             )
+
+    def _to_row(self, place: str, cells: list[str] | None, names: list[str]) -> SourceRow:
+        if cells is None:
+            return SourceRow(place=place, problem="unbalanced quote")
+        if len(cells) < len(names):
+            self._notes.count(SHORT_ROWS, place)
+            cells.extend([""] * (len(names) - len(cells)))
+        while len(cells) > len(names) and not cells[-1].strip():
+            cells.pop()
+        if len(cells) > len(names):
+            problem = f"{len(cells)} cells where the header has {len(names)}"
+            return SourceRow(place=place, problem=problem)
+        return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
 
     def _read_head(self, lines: "_Lines") -> tuple[str, Rows]:
         """Return the delimiter, which the first line may state, and the first rows, without blank

@@ -91,9 +91,7 @@ class ExportRows(RowSource):
             document = orjson.loads(line)
             record_id, fields = str(document["id"]), dict(document["fields"])
         except (KeyError, TypeError, ValueError) as error:
-            return SourceRow(
-                place=place, values={}, problem=f"not a record of an export: {error!r}"
-            )
+            return SourceRow(place=place, problem=f"not a record of an export: {error!r}")
         record = EncodedRecord(catalogue=self.spec_name, id=record_id, body=line)
         values = {"id": record_id, **fields}
         return SourceRow(place=place, values=values, record=record, vector=vectors.get(record_id))

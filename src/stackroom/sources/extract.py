@@ -152,40 +152,12 @@ def _text(element: Element) -> str:
     return "".join(texts)
 
 
-SKIPPED = frozenset(
-    {"script", "style", "nav", "noscript", "template", "svg", "select", "button", "iframe"}
-)
+SKIPPED = frozenset(str.split("script style nav noscript template svg select button iframe"))
 BLOCKS = frozenset(
-    {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "body",
-            "dd",
-            "details",
-            "div",
-            "dl",
-            "dt",
-            "fieldset",
-        ),
-        *(
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "header",
-            "hr",
-            "html",
-            "main",
-            "ol",
-            "p",
-            "section",
-            "summary",
-        ),
-        *("table", "ul"),
-    }
+    str.split("""
+    address article aside blockquote body dd details div dl dt fieldset figcaption figure footer
+    form header hr html main ol p section summary table ul
+    """)
 )
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
@@ -384,17 +356,7 @@ FORMATS: Mapping[str, tuple[Callable[[bytes], Extracted], tuple[str, ...]]] = {
 _FORMAT_OF = {suffix: name for name, (_, suffixes) in FORMATS.items() for suffix in suffixes}
 KINDS = ", ".join(_FORMAT_OF)
 NAMES = frozenset(
-    {
-        "readme",
-        "changelog",
-        "changes",
-        "contributing",
-        "history",
-        "install",
-        "news",
-        "notes",
-        "todo",
-    }
+    str.split("readme changelog changes contributing history install news notes todo")
 )
 """Names of files that are text although they have no suffix."""
 

@@ -29,8 +29,8 @@ class ReadingNotes:
 
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
-        self._counts: Counter[tuple[str, str]] = Counter()
         self._firsts: dict[tuple[str, str], str] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
         self._changes: dict[tuple[str, str], CellChange] = {}
 
     def __iter__(self) -> Iterator[Note]:

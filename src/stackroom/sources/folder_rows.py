@@ -68,7 +68,7 @@ class FolderRows(RowSource):
         """Yield the files in the order of their paths."""
         for path, place in islice(self._files(), start, None):
             if self._path.is_dir() and not is_inside(path, self._path):
-                yield SourceRow(place=place, values={}, problem=LEADS_OUT)
+                yield SourceRow(place=place, problem=LEADS_OUT)
             else:
                 yield _row(path, place)
 
@@ -153,12 +153,10 @@ def _row(path: Path, place: str) -> SourceRow:
                 f"the file has {known.st_size / 1e6:.0f} MB; the limit is"
                 f" {MOST_BYTES // 1_000_000} MB"
             )
-            return SourceRow(place=place, values={}, problem=problem)
+            return SourceRow(place=place, problem=problem)
         content = path.read_bytes()
     except OSError as error:
-        return SourceRow(
-            place=place, values={}, problem=f"the file cannot be read: {error.strerror or error}"
-        )
+        return SourceRow(place=place, problem=f"the file cannot be read: {error.strerror or error}")
     values = _FileValues(content, place=place, modified=day_of(known.st_mtime))
     return SourceRow(place=place, values=values, digest=values.checksum)
 
@@ -192,8 +190,6 @@ class _FileValues(Mapping[str, Any]):
             "text": extracted.text,
             "format": file_format,
             "modified": self._modified,
-        }
-        values |= {
             "checksum": self.checksum,
             "title": extracted.title,
             "tags": list(extracted.tags),

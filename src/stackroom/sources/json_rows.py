@@ -208,7 +208,7 @@ class JsonRows(FileRows):
             try:
                 row = _checked(_loads(line), place)
             except orjson.JSONDecodeError as error:
-                row = SourceRow(place=place, values={}, problem=f"not valid JSON: {error.msg}")
+                row = SourceRow(place=place, problem=f"not valid JSON: {error.msg}")
             if self._options.records is None or row.problem:
                 yield row
             else:
@@ -263,4 +263,4 @@ def _loads(text: bytes | str) -> Any:
 def _checked(values: Any, place: str) -> SourceRow:
     if isinstance(values, dict):
         return SourceRow(place=place, values=as_row(values))
-    return SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
+    return SourceRow(place=place, problem=f"a {type(values).__name__}, not an object")

@@ -6,7 +6,6 @@ joins them. The rows of the main table are read as ever; the names, lists and nu
 relate to them come from the copy.
 """
 
-import importlib
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, 
 from stackroom.sources.parquet_rows import ParquetRows
 from stackroom.sources.port import RowSource, SourceRow
 from stackroom.sources.relations import Table, find_referred, is_key_name, is_measure, quoted
+from stackroom.sources.sheet_rows import SheetRows
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom.text.cells.values import (
     find_decimal_marks,
@@ -40,16 +40,12 @@ from stackroom.text.cells.values import (
     with_point,
 )
 
-SHEET_READER = "stackroom.sources.sheet_rows"
-
 OpenFile = Callable[[Path, ReadOptions], FileRows]
 
 
 def _open_sheet(path: Path, options: ReadOptions) -> FileRows:
-    """Open a spreadsheet, with the sheets that belong together; its reader is loaded at the first
-    one.
-    """
-    sheet = importlib.import_module(SHEET_READER).SheetRows(path, options)
+    """Open a spreadsheet, with the sheets that belong together."""
+    sheet = SheetRows(path, options)
     return relate(sheet.list_sheets(), is_chosen=bool(options.given))[0]
 
 

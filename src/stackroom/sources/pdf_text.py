@@ -3,20 +3,11 @@
 import io
 import logging
 import re
-import struct
-import zlib
 
 import pypdf
-from pypdf.errors import DependencyError, PyPdfError
 
 from stackroom.errors import InputError
 from stackroom.sources.extract import Extracted
-
-FAULTS = (
-    *(PyPdfError, DependencyError, zlib.error, struct.error, OSError, RuntimeError, AssertionError),
-    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
-)
-"""Exceptions that pypdf raises for damaged files."""
 
 _LINE_END = re.compile(r"\r\n|[\r\f]")
 _MACHINE_TITLES = ("microsoft word", "untitled")
@@ -34,7 +25,9 @@ def read_pdf(content: bytes) -> Extracted:
             _LINE_END.sub("\n", page.extract_text()).replace("\0", "") for page in reader.pages
         ]
         stated = reader.metadata.title if reader.metadata else None
-    except FAULTS as error:
+    except InputError:
+        raise
+    except Exception as error:  # pypdf raises nearly any for damaged files
         raise InputError(
             f"not a readable PDF ({error or type(error).__name__}); save it again, or as plain text"
         ) from error

@@ -1,7 +1,7 @@
 """The source port: rows with their positions, from files, folders, tables and providers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,9 @@ from stackroom.settings import Settings
 KINDS_SHOWN = 12
 COLUMNS_SHOWN = 5
 MOST_UNREAD = 0.02
+
+
+RowValues = Mapping[str, Any]  # the cells of a row by their columns
 
 
 @frozen
@@ -36,7 +39,7 @@ class SourceRow:
     """One row of a source, before mapping; `problem` is set where it could not be read."""
 
     place: str  # its position, for people: "line 12", "notes/bread.md"
-    values: Mapping[str, Any]
+    values: RowValues = field(default_factory=dict)
     problem: str | None = None
     digest: str = ""
     """A digest of the row where it is cheaper than the values, or empty: a row with the place and

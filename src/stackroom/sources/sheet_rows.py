@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, time, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -227,16 +228,15 @@ MOST_CELLS = 25_000_000
 EMPTY_TIMES, FEW_CELLS = 1_000, 1_000_000
 """So many times as many cells as are filled may be empty in a sheet with more than a few."""
 BLOCK_BYTES = 1 << 20
-OVERLAP_BYTES = 64
-LONGEST_TAG = 1 << 20
 LETTERS = 26
+XLSX_SHEET = re.compile(r"xl/worksheets/.*\.xml", re.IGNORECASE)
 REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})?(\d{1,8})["']""")
 ODS_CELLS = "content.xml"
-BEGINNING = re.compile(rb"<table:(?:covered-)?table(?:-row|-cell)?(?=[\s/>]|$)")
-TAG = re.compile(
-    rb"""<table:((?:covered-)?table(?:-row|-cell)?)(?=[\s/>])((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>"""
+TABLE, ROW, CELL = (
+    re.compile(rb"<table:%s(?=[\s/>])" % name)
+    for name in (b"table", b"table-row", b"(?:covered-)?table-cell")
 )
-"""A tag that begins a sheet, a row or a cell, and its attributes."""
+ATTRIBUTES = re.compile(rb"""(?:[^>"']++|"[^"]*+"|'[^']*+')*+""")
 REPEATED = re.compile(rb"""table:number-(?:rows|columns)-repeated\s*=\s*["']\s*\+?(\d+)""")
 
 
@@ -248,134 +248,80 @@ def require_moderate_sheets(archive: zipfile.ZipFile, path: Path) -> None:
     for member in map(copy.copy, archive.infolist()):
         # what is stated may be less than what it unpacks to
         member.file_size = 2 * most_unpacked(path)
-        is_sheet = member.filename.lower().startswith(
-            "xl/worksheets/"
-        ) and member.filename.lower().endswith(".xml")
-        sheet = (
-            _Extent(path)
-            if is_sheet
-            else _RepeatedCells(path)
-            if member.filename == ODS_CELLS
-            else None
-        )
+        is_xlsx, is_ods = XLSX_SHEET.fullmatch(member.filename), member.filename == ODS_CELLS
+        blocks = []
         with archive.open(member) as content:
             while block := content.read(BLOCK_BYTES):
                 unpacked += len(block)
                 require_moderate(path, unpacked)
-                if sheet is not None:
-                    sheet.feed(block)
-        if sheet is not None:
-            sheet.require_moderate()
+                blocks += [block] if is_xlsx or is_ods else []
+        if is_xlsx:
+            _require_filled(path, *_measure_references(b"".join(blocks)))
+        elif is_ods:
+            _require_moderate_ods(path, b"".join(blocks))
 
 
-class _Extent:
-    """How far a sheet reaches, and how many cells it has, by the references of its cells."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._tail = b""
-        self.rows = self.columns = 1
-        self.cells = 0
-
-    def feed(self, block: bytes) -> None:
-        """Read the next part of the sheet."""
-        for letters, row in REFERENCE.findall(self._tail + block):
-            self.rows, self.columns = max(self.rows, int(row)), max(self.columns, _column(letters))
-            self.cells += 1
-        self._tail = block[-OVERLAP_BYTES:]
-
-    def require_moderate(self) -> None:
-        """Refuse a sheet with far more cells than are filled, or more than fit into memory."""
-        if self.rows * self.columns > max(min(EMPTY_TIMES * self.cells, MOST_CELLS), FEW_CELLS):
-            raise InputError(
-                f"{self._path}: a sheet reaches to row {self.rows:,} and column {self.columns:,},"
-                f" and has {self.cells:,} cells; delete what is far outside the table, or save the"
-                " table as CSV"
-            )
+def _measure_references(sheet: bytes) -> tuple[int, int, int]:
+    """Return how many rows and columns a sheet reaches to, and its cells, by their references."""
+    rows, columns, cells = 1, 1, 0
+    for found in REFERENCE.finditer(sheet):
+        rows, columns = max(rows, int(found[2])), max(columns, _column(found[1] or b""))
+        cells += 1
+    return rows, columns, cells
 
 
-class _RepeatedCells(_Extent):
-    """The same of the sheets of an OpenDocument file, whose rows and cells may be repeated any
-    number of times.
+def _require_filled(path: Path, rows: int, columns: int, cells: int) -> None:
+    """Refuse a sheet with far more cells than are filled, or more than fit into memory."""
+    if rows * columns > max(min(EMPTY_TIMES * cells, MOST_CELLS), FEW_CELLS):
+        raise InputError(
+            f"{path}: a sheet reaches to row {rows:,} and column {columns:,}, and has {cells:,}"
+            " cells; delete what is far outside the table, or save the table as CSV"
+        )
+
+
+def _require_moderate_ods(path: Path, content: bytes) -> None:
+    """Refuse sheets of an OpenDocument file, whose rows and cells may be repeated any number of
+    times: of huge extent, or of more bytes than may be if each cell were written as often.
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._place = self._row = self._times = self._width = self._filled = 0
-        self._cell: tuple[int, int] | None = None
-        """The place of the cell that is being read, and how often it is repeated; None of an empty
-        one.
-        """
-        self._row_bytes = self._written = 0
-        """The bytes of the row, and of all rows, if every cell were written as often as it is
-        there.
-        """
-
-    def feed(self, block: bytes) -> None:
-        """Read the next part of the file, and refuse what stands for more than it may."""
-        for place, name, attributes in self._iter_tags(self._tail + block):
-            self._end_cell(place)
-            times = _times(attributes)
-            if name.endswith(b"-cell"):
-                is_bare = (
-                    attributes.endswith(b"/")
-                    and b"office:" not in attributes
-                    and b"formula" not in attributes
-                )
-                self._width += times
-                self._cell = None if is_bare else (place, times)
-            else:
-                self._end_row()
-                self._times = times
-            if name == b"table":
-                self.require_moderate()
-                self._row, self.rows, self.columns, self.cells = 0, 1, 1, 0
-
-    def require_moderate(self) -> None:
-        """Refuse the sheet, where it has far more cells than are filled, or more than fit into
-        memory.
-        """
-        self._end_cell(self._place)
-        self._end_row()
-        super().require_moderate()
-
-    def _end_cell(self, place: int) -> None:
-        if self._cell is not None:
-            begun, times = self._cell
-            self._cell, self._filled, self.cells = None, self._width, self.cells + 1
-            self._row_bytes += (place - begun) * times
-
-    def _end_row(self) -> None:
-        self._row += self._times
-        if self._filled:
-            self.rows, self.columns = self._row, max(self.columns, self._filled)
-        self._written += self._row_bytes * self._times
-        if self._written > (most := most_unpacked(self._path)):
+    written = 0
+    for sheet in _iter_parts(TABLE, content):
+        row, rows, columns, cells = 0, 1, 1, 0
+        for part in _iter_parts(ROW, sheet):
+            times, width, filled = _times(_attributes(part)), 0, 0
+            row += times
+            for cell in _iter_parts(CELL, part):
+                attributes = _attributes(cell)
+                count = _times(attributes)
+                width += count
+                if not _is_bare(attributes):
+                    filled, cells = width, cells + 1
+                    written += len(cell) * count * times
+            if filled:
+                rows, columns = row, max(columns, filled)
+        if written > (most := most_unpacked(path)):
             large = f"{most // MEGABYTE:,} MB"
             raise InputError(
-                f"{self._path}: its repeated cells stand for more than {large}; save the table"
-                " as CSV"
+                f"{path}: its repeated cells stand for more than {large}; save the table as CSV"
             )
-        self._times = self._width = self._filled = self._row_bytes = 0
+        _require_filled(path, rows, columns, cells)
 
-    def _iter_tags(self, content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield the place, the name and the attributes of each tag, and keep one that is not
-        whole.
-        """
-        begun, end = self._place - len(self._tail), 0
-        self._place = begun + len(content)
-        for tag in TAG.finditer(content):
-            end = tag.end()
-            yield begun + tag.start(), tag[1], tag[2]
-        beginning = BEGINNING.search(content, end)
-        self._tail = content[
-            beginning.start() if beginning else max(end, len(content) - OVERLAP_BYTES) :
-        ]
-        if len(self._tail) > LONGEST_TAG:
-            raise InputError(
-                f"{self._path}: the attributes of a cell take more than a megabyte; save the table"
-                " as CSV"
-            )
+
+def _iter_parts(mark: re.Pattern[bytes], content: bytes) -> Iterator[bytes]:
+    """Yield what follows each mark, up to the next one."""
+    places = [found.end() for found in mark.finditer(content)]
+    for start, end in pairwise([*places, len(content)]):
+        yield content[start:end]
+
+
+def _attributes(part: bytes) -> bytes:
+    found = ATTRIBUTES.match(part)
+    return found[0] if found else b""
+
+
+def _is_bare(attributes: bytes) -> bool:
+    """Tell whether a cell has neither content nor a value."""
+    is_valued = b"office:" in attributes or b"formula" in attributes
+    return attributes.endswith(b"/") and not is_valued
 
 
 def _times(attributes: bytes) -> int:

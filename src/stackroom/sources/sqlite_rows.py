@@ -21,14 +21,7 @@ import apsw
 import apsw.ext
 
 from stackroom.errors import InputError
-from stackroom.model.vectors import ModelId
-from stackroom.sources.columns import (
-    VECTOR_COLUMN,
-    find_vector_model,
-    require_name,
-    unique_names,
-    with_vector,
-)
+from stackroom.sources.columns import require_name, unique_names
 from stackroom.sources.compressed import LONGEST_LINE, is_compressed, open_decompressed
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.location import NO_OPTIONS, SELECTION, ReadOptions
@@ -106,11 +99,6 @@ class SqliteRows(FileRows):
         self._options = ReadOptions(table=chosen, pairs=options.pairs)
         self.origins = self._selection.origins
 
-    @property
-    def vector_model(self) -> ModelId | None:
-        """The model of the vectors in the table, as the file beside it names it."""
-        return find_vector_model(self._path) if VECTOR_COLUMN in self._selection.names else None
-
     def count_rows(self) -> int | None:
         """Return the number of rows of the table; None for a query, which would have to be run."""
         if self._table is None:
@@ -121,9 +109,7 @@ class SqliteRows(FileRows):
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
         with self._opened() as db:
-            yield from _iter_cursor(
-                db.execute(self._selection.statement), self._selection, self.vector_model
-            )
+            yield from _iter_cursor(db.execute(self._selection.statement), self._selection)
 
     def _choose_table(self, db: apsw.Connection, wanted: str | None) -> Selection:
         tables = _list_tables(db)
@@ -248,21 +234,16 @@ class SqliteRows(FileRows):
         return path
 
 
-def _iter_cursor(
-    cursor: apsw.Cursor, selection: Selection, model: ModelId | None
-) -> Iterator[SourceRow]:
+def _iter_cursor(cursor: apsw.Cursor, selection: Selection) -> Iterator[SourceRow]:
     for number in count(1):
         try:
             cells = next(cursor)
         except StopIteration:
             return
         except UnicodeDecodeError as error:
-            yield SourceRow(
-                place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}"
-            )
+            yield SourceRow(place=f"row {number}", problem=f"text that is not UTF-8: {error}")
             continue
-        row = selection.to_row(number, cells)
-        yield with_vector(row, cells[selection.names.index(VECTOR_COLUMN)], model) if model else row
+        yield selection.to_row(number, cells)
 
 
 def _list_tables(db: apsw.Connection) -> list[Table]:

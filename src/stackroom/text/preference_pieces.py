@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, Literal
 
+from stackroom.frozen import frozen
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 
 # the way a number limits a field
@@ -226,7 +227,7 @@ class Mention:
 Direction = Literal["towards", "away from", "like", "unlike"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checks:
     """The values of a field by which a wish is scored: sought and near ones count for it, the
     others against it.

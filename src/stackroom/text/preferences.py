@@ -15,6 +15,7 @@ from functools import cache, partial
 from itertools import takewhile, zip_longest
 from typing import Final
 
+from stackroom.frozen import frozen
 from stackroom.model.scope import KIND_FIELD, Condition
 from stackroom.text import preference_words as words
 from stackroom.text.preference_pieces import (
@@ -61,7 +62,7 @@ class UnderstoodWords:
     by_vector: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Preferences:
     """The parsed sentence, with the words that were and were not understood."""
 

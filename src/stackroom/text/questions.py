@@ -8,11 +8,11 @@ than they limit, and kinds that describe something else, as in "special agents".
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Final, NamedTuple
 
+from stackroom.frozen import frozen
 from stackroom.model.scope import AllOf, AnyOf, Condition
 from stackroom.text.normalise import name_key
 from stackroom.text.patterns import compose, pattern
@@ -70,7 +70,7 @@ COUNTING, LEAVING_OUT, DESCRIBING, REFUSAL = map(
 OF_PLACE, OF_THIS, UNKNOWN_NAME = map(_pattern, ("of_place", "of", "unknown_name"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PhraseSpan:
     """Words of a query that have a meaning of their own."""
 
@@ -83,7 +83,7 @@ class PhraseSpan:
         return self.start < end and start < self.end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StatedCondition(PhraseSpan):
     """Words of a query, and the conditions that they state."""
 
@@ -98,14 +98,14 @@ class StatedCondition(PhraseSpan):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StatedOrder(PhraseSpan):
     """A superlative, and the field to sort by, or None if the catalogue has no such field."""
 
     sort: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LeftOutPhrase(PhraseSpan):
     """An excluded phrase that is not a value of a field: the name of a record, or words to leave
     out.
@@ -116,7 +116,7 @@ class LeftOutPhrase(PhraseSpan):
     is_marked: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadQuery:
     """A query as it was read: what it states, in its order, and the words that are left to search
     for.

@@ -8,7 +8,6 @@ store it in files and map it into memory.
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
+from stackroom.frozen import frozen
 from stackroom.text.normalise import fold, fold_name, joined_key
 
 ALIKE = 0.83  # the likeness from which a name counts as another spelling of the same
@@ -232,7 +232,7 @@ Ints = NDArray[np.int64]
 Grams = NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TitleArrays:
     """The index as arrays: `rows[i]` owns name `i`; name `i` is `letters[ends[i-1]:ends[i]]`,
     folded, as UTF-8.

@@ -237,9 +237,7 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
     for number, values in enumerate(rows, start=1):
         place = f"{path.name} row {number}"
         if not isinstance(values, dict):
-            yield SourceRow(
-                place=place, values={}, problem=f"a {type(values).__name__}, not an object"
-            )
+            yield SourceRow(place=place, problem=f"a {type(values).__name__}, not an object")
             continue
         values.pop("embedding", None)
         yield SourceRow(place=place, values={**file, **values, "kind": kind or _kind_of(values)})

@@ -47,43 +47,6 @@ def test_tuning_says_what_it_did_with_the_figures_of_both_halves(run: Callable[.
     assert run(["eval", "anime", "--reset", "--questions", "20"]).code == 0
 
 
-QUESTIONS = """catalogue = "anime"
-questions = [{query = "Cowboy Bebop", kind = "names", first = ["mal-1"], filters = {year = 1998}},
-             {query = "Cowboy Bebop", exclude = {type = ["TV"]}}, {query = "zzyzx", none = true}]"""
-
-
-@pytest.mark.row("N2")
-def test_questions_in_plain_words_are_asked_of_every_surface_and_judged(
-    home: Path, run: Callable[..., Any]
-) -> None:
-    (home / "anime.toml").write_text(QUESTIONS, encoding="utf-8")
-    judged = run(["eval", str(home), "--json"]).json
-    assert {answer["surface"] for answer in judged["answers"]} == {
-        "search",
-        "search_anime",
-        "terminal",
-    }
-    assert judged["totals"]["names"] == {
-        "asked": 3,
-        "right": 3,
-        "not understood": 0,
-        "wrong": 0,
-        "contradicted": 0,
-    }
-    assert judged["totals"]["all"] == {
-        "asked": 9,
-        "right": 6,
-        "not understood": 0,
-        "wrong": 3,
-        "contradicted": 3,
-    }
-    assert "wrong: anime, search_anime: Cowboy Bebop" in run(["eval", str(home)]).out
-    (home / "anime.toml").write_text(
-        QUESTIONS.replace("none = true", "nothing = 1"), encoding="utf-8"
-    )
-    assert "question 3: 'nothing' is not a known key" in run(["eval", str(home)]).err
-
-
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("arguments", "problem"),

@@ -54,7 +54,6 @@ def test_every_row_is_counted_as_one_of_three(target: Target, shelf: MemoryShelf
     ]
     counts = ingest_batch(rows, target)
     assert counts == IngestCounts(inserted=5, duplicates=1, failed=3)
-    assert counts.rows == len(rows)
     assert shelf.reader().count(WHOLE) == 5
     assert [(place, reason[:20]) for _, place, reason in target.ledger.rejects()] == [
         ("row 6", "the same as row 2"),
@@ -103,7 +102,7 @@ def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(
     counts = ingest_from_provider(provider, target)
     assert provider.starts[0] == 0
     assert 8 <= provider.starts[1] < 14
-    assert counts.rows == 20 - provider.starts[1]
+    assert counts.inserted + counts.duplicates == 20 - provider.starts[1]
     assert shelf.reader().count(WHOLE) == 20
     assert ingest_from_provider(provider, target) == IngestCounts(
         inserted=0, duplicates=20, failed=0

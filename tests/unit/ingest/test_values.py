@@ -1,37 +1,32 @@
 """A cell of a row as a field's value."""
 
 import math
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
-from stackroom.catalogue.spec import (
-    CatalogueSpec,
-    DateOrder,
-    FieldRole,
-    FieldSpec,
-    FieldType,
-    PreferencesSpec,
-)
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import ReadRow, build_mapping
 from stackroom.model.record import Tag
 
+TITLED = """
+name = "table"
+title = "Table"
+summary = "A table"
+[fields.title]
+type = "text"
+role = "title"
+"""
+
 
 def read_whole(raw: Any, kind: FieldType, **more: Any) -> ReadRow:
-    title = FieldSpec(name="title", type=FieldType.TEXT, role=FieldRole.TITLE, source_path="title")
     field = FieldSpec(name="field", type=kind, source_path="field", **more)
-    spec = CatalogueSpec(
-        name="table",
-        title="Table",
-        summary="A table",
-        fields={"title": title, "field": field},
-        synonyms={},
-        preferences=PreferencesSpec(),
-        digest="",
-    )
-    read_row = build_mapping(spec).read_row
+    spec = compile_text(TITLED, origin="test")
+    read_row = build_mapping(replace(spec, fields={**spec.fields, "field": field})).read_row
     assert read_row is not None
     return read_row({"title": "One", "field": raw})
 

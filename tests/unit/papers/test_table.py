@@ -175,18 +175,7 @@ def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path
 
 
 @pytest.mark.row("A10")
-def test_an_exported_table_is_read_back_with_its_authors_and_vectors(
-    papers: Any, tmp_path: Path
-) -> None:
-    reader = papers.shelf.reader()
-    export_paper_table(reader, SPEC, tmp_path / "p.sqlite")
-    rows = list(SqliteRows(tmp_path / "p.sqlite").iter_rows())
-    assert record_of(rows[0].values).get("authors") == [ADA]
-    vectors = [row.vector for row in rows]
-    assert [one is None for one in vectors] == [False] * 9 + [True]
-    assert vectors[0] is not None
-    assert vectors[0].model == reader.model
-    (first,) = reader.vectors(reader.scan(scope=WHOLE, limit=1))
-    assert (vectors[0].values == first).all()
-    (tmp_path / "p.json").unlink()
-    assert [row.vector for row in SqliteRows(tmp_path / "p.sqlite").iter_rows()] == [None] * 10
+def test_an_exported_table_is_read_back_with_its_authors(papers: Any, tmp_path: Path) -> None:
+    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    first, *_ = SqliteRows(tmp_path / "p.sqlite").iter_rows()
+    assert record_of(first.values).get("authors") == [ADA]

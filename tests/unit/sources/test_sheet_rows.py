@@ -205,7 +205,6 @@ def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
     return f"</table:table-row><table:table-row table:number-rows-repeated='{rows}'>{cell}".encode()
 
 
-@pytest.mark.parametrize("block_bytes", [11, 1 << 20])
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
@@ -239,19 +238,14 @@ def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
     ],
 )
 def test_cells_that_are_repeated_do_not_fill_the_memory(
-    tmp_path: Path, cell: bytes, says: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cell: bytes, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sheet_rows, "BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(sheet_rows, "FEW_CELLS", 10_000)
     with pytest.raises(InputError, match=rf"a\.ods: {says}"):
         SheetRows(write_ods(tmp_path / "a.ods", {"a": [[*WINES[0], cell]]}))
 
 
-@pytest.mark.parametrize("block_bytes", [11, 1 << 20])
-def test_cells_that_are_repeated_as_programs_write_them_are_read(
-    tmp_path: Path, block_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sheet_rows, "BLOCK_BYTES", block_bytes)
+def test_cells_that_are_repeated_as_programs_write_them_are_read(tmp_path: Path) -> None:
     padding = b"<table:table-cell table:style-name='a' table:number-columns-repeated='16381'/>"
     below = b"</table:table-row><table:table-row table:number-rows-repeated='1048570'>" + padding
     same = (

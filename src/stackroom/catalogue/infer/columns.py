@@ -12,10 +12,17 @@ import numpy as np
 
 from stackroom.catalogue.column_words import CAMEL_JOINT, is_about, name_words, words_about
 from stackroom.catalogue.compiler import FIELD_NAME
-from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
+from stackroom.catalogue.profile import (
+    PLAIN_NUMBERS,
+    ColumnProfile,
+    Columns,
+    Form,
+    distinct_together,
+)
 from stackroom.frozen import frozen
 from stackroom.text.cells.values import read_boolean
 
+Names = Mapping[str, str]  # column → its field
 QUESTION_WORDS = 5
 UNNAMED = re.compile(
     r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+",
@@ -50,7 +57,7 @@ def is_link(column: ColumnProfile) -> bool:
 def is_year(column: ColumnProfile) -> bool:
     """Tell whether the column has years and is named as such."""
     in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
-    return in_form and is_about(column.words, "years")
+    return in_form and column.is_about("years")
 
 
 def names_pictures(column: ColumnProfile) -> bool:
@@ -114,7 +121,7 @@ def catalogue_title(text: str) -> str:
     return line[:1].upper() + line[1:] if line else "Catalogue"
 
 
-def field_names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
+def field_names(columns: Columns) -> dict[str, str]:
     """Return a unique valid field name for each column: its own name if valid, else made of its
     words.
     """
@@ -174,10 +181,10 @@ MARK_NAMES = ("features", "tags", "marks", "features_2")
 JOINT = re.compile(r"[\s_.:-]+")
 
 
-def find_left_out(columns: Sequence[ColumnProfile]) -> dict[str, str]:
+def find_left_out(columns: Columns) -> dict[str, str]:
     """Return the columns that become no fields, each with the reason."""
     reasons: dict[str, str] = {}
-    first_with: dict[str, str] = {}
+    first_with: dict[tuple[bytes | str, ...], str] = {}
     constants = [
         column
         for column in columns
@@ -187,7 +194,7 @@ def find_left_out(columns: Sequence[ColumnProfile]) -> dict[str, str]:
         if (reason := _find_reason(column)) is None and len(constants) > 2 and column in constants:
             reason = f"it is '{column.texts[0][:40]}' in every row"
         if reason is None:
-            twin = first_with.setdefault(column.fingerprint, column.name)
+            twin = first_with.setdefault((column.codes.tobytes(), *column.texts), column.name)
             if twin != column.name and (
                 column.distinct >= 10 or (column.distinct > 2 and column.rows >= 50)
             ):
@@ -204,7 +211,7 @@ def _find_reason(column: ColumnProfile) -> str | None:
         return "its name is empty or cannot be encoded"
     if column.form is Form.BYTES:
         return "it holds bytes, not text"
-    is_counter = len(column.words) == 1 and is_about(column.words, "counters")
+    is_counter = len(column.words) == 1 and column.is_about("counters")
     is_unique = (
         column.is_unique
         and column.form in PLAIN_NUMBERS
@@ -235,9 +242,7 @@ def counts_parts(column: ColumnProfile, group: ColumnProfile) -> bool:
     return bool(np.all(np.diff(column.numbers[column.codes][order])[is_same] == 1))
 
 
-def choose_id(
-    columns: Sequence[ColumnProfile], stated: str | None
-) -> tuple[ColumnProfile | None, list[str]]:
+def choose_id(columns: Columns, stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
     """Return the column that identifies a row, or None, and notes; `stated` is the key that the
     source declares.
     """
@@ -257,7 +262,7 @@ def choose_id(
     return code, notes if code is None else []
 
 
-def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile]) -> tuple[str, str]:
+def choose_key(columns: Columns, title: Columns) -> tuple[str, str]:
     """Return the template of ids where no column is one, and a note: the title, or a short text
     that is unique.
     """
@@ -281,9 +286,7 @@ def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile])
     return template, f"ids are made of '{names}'{told}"
 
 
-def chosen_id(
-    columns: Sequence[ColumnProfile], stated: str
-) -> tuple[ColumnProfile | None, list[str]]:
+def chosen_id(columns: Columns, stated: str) -> tuple[ColumnProfile | None, list[str]]:
     """Return the column that the user chose as the id, None for `none`, and notes on what it
     costs.
     """
@@ -306,7 +309,7 @@ def id_problem(column: ColumnProfile) -> str | None:
     return None
 
 
-def _names_equal_rows(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> bool:
+def _names_equal_rows(column: ColumnProfile, columns: Columns) -> bool:
     """Tell whether rows with the same id are the same in every column, so that nothing is lost with
     one of them.
     """
@@ -315,7 +318,7 @@ def _names_equal_rows(column: ColumnProfile, columns: Sequence[ColumnProfile]) -
     return column.distinct > column.rows / 2 and distinct_together(columns) == column.distinct
 
 
-def id_of(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> str:
+def id_of(column: ColumnProfile, columns: Columns) -> str:
     """Return the id by a column; a template where rows repeat one, so that none of them is lost."""
     is_whole = column.distinct == column.filled or _names_equal_rows(column, columns)
     return column.name if is_whole else f"{{{column.name}}}"
@@ -387,9 +390,7 @@ class Family:
     """
 
 
-def find_families(
-    columns: Sequence[ColumnProfile], names: Mapping[str, str], *, apart: Iterable[str] = ()
-) -> list[Family]:
+def find_families(columns: Columns, names: Names, *, apart: Iterable[str] = ()) -> list[Family]:
     """Return the families of numbered columns; `apart` are columns that stay fields of their
     own.
     """
@@ -430,9 +431,7 @@ def _may_belong(column: ColumnProfile) -> bool:
     return is_plain and not column.is_list
 
 
-def find_marks(
-    columns: Sequence[ColumnProfile], names: Mapping[str, str], *, apart: Iterable[str] = ()
-) -> list[Family]:
+def find_marks(columns: Columns, names: Names, *, apart: Iterable[str] = ()) -> list[Family]:
     """Return the runs of columns that each say yes or no of one thing, as `barn`, `bridge`,
     `cactus` do.
     """
@@ -475,7 +474,7 @@ def find_marks(
 def is_yes_no(column: ColumnProfile) -> bool:
     """Tell whether a column of numbers says no and yes as 0 and 1, and counts nothing."""
     is_binary = set(column.texts) == {"0", "1"} and column.rows >= FEWEST_ROWS
-    return is_binary and not is_about(column.words, "telling_count")
+    return is_binary and not column.is_about("telling_count")
 
 
 def _style_of_mark(column: ColumnProfile) -> str:

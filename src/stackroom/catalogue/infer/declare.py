@@ -14,6 +14,7 @@ from stackroom.catalogue.column_words import is_about, label_of, name_words
 from stackroom.catalogue.compiler import DEFAULT_FILTER, ROLE_TYPES
 from stackroom.catalogue.infer.columns import (
     QUESTION_WORDS,
+    Names,
     catalogue_title,
     choose_id,
     choose_key,
@@ -40,12 +41,19 @@ from stackroom.catalogue.infer.fields import (
     field_of_type,
     title_columns,
 )
-from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
+from stackroom.catalogue.profile import (
+    PLAIN_NUMBERS,
+    ColumnProfile,
+    Columns,
+    Form,
+    distinct_together,
+)
 from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
 from stackroom.frozen import frozen
 from stackroom.text.normalise import clean
 
+Fields = Sequence[InferredField]
 NONE = "none"  # the word for no column, and for no role
 COLUMNS_SHOWN = 12
 
@@ -65,7 +73,7 @@ class Choices:
     drop: frozenset[str] = frozenset()
     keep: frozenset[str] = frozenset()  # the columns that are kept although they would be left out
 
-    def resolved(self, names: Mapping[str, str]) -> "Choices":
+    def resolved(self, names: Names) -> "Choices":
         """Return the choices with each column as the table names it; `names` has the field of each
         column.
         """
@@ -116,7 +124,7 @@ NO_CHOICES = Choices()
 
 
 def with_choices(
-    fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile], choices: Choices
+    fields: Fields, columns: Mapping[str, ColumnProfile], choices: Choices
 ) -> list[InferredField]:
     """Return the fields with the types and roles that were chosen; a role has one field."""
     roles = dict(choices.roles) | (
@@ -188,7 +196,7 @@ class Inferred:
 
 
 def infer_declaration(
-    columns: Sequence[ColumnProfile],
+    columns: Columns,
     *,
     name: str,
     title: str = "",
@@ -240,8 +248,8 @@ class _Inference:
 
     def __init__(
         self,
-        columns: Sequence[ColumnProfile],
-        names: Mapping[str, str],
+        columns: Columns,
+        names: Names,
         choices: Choices,
         stated_id: str | None,
     ) -> None:
@@ -338,7 +346,7 @@ class _Inference:
             return replace(
                 field, role=role, searched=False, filtered=False, facet=False, reason=reason
             )
-        is_event = role is FieldRole.TIME and not is_about(column.words, "lifetimes")
+        is_event = role is FieldRole.TIME and not column.is_about("lifetimes")
         return replace(
             field,
             role=role,
@@ -346,7 +354,7 @@ class _Inference:
         )
 
     def _keep_most_useful(
-        self, fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile]
+        self, fields: Fields, columns: Mapping[str, ColumnProfile]
     ) -> list[InferredField]:
         """Return the most useful fields of a wide table, in its order: with a role, filled, varied,
         filtered by.
@@ -368,9 +376,7 @@ class _Inference:
         return [field for field in fields if field in kept]
 
 
-def _dotted_numbers(
-    fields: Sequence[InferredField], columns: Sequence[ColumnProfile]
-) -> Iterator[str]:
+def _dotted_numbers(fields: Fields, columns: Columns) -> Iterator[str]:
     """Yield a note for each field of numbers such as `2.644` alone: which they are, and how to have
     the other.
     """
@@ -386,7 +392,7 @@ def _dotted_numbers(
             )
 
 
-def _name_of_group(group: ColumnProfile, columns: Sequence[ColumnProfile]) -> str | None:
+def _name_of_group(group: ColumnProfile, columns: Columns) -> str | None:
     """Return the column that names the thing that a group of rows is: a short text that nearly each
     has of its own.
     """
@@ -408,7 +414,7 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
     if field.type is not FieldType.TEXT:
         return replace(field, reason=f"{field.reason}; the first of a record's rows")
     is_short = column.mean_length <= LONG_ITEM and column.form is Form.TEXT
-    is_people = is_about(column.words, "people")
+    is_people = column.is_about("people")
     return replace(
         field,
         type=FieldType.TAGS
@@ -422,7 +428,7 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
     )
 
 
-def judge(columns: Sequence[ColumnProfile]) -> str:
+def judge(columns: Columns) -> str:
     """Return why a table is no catalogue and what would make it one; empty if it is one."""
     if _is_survey(columns):
         return (
@@ -448,7 +454,7 @@ def judge(columns: Sequence[ColumnProfile]) -> str:
     return ""
 
 
-def _is_survey(columns: Sequence[ColumnProfile]) -> bool:
+def _is_survey(columns: Columns) -> bool:
     """Tell whether most columns have few different answers, and are named by questions or belong to
     a respondent.
     """
@@ -464,7 +470,7 @@ def _is_survey(columns: Sequence[ColumnProfile]) -> bool:
         return True
     has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
     is_wide = len(columns) >= MANY_COLUMNS and not has_title
-    return is_wide and any(is_about(column.words, "respondents") for column in columns)
+    return is_wide and any(column.is_about("respondents") for column in columns)
 
 
 DAYS_A_YEAR = 365
@@ -486,7 +492,7 @@ SEARCH_IN_TOML = {
 def write_toml(
     name: str,
     title: str,
-    fields: Sequence[InferredField],
+    fields: Fields,
     *,
     identity: Mapping[str, str | None],
     most_popular: float,
@@ -507,7 +513,7 @@ def _text_in_toml(text: str) -> str:
     return orjson.dumps(text).decode().replace("\x7f", "\\u007f")
 
 
-def _summary(title: str, fields: Sequence[InferredField]) -> str:
+def _summary(title: str, fields: Fields) -> str:
     searched = [label_of(field.name).lower() for field in fields if field.searched][:4]
     filtered = [label_of(field.name).lower() for field in fields if field.filtered][:4]
     return f"{title}: found by {', '.join(searched)}" + (
@@ -550,7 +556,7 @@ def field_in_toml(field: InferredField) -> str:
     return "\n".join(lines)
 
 
-def _signals_in_toml(fields: Sequence[InferredField], most_popular: float) -> Iterable[str]:
+def _signals_in_toml(fields: Fields, most_popular: float) -> Iterable[str]:
     """Yield the `[embed]`, `[search]`, `[known]` and `[recommend]` tables."""
     topics = _topics(fields)
     by_role = {field.role: field for field in fields if field.role is not None}
@@ -579,7 +585,7 @@ def _signals_in_toml(fields: Sequence[InferredField], most_popular: float) -> It
     yield _recommend_in_toml(topics, by_role.get(FieldRole.TIME), popularity)
 
 
-def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
+def _topics(fields: Fields) -> list[InferredField]:
     """Return the fields that describe topics: tags, or without any, text fields named like them."""
     tags = [field for field in fields if field.type is FieldType.TAGS]
     texts = [field for field in fields if field.type is FieldType.TEXT and field.facet]
@@ -590,7 +596,7 @@ def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
 
 
 def _recommend_in_toml(
-    topics: Sequence[InferredField], time: InferredField | None, popularity: InferredField | None
+    topics: Fields, time: InferredField | None, popularity: InferredField | None
 ) -> str:
     taxonomy, temporal = (0.25 if topics else 0.0), (0.15 if time else 0.0)
     lines = ["# What makes two records alike; the weights add up to 1.", "[recommend]"]

@@ -1,7 +1,7 @@
 """The field that is proposed for a column, with the reason for its type and its uses."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ from stackroom.catalogue.compiler import BOUNDED_TYPES
 from stackroom.catalogue.infer.columns import (
     MARK,
     Family,
+    Names,
     gaps,
     is_alternative,
     is_code,
@@ -24,7 +25,14 @@ from stackroom.catalogue.infer.columns import (
     names_pictures,
     percent,
 )
-from stackroom.catalogue.profile import ColumnProfile, Form, distinct_together
+from stackroom.catalogue.profile import (
+    PLAIN_NUMBER,
+    URL,
+    ColumnProfile,
+    Columns,
+    Form,
+    distinct_together,
+)
 from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
@@ -167,15 +175,17 @@ def family_field(family: Family) -> InferredField:
 
 def _list(base: InferredField, column: ColumnProfile) -> InferredField:
     separated = f" separated by '{column.separator}'" if column.separator else ""
-    reason = f"lists{separated}: {column.distinct_items:,} values{gaps(column)}"
+    items = column.items
+    reason = f"lists{separated}: {len(items):,} values{gaps(column)}"
     field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
-    if column.has_url_items:
+    if any(map(URL.fullmatch, items)):
         return replace(field, reason=f"lists of links{gaps(column)}")
-    if column.has_number_items and not is_about(column.words, "lists"):
+    has_numbers = bool(items) and all(map(PLAIN_NUMBER.fullmatch, items))
+    if has_numbers and not column.is_about("lists"):
         return replace(field, reason=f"lists of numbers{gaps(column)}")
-    if column.mean_item_length > LONG_TEXT:
+    if sum(len(item) * count for item, count in items.items()) > LONG_TEXT * sum(items.values()):
         return replace(field, searched=True)
-    is_people = is_about(column.words, "groups") or is_about(column.words, "people")
+    is_people = column.is_about("groups", "people")
     kind = FieldType.TEXTS if is_people else FieldType.TAGS
     return replace(field, type=kind, searched=True, filtered=True, facet=True)
 
@@ -322,7 +332,7 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
         column.distinct <= (0.95 if is_small else 0.8) * column.filled
         and column.mean_length <= SHORT_VALUE
     )
-    groups = repeats or any(is_about(column.words, topic) for topic in GROUPING)
+    groups = repeats or column.is_about(*GROUPING)
     reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
 
@@ -375,9 +385,7 @@ LEAST_FILLED = 0.3
 FEWEST_KNOWN = 10  # the fewest different numbers, and the least greatest one, of a popularity
 
 
-def choose_title(
-    columns: Sequence[ColumnProfile], id_column: ColumnProfile | None, names: Mapping[str, str]
-) -> InferredField:
+def choose_title(columns: Columns, id_column: ColumnProfile | None, names: Names) -> InferredField:
     """Return the title: of people both names, else the column that names a record, else several
     columns together.
     """
@@ -409,22 +417,20 @@ def choose_title(
     return _composed_field(parts, base, names)
 
 
-def chosen_title(
-    columns: Sequence[ColumnProfile], names: Mapping[str, str], stated: str
-) -> InferredField:
+def chosen_title(columns: Columns, names: Names, stated: str) -> InferredField:
     """Return the title that the user chose: a column, or a template of columns."""
     if "{" in stated:
         return _template_field(stated, names, reason="composed as you chose")
     return title_field(next(column for column in columns if column.name == stated), names)
 
 
-def title_columns(title: InferredField, columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+def title_columns(title: InferredField, columns: Columns) -> list[ColumnProfile]:
     """Return the columns that the title is made of."""
     named = COLUMN_IN_TEMPLATE.findall(title.template) or [title.column]
     return [column for column in columns if column.name in named]
 
 
-def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
+def _find_title(columns: Columns) -> ColumnProfile | None:
     """Return the column that names a record best: by its name, else the short text with the most
     distinct values.
     """
@@ -453,9 +459,7 @@ def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
     return min(plain, key=lambda column: column.mean_length, default=None)
 
 
-def _parts_of_title(
-    base: ColumnProfile | None, columns: Sequence[ColumnProfile]
-) -> list[ColumnProfile]:
+def _parts_of_title(base: ColumnProfile | None, columns: Columns) -> list[ColumnProfile]:
     """Return the columns whose combination tells records apart: greedily the one that adds most,
     until enough do.
     """
@@ -468,19 +472,17 @@ def _parts_of_title(
         parts.append(best)
         possible = [column for column in possible if column is not best]
     for here, there in (("from", "to"), ("to", "from")):  # one without the other says half
-        if any(is_about(part.words, here) for part in parts) and not any(
-            is_about(part.words, there) for part in parts
+        if any(part.is_about(here) for part in parts) and not any(
+            part.is_about(there) for part in parts
         ):
             parts += [
-                column
-                for column in possible
-                if column.form is Form.TEXT and is_about(column.words, there)
+                column for column in possible if column.form is Form.TEXT and column.is_about(there)
             ][:1]
     places = {column.name: place for place, column in enumerate(columns)}
     return sorted(parts, key=lambda part: (part is not base, _is_figure(part), places[part.name]))
 
 
-def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
+def _worth(parts: Columns, column: ColumnProfile) -> float:
     """Return how much a column adds to a title: rows told apart, less for long, gappy and numeric
     ones.
     """
@@ -490,14 +492,14 @@ def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
         + (0.5 if has_gaps else 0.15) * _is_figure(column)
         + 0.3 * (1 - column.filled_share)
     )
-    named = 0.3 if is_title_name(column) else 0.1 if is_about(column.words, "kinds") else 0
+    named = 0.3 if is_title_name(column) else 0.1 if column.is_about("kinds") else 0
     is_abbreviation = (
         column.longest == column.shortest <= LONGEST_ABBREVIATION and column.form is Form.TEXT
     )
     return _share([*parts, column]) - cost + named - 0.1 * is_abbreviation
 
 
-def _share(parts: Sequence[ColumnProfile]) -> float:
+def _share(parts: Columns) -> float:
     """Return the share of rows that the columns together tell apart."""
     return distinct_together(parts) / parts[0].rows if parts else 0.0
 
@@ -506,12 +508,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
     """Tell whether a column can be a part of a composed title: a short text, a year or a date."""
     if BRACES.search(column.name) or column.distinct < 2 or column.filled_share < LEAST_FILLED:
         return False
-    if (
-        is_link(column)
-        or is_code(column)
-        or is_unnamed(column)
-        or is_about(column.words, "title_noise")
-    ):
+    if is_link(column) or is_code(column) or is_unnamed(column) or column.is_about("title_noise"):
         return False
     if column.form is Form.TEXT:
         return (
@@ -521,25 +518,23 @@ def _may_be_part(column: ColumnProfile) -> bool:
 
 
 def _is_date(column: ColumnProfile) -> bool:
-    return column.form is Form.DATE and not is_about(column.words, "handled")
+    return column.form is Form.DATE and not column.is_about("handled")
 
 
 def _is_figure(column: ColumnProfile) -> bool:
     return column.form is not Form.TEXT or column.texts[0][:1].isdigit()
 
 
-def title_field(column: ColumnProfile, names: Mapping[str, str]) -> InferredField:
+def title_field(column: ColumnProfile, names: Names) -> InferredField:
     """Return the title that is one column."""
     reason = f"names a record: {percent(column.distinct_share)} are distinct{gaps(column)}"
     return _new_title(name=names[column.name], column=column.name, reason=reason)
 
 
-def _composed_field(
-    parts: Sequence[ColumnProfile], base: ColumnProfile | None, names: Mapping[str, str]
-) -> InferredField:
+def _composed_field(parts: Columns, base: ColumnProfile | None, names: Names) -> InferredField:
     template = f"{{{parts[0].name}}}"
     for before, part in pairwise(parts):
-        is_pair = is_about(before.words, "from") and is_about(part.words, "to")
+        is_pair = before.is_about("from") and part.is_about("to")
         template += f"{' – ' if is_pair else ', '}{{{part.name}}}"
     why = (
         f"'{base.name}' alone tells {percent(_share([base]))} of the rows apart"
@@ -553,14 +548,14 @@ def _composed_field(
     return _template_field(template, names, reason=reason)
 
 
-def _template_field(template: str, names: Mapping[str, str], *, reason: str) -> InferredField:
+def _template_field(template: str, names: Names, *, reason: str) -> InferredField:
     taken = set(names.values())
     numbered = (f"title_{number}" for number in range(2, len(taken) + 3))
     name = next(name for name in (*TITLE_FIELD_NAMES, *numbered) if name not in taken)
     return _new_title(name=name, column=template, template=template, reason=reason)
 
 
-def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProfile]:
+def choose_roles(columns: Columns) -> dict[FieldRole, ColumnProfile]:
     """Return the column of each role but the title, as far as the table has one; no column has
     two.
     """
@@ -579,7 +574,7 @@ def _worth_as_body(column: ColumnProfile) -> float:
     """Return the amount of text of a column whose cells are longer than a few words; a name counts
     too.
     """
-    is_named = is_about(column.words, "body")
+    is_named = column.is_about("body")
     is_text = (
         column.form is Form.TEXT
         and not column.is_list
@@ -596,13 +591,7 @@ def _worth_as_time(column: ColumnProfile) -> float:
     """Return how well a column tells when a thing happened: its event before its maker's birth,
     years before dates.
     """
-    named = (
-        0.1
-        if is_about(column.words, "lifetimes")
-        else 1.5
-        if is_about(column.words, "events")
-        else 1.0
-    )
+    named = 0.1 if column.is_about("lifetimes") else 1.5 if column.is_about("events") else 1.0
     return column.filled_share * named * (2 if is_year(column) else 1 if _is_date(column) else 0)
 
 
@@ -631,7 +620,7 @@ def _worth_as_people(column: ColumnProfile) -> float:
 
 
 def _worth_as_place(column: ColumnProfile) -> float:
-    is_place = is_about(column.words, "locations") and not is_about(column.words, "coded_locations")
+    is_place = column.is_about("locations") and not column.is_about("coded_locations")
     return _worth_as_terms(column, "countries") if is_place else 0.0
 
 
@@ -643,15 +632,11 @@ def _worth_as_terms(column: ColumnProfile, surest: str) -> float:
     )
     if not is_term or is_code(column) or is_link(column) or is_unnamed(column):
         return 0.0
-    return (
-        round(column.filled_share, 1)
-        + (len(column.words) == 1)
-        + 2 * is_about(column.words, surest)
-    )
+    return round(column.filled_share, 1) + (len(column.words) == 1) + 2 * column.is_about(surest)
 
 
 def _worth_as_picture(column: ColumnProfile) -> float:
-    size = 0.5 if is_about(column.words, "small_pictures") else 1.0
+    size = 0.5 if column.is_about("small_pictures") else 1.0
     is_file = column.form is Form.TEXT and not column.is_list and names_pictures(column)
     return (
         column.filled_share
@@ -661,17 +646,13 @@ def _worth_as_picture(column: ColumnProfile) -> float:
 
 
 def _worth_as_link(column: ColumnProfile) -> float:
-    if (
-        column.form is not Form.URL
-        or _shows_pictures(column)
-        or is_about(column.words, "other_links")
-    ):
+    if column.form is not Form.URL or _shows_pictures(column) or column.is_about("other_links"):
         return 0.0
-    return round(column.filled_share, 1) + is_about(column.words, "pages")
+    return round(column.filled_share, 1) + column.is_about("pages")
 
 
 def _shows_pictures(column: ColumnProfile) -> bool:
-    return is_about(column.words, "pictures") or names_pictures(column)
+    return column.is_about("pictures") or names_pictures(column)
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {

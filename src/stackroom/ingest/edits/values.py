@@ -136,7 +136,8 @@ def read_given(raw: Any, field: FieldSpec, known_tags: Iterable[Tag] = ()) -> Va
     """Return a given value as the field's type has it; None if it is null or empty."""
     if raw is None:
         return None
-    value = READERS[field.type](raw, field, known_tags)
+    is_tags = field.type is FieldType.TAGS
+    value = _tags(raw, field, known_tags) if is_tags else READERS[field.type](raw, field)
     return None if value in ("", ()) else value
 
 
@@ -211,7 +212,7 @@ def _wrong(field: FieldSpec, raw: Any, expected: str) -> InputError:
     return InputError(f"'{field.name}' is {str(raw)[:SHOWN]!r}; expected {expected}")
 
 
-def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
+def _text(raw: Any, field: FieldSpec) -> str:
     if not isinstance(raw, str):
         raise _wrong(field, raw, "a text")
     if len(raw) > LONGEST_TEXT:
@@ -226,7 +227,7 @@ def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
     return text if _INVISIBLE.sub("", text).strip() else ""
 
 
-def _url(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
+def _url(raw: Any, field: FieldSpec) -> str:
     text = _text(raw, field)
     if any(char.isspace() for char in text):
         raise _wrong(field, raw, "an address without spaces")
@@ -241,7 +242,7 @@ def _items(raw: Any, field: FieldSpec, example: str) -> list[Any]:
     return list(raw)
 
 
-def _texts(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> tuple[str, ...]:
+def _texts(raw: Any, field: FieldSpec) -> tuple[str, ...]:
     items = [_text(item, field) for item in _items(raw, field, '["a", "b"]')]
     return tuple(dict.fromkeys(item for item in items if item))
 
@@ -270,14 +271,14 @@ def _tag(item: Any, field: FieldSpec, categories: Mapping[str, str]) -> Tag:
     return Tag(categories.get(value.casefold(), ""), value)
 
 
-def _whole(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> int:
+def _whole(raw: Any, field: FieldSpec) -> int:
     is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not is_number or not abs(raw) <= GREATEST_INT or raw != int(raw):
         raise _wrong(field, raw, "a whole number such as 1723")
     return int(_within(raw, field))
 
 
-def _number(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> float:
+def _number(raw: Any, field: FieldSpec) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < math.inf:
         raise _wrong(field, raw, "a number such as 2.5")
     try:
@@ -292,7 +293,7 @@ def _within(number: float, field: FieldSpec) -> float:
     return number
 
 
-def _date(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
+def _date(raw: Any, field: FieldSpec) -> str:
     try:
         first_day(raw)
     except (TypeError, ValueError) as error:
@@ -300,7 +301,7 @@ def _date(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
     return str(raw) if len(raw) in (4, 7) else first_day(raw).isoformat()
 
 
-def _choice(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
+def _choice(raw: Any, field: FieldSpec) -> str:
     known = {value.lower(): value for value in field.values}
     text = _text(raw, field)
     if text.lower() not in known:
@@ -308,14 +309,13 @@ def _choice(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
     return known[text.lower()]
 
 
-READERS: Mapping[FieldType, Callable[[Any, FieldSpec, Iterable[Tag]], Value]] = {
+READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
     FieldType.TEXT: _text,
     FieldType.URL: _url,
     FieldType.TEXTS: _texts,
-    FieldType.TAGS: _tags,
     FieldType.INT: _whole,
     FieldType.FLOAT: _number,
     FieldType.DATE: _date,
     FieldType.ENUM: _choice,
-    FieldType.JSON: lambda raw, _field, _known: raw,
+    FieldType.JSON: lambda raw, _field: raw,
 }

@@ -4,7 +4,7 @@ records; mending it.
 Records are the truth: a damaged one is left out of every answer and named, and cannot be derived
 from anything here. A vector that is damaged is removed, since it can be made from its text again. A
 file that differs from its seal while every row has its checksum is damaged where nothing reads it:
-it is written anew from its rows.
+it is written again from its rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,10 +52,10 @@ WORDS_CHECKED = 500
 def check_store(
     store: Store, checkpoint: Checkpoint, *, thorough: bool = True
 ) -> Iterator[Problem]:
-    """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have
-    their checksum.
+    """Yield the faults that SQLite finds in the file, or else the rows and bytes with a wrong
+    checksum.
 
-    A check that is not thorough takes the seal of a file for enough.
+    A check that is not thorough trusts a valid seal.
     """
     if not thorough and store.seal.state(pace=checkpoint) is SealState.CHECKED:
         return
@@ -102,7 +102,7 @@ def _check_rows(store: Store, db: apsw.Connection, checkpoint: Checkpoint) -> It
 
 
 def damaged_records(store: Store) -> Iterator[Problem]:
-    """Yield which records were found damaged, if any were."""
+    """Yield a problem that names the damaged records, if there are any."""
     if store.damaged:
         named = _named(sorted(store.damaged), "records")
         yield _problem(store, f"has {named}; they are left out of answers", ADD_AGAIN)
@@ -114,7 +114,7 @@ def _named(names: list[RecordId] | list[str], what: str) -> str:
 
 
 def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint) -> list[str]:
-    """Mend what can be, seal the file, and return what was replaced.
+    """Repair what can be derived, seal the file, and return what was replaced.
 
     The write lock is held for one batch at a time.
     """
@@ -153,9 +153,7 @@ def _mend_readable(store: Store, locked: Locked, checkpoint: Checkpoint) -> list
 def seal_store(
     store: Store, locked: Locked, checkpoint: Checkpoint, *, is_checked: bool = False
 ) -> bool:
-    """Seal the file as it is, without keeping writers waiting; False where it is being used too
-    much for that.
-    """
+    """Seal the file without blocking writers; return False if it is too busy for that."""
     with locked(), closing(store.connect()) as db:
         # another process reads from the `-wal` file, so that it is not settled
         with suppress(apsw.BusyError):
@@ -177,17 +175,17 @@ class IndexedView(ShelfReader, Protocol):
 
     @property
     def store(self) -> Store:
-        """The store that the index is of."""
+        """The store of the index."""
 
     @property
     def state(self) -> StoreState:
-        """The state of the store that this snapshot is of."""
+        """The state of the store in this snapshot."""
 
     def as_stale(self, reason: str) -> Self:
         """Return the same snapshot, marked as one that lags behind the store."""
 
     def counters(self) -> dict[str, int]:
-        """Return figures of the index; `text_documents` is how many records it has."""
+        """Return counters of the index; `text_documents` is its number of records."""
 
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records have any of the terms."""
@@ -224,8 +222,8 @@ def _index_problems(messages: Iterable[str]) -> Iterator[Problem]:
 
 
 def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
-    """Yield how the keys and counts of the indexes differ from the stored ones, leaving out what
-    changed later.
+    """Yield the differences between the keys and counts of the indexes and the stored ones, without
+    later changes.
     """
     with view.store.snapshot():
         changed = set(view.store.changed_since(view.change_no))
@@ -260,8 +258,8 @@ def _check_entries(
 
 
 def _find_unfound(view: IndexedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
-    """Yield the titles of the records that are not found by the words of their title, or of their
-    text.
+    """Yield the titles of the records that a search for the words of their title, or of their text,
+    does not find.
     """
     spec = view.spec
     fields = (spec.title_field,) if spec.title_field.searched else spec.searched_fields

@@ -45,13 +45,13 @@ FOOTER_ENDS = struct.Struct("<II")
 
 
 class BaseFolder:
-    """Opens and replaces the base segment; whoever replaces it holds the lock."""
+    """Opens and replaces the base segment; replacing it requires the lock."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def name(self) -> str | None:
-        """Return the name of the current base, or None where none was built yet."""
+        """Return the name of the current base, or None if none was built yet."""
         try:
             return (
                 (self.folder / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
@@ -68,8 +68,8 @@ class BaseFolder:
         self.swap_in(fresh, segment.name)
 
     def write_late(self, segment: Segment, *, like: str) -> Path | None:
-        """Write a base with other vectors beside the current one; None where that is no longer
-        there.
+        """Write a base with other vectors beside the current one; return None if the current one is
+        no longer there.
         """
         for leftover in self.folder.glob(f"{LATE_PREFIX}*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -96,7 +96,7 @@ class BaseFolder:
 
 
 def size_of(folder: Path) -> int:
-    """Return the size of the files below a folder, leaving out those that go meanwhile."""
+    """Return the size of the files below a folder, ignoring files that are removed meanwhile."""
     size_bytes = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
@@ -127,8 +127,8 @@ class TextFiles:
         self._known: dict[str, FileSum] = {}
 
     def usable_folder(self) -> Path:
-        """Return the folder to open: of one that cannot be written to, links to its files, since
-        locks are written.
+        """Return the folder to open: a folder of links if the index cannot be written to, since
+        tantivy writes lock files.
         """
         if not os.access(self.folder.parent, os.W_OK) and self.folder.is_dir():
             links = scratch_folder(self)
@@ -147,7 +147,7 @@ class TextFiles:
         )
 
     def forget_sums(self) -> None:
-        """Remove the manifest, before a commit; what it has of files that stay is kept in mind."""
+        """Remove the manifest before a commit, and remember the checksums of files that stay."""
         try:
             known = find_sums(self.manifest) or {}
         except DamagedChecksumsError:

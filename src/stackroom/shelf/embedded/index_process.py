@@ -22,14 +22,12 @@ from stackroom.shelf.terms import text_columns
 
 WORKER_MODULE = "stackroom.shelf.embedded.index_worker"
 WORTHWHILE_RECORDS = 1_024
-"""With fewer records so far, there may not be enough to come for a process to be worth its
-start.
-"""
+"""The number of records from which a process is worth its start."""
 DONE = b"done\n"
 FINISH_S = 600.0
 FINISH_EACH_S = 0.01
-"""How long the process may take after the last record at most, and for each record where they are
-many.
+"""The time that the process may take after the last record: a minimum, and the time for each
+record.
 """
 
 # Key, id, kind, fields, audiences of a record without a vector, whether that is to come, and its
@@ -40,13 +38,13 @@ _waiting: list[ChildProcess] = []  # the process that was started before there i
 
 
 def is_worthwhile(records: int) -> bool:
-    """Tell whether the records that follow so many are indexed sooner by a process of their own."""
+    """Tell whether a separate process would index the following records sooner."""
     return records >= WORTHWHILE_RECORDS and (os.cpu_count() or 1) > 1
 
 
 def prepare_indexing() -> None:
-    """Start the process for a shelf that is to have many records, so that it is ready when the
-    first are written.
+    """Start the process for a shelf that will have many records, so that it is ready when the first
+    are written.
     """
     if is_worthwhile(WORTHWHILE_RECORDS) and not _waiting:
         with suppress(OSError):
@@ -54,7 +52,7 @@ def prepare_indexing() -> None:
 
 
 def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
-    """Start a process that indexes the records in a folder; None where none can be started."""
+    """Start a process that indexes the records in a folder, or None if none can be started."""
     try:
         return IndexProcess(_waiting.pop() if _waiting else _start(), folder, spec)
     except OSError:
@@ -71,9 +69,7 @@ def _start() -> ChildProcess:
 
 
 class IndexProcess:
-    """The process that builds the indexes; whoever starts it holds the write lock until it has
-    ended.
-    """
+    """The process that builds the indexes; its starter holds the write lock until it has ended."""
 
     def __init__(self, process: ChildProcess, folder: Path, spec: CatalogueSpec) -> None:
         self._process = process
@@ -84,8 +80,8 @@ class IndexProcess:
         self._send((folder, spec))
 
     def note_written(self, changes: Sequence[Change], last: int, *, has_vectors: bool) -> None:
-        """Send the new records of a transaction whose last change has this number, or nothing: it
-        reads the store.
+        """Send the new records of a transaction, whose last change is `last`; if other changes are
+        among them, send none, and the process reads the store.
         """
         puts = [
             change
@@ -113,8 +109,8 @@ class IndexProcess:
         )
 
     def finish(self, records: int) -> bool:
-        """Tell the process that all records are stored, wait for it, and return whether it has
-        built the indexes.
+        """Tell the process that all records are stored, wait for it, and return whether it built
+        the indexes.
         """
         self._send(None)
         try:
@@ -124,7 +120,7 @@ class IndexProcess:
         return answer == DONE and self._process.exit_code == 0
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process at once."""
         self._process.kill()
 
     def _send(self, message: object) -> None:

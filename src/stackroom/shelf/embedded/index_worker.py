@@ -15,8 +15,8 @@ from stackroom.shelf.embedded.store import Store
 
 
 def main() -> None:
-    """Build the indexes of the shelf that standard input names, from the records that come
-    there.
+    """Build the indexes of the shelf that standard input names, from the records that
+    follow there.
     """
     # ends with EOFError where there is nothing to index
     folder, spec = pickle.load(sys.stdin.buffer)
@@ -27,9 +27,7 @@ def main() -> None:
 
 
 def _iter_rows(store: Store, sent: BinaryIO) -> Iterator[SegmentRow]:
-    """Yield records as they are stored, until all are; raise EOFError where whoever stores them is
-    gone.
-    """
+    """Yield records as they are stored; raise EOFError if the storing process has ended early."""
     last = Key(0)
     while (rows := pickle.load(sent)) is not None:
         for row in (

@@ -9,7 +9,7 @@ import errno
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, save_sums
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.model.record import Key, Record
 from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
 from stackroom.shelf.columns import (
@@ -39,7 +40,7 @@ from stackroom.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, a
 META_FILE = "meta.json"
 SUMS_FILE = "checksums.json"
 VECTOR_ARRAYS = ("vectors", "codes", "scales", "sketch_", "mean", "awaiting")
-"""How the names of the arrays begin that change when vectors come."""
+"""Prefixes of the names of arrays that change when vectors are added."""
 UNREADABLE = (
     OSError,
     EOFError,
@@ -61,7 +62,7 @@ class DamagedIndexError(StorageError):
 
 
 class UnwritableIndexError(StorageError):
-    """The index cannot be written now, as on a full disk: what it had reached can still be read."""
+    """The index cannot be written now, as on a full disk; its former state can still be read."""
 
 
 def why_unwritable(error: Exception) -> str:
@@ -78,7 +79,7 @@ def why_unwritable(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or "the log has the details"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentRow:
     """A record to be indexed, with its key and vector."""
 
@@ -90,7 +91,7 @@ class SegmentRow:
     texts: Sequence[bytes] = ()  # of its columns of texts, where they are known already
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Segment:
     """Rows in key order, as of the change `change_no`."""
 
@@ -140,8 +141,8 @@ def build_segment(
     """Build a segment in memory, its largest arrays in the folder if one is given; rows come in key
     order.
 
-    Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where
-    none is given.
+    Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows if none
+    is given.
     """
     builder = SegmentBuilder(spec, model, mean, folder=folder)
     for row in rows:
@@ -226,8 +227,8 @@ class SegmentBuilder:
 def _centred_table(
     rows: Vector, *, is_centred: bool, mean: Vector | None
 ) -> tuple[VectorTable, Vector | None]:
-    """Return the table of vectors, which are centred in place where their model asks for it, and
-    their mean.
+    """Return the table of vectors, which are centred in place if their model asks for it, and their
+    mean.
     """
     if not is_centred:
         return build_vector_table(rows), None
@@ -245,9 +246,7 @@ def with_late_vectors(
     vector_no: int,
     folder: Path,
 ) -> Segment:
-    """Return a segment with other vectors; rows have every record that has or awaits a vector, in
-    any order.
-    """
+    """Return a segment with other vectors; `rows` has every record with a text, in any order."""
     spool = Spool(folder)
     for _ in range(segment.columns.size):
         spool.add(bytes(4 * model.dimension))
@@ -268,10 +267,10 @@ def with_late_vectors(
 
 
 def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) -> None:
-    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to
-    those of `like`.
+    """Write a segment to a new folder, synced to disk; arrays without vectors are linked to those
+    of `like`.
 
-    The checksums are of what was to be written, so that a disk that writes something else is
+    The checksums are those of the data in memory, so that a disk that writes something else is
     noticed too.
     """
     folder.mkdir(parents=True)

@@ -104,18 +104,20 @@ class EmbeddedShelf:
         self._guard = threading.RLock()
         self._is_withholding = False
         self._spec_mark = ""
-        """The spec of the last release when the first snapshot was made."""
+        """The digest of the last release's spec when the first snapshot was made."""
         self.rebuilt = ""
-        """Why the index was rebuilt since it was last told."""
+        """The reason of a rebuild that was not reported yet."""
         self._unwritable, self._unwritable_until = "", 0.0
-        """Why the index could not be written, and until when readers do not try again."""
+        """The reason why the index could not be written, and the time until which readers do not
+        try again.
+        """
         self._exclusive = 0
         self._indexing: IndexProcess | None = None
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
-        """Open the shelf in this folder for writing, with vectors of this model; create it where it
-        is missing.
+        """Open the shelf in this folder for writing, with vectors of this model; create it if it is
+        missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
         with cls._opening(folder, spec) as shelf:
@@ -123,8 +125,8 @@ class EmbeddedShelf:
         return shelf
 
     def switch_model(self, model: ModelId | None) -> None:
-        """Use the stored vectors of another model from now on; without one, the tables are created
-        where they lack.
+        """Use the stored vectors of another model from now on; without a model, only create missing
+        tables.
         """
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             if self.store.create(model):
@@ -134,7 +136,7 @@ class EmbeddedShelf:
 
     @classmethod
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
-        """Open the shelf in this folder, or raise StorageError where its file is missing."""
+        """Open the shelf in this folder, or raise StorageError if its file is missing."""
         if not (folder / STORE_FILE).is_file() and not (folder / PLACE_FILE).is_file():
             raise StorageError(f"{folder.name}/{STORE_FILE} is missing; {PUT_BACK}")
         with cls._opening(folder, spec) as shelf:
@@ -144,7 +146,7 @@ class EmbeddedShelf:
     @classmethod
     @contextmanager
     def _opening(cls, folder: Path, spec: CatalogueSpec) -> Iterator["EmbeddedShelf"]:
-        """Make the object of a folder's shelf, and close it where the block fails."""
+        """Make the object of a folder's shelf, and close it if the block fails."""
         with ExitStack() as stack:
             shelf = cls._class_for(folder)(folder, spec)
             stack.callback(shelf.close)
@@ -153,8 +155,8 @@ class EmbeddedShelf:
 
     @classmethod
     def _class_for(cls, folder: Path) -> "type[EmbeddedShelf]":
-        """Return this class, or the one of shelves whose index is in PostgreSQL, where this
-        folder's is.
+        """Return this class, or `PostgresqlShelf` if the index of this folder's catalogue is in
+        PostgreSQL.
         """
         place = find_place(folder)
         searched: type[EmbeddedShelf] = (
@@ -182,8 +184,8 @@ class EmbeddedShelf:
         return self
 
     def reader(self) -> IndexedView:
-        """Return a snapshot of the present state, or a stale one, marked so, where an update would
-        take long.
+        """Return a snapshot of the present state, or one marked as stale if an update would take
+        long.
         """
         with self._guard:
             if not self._is_current(self._view):
@@ -197,16 +199,14 @@ class EmbeddedShelf:
             return self._view
 
     def _is_current(self, view: IndexedView | None) -> bool:
-        """Tell whether a snapshot has the store's last change and the vectors that were
-        published.
-        """
+        """Tell whether a snapshot has the store's last change and the published vectors."""
         state = self.store.state()  # a copy follows by it, also where there is no view yet
         is_same = view is not None and view.state == state and not self.index.has_failed()
         return is_same and not self.store.has_unpublished_vectors()
 
     def find_reader(self) -> IndexedView | None:
-        """Return the kept snapshot if it has the store's last change; takes no lock, and some
-        µs.
+        """Return the kept snapshot if it has the store's last change; takes microseconds and no
+        lock.
         """
         view = self._view
         return view if view is not None and view.state == self.store.find_state() else None
@@ -250,9 +250,7 @@ class EmbeddedShelf:
     def missing_embeddings(
         self, digests: Iterable[bytes], model: ModelId | None = None
     ) -> set[bytes]:
-        """Return the digests without a stored vector of a model; of the present one where none is
-        given.
-        """
+        """Return the digests without a stored vector of a model, by default the present one."""
         wanted = set(digests)
         return wanted - self.store.find_embedded(list(wanted), model)
 
@@ -288,8 +286,8 @@ class EmbeddedShelf:
 
     @contextmanager
     def embedding_parts(self, *, wait_s: float) -> Iterator[Iterable[KeyRange]]:
-        """Hold the right to embed the texts of some keys, one part after the other; others may have
-        the rest.
+        """Hold the right to embed the texts of some keys, one part after the other; other machines
+        may embed the rest.
         """
         held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
         with held:
@@ -300,19 +298,19 @@ class EmbeddedShelf:
                 yield parts
 
     def find_progress(self) -> Mapping[str, Any]:
-        """Return how far the machines are that share work on this catalogue; nothing where there is
-        only this one.
+        """Return the progress of the machines that share work on this catalogue; nothing without a
+        database.
         """
         return self.store.database.find_progress() if self.store.database else {}
 
     def join_build(self) -> None:
-        """Take part in the build of an index that several machines share; one in a folder is not
-        shared.
+        """Take part in the build of a shared index; an index in a folder is not shared, so do
+        nothing.
         """
 
     def publish_vectors(self) -> None:
-        """Add the vectors that were stored since to the index; the lock is held for the swap
-        alone.
+        """Add the vectors stored since the last publication to the index; hold the lock for the
+        swap alone.
         """
         if self.index.bases.name() is None or self.store.model() is None:
             self.publish()
@@ -326,8 +324,8 @@ class EmbeddedShelf:
             self.index.share()
 
     def _publish_late(self) -> bool:
-        """Write the base again with the vectors of now; False where another process has replaced it
-        meanwhile.
+        """Write the base again with the present vectors; return False if another process has
+        replaced it meanwhile.
         """
         bases, vector_no, model = (
             self.index.bases,
@@ -357,8 +355,8 @@ class EmbeddedShelf:
         return True
 
     def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
-        """Run a step that reads the index; where that is damaged, retry under the lock, then
-        rebuild the index.
+        """Run a step that reads the index; if that is damaged, retry under the lock, then rebuild
+        the index.
         """
         try:
             if self.index.has_failed():
@@ -393,9 +391,7 @@ class EmbeddedShelf:
         self.store.add_vectors({}, {})
 
     def _refreshed_or_stale(self) -> IndexedView | None:
-        """Refresh the snapshot; where the index is being replaced and its writer does not let us,
-        keep the last one.
-        """
+        """Refresh the snapshot; keep the last one while another process replaces the index."""
         if self._is_of_former_spec(self._view) and self._view is not None:
             return self._view.as_stale(BEHIND)
         if self.store.is_read_only:
@@ -408,8 +404,8 @@ class EmbeddedShelf:
             return self._view.as_stale(BEHIND)
 
     def _unwritable_view(self) -> IndexedView:
-        """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere
-        where it must be.
+        """Return a snapshot of a catalogue that cannot be written to; a missing index is built in
+        another folder.
         """
         try:
             if (view := self.index.find_view()) is not None:
@@ -422,8 +418,8 @@ class EmbeddedShelf:
         return self._caught_up()
 
     def _refreshed(self) -> IndexedView | None:
-        """Return a current snapshot; while another process writes, a stale one, or None where none
-        is kept.
+        """Return a current snapshot; while another process writes, a stale one, or None if none is
+        kept.
         """
         if self._is_withheld():
             return None if self._view is None else self._view.as_stale(BEHIND)
@@ -452,7 +448,7 @@ class EmbeddedShelf:
             return self._reached_view(error.message)
 
     def _reached_view(self, reason: str) -> IndexedView | None:
-        """Return a snapshot of what the indexes have reached, marked as stale; None where they have
+        """Return a snapshot of what the indexes have reached, marked as stale, or None if they have
         nothing.
         """
         known = self._view
@@ -461,8 +457,8 @@ class EmbeddedShelf:
         return None if view is None else view.as_stale(reason)
 
     def _is_withheld(self) -> bool:
-        """Tell whether another writer keeps its update from readers; a mark that was left behind is
-        removed.
+        """Tell whether another writer withholds its update from readers; remove a mark that a
+        killed writer left.
         """
         mark = self.folder / WITHHELD_FILE
         if self._is_withholding or not mark.exists():
@@ -475,8 +471,8 @@ class EmbeddedShelf:
         return False
 
     def _is_of_former_spec(self, view: IndexedView | None) -> bool:
-        """Tell whether a release with another spec came since: the former view is right until that
-        spec is opened.
+        """Tell whether a release with another spec was installed since; the former view is right
+        until that spec is opened.
         """
         mark = self.store.spec_mark()
         if view is None:
@@ -492,8 +488,8 @@ class EmbeddedShelf:
         return view
 
     def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
-        """Index the text of many new records while more are written. The lock is held until they
-        are published.
+        """Index many new records in another process while more are written. The lock is held until
+        they are published.
         """
         if not self._exclusive or self.index.bases.name() is not None:
             return
@@ -526,8 +522,8 @@ class EmbeddedShelf:
     def check(
         self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
     ) -> Iterator[Problem]:
-        """Yield the faults of the file and its rows; then those of the indexes: their checksums,
-        and what they have.
+        """Yield the faults of the file and its rows, then those of the indexes: their checksums and
+        their entries.
         """
         problems = list(check_store(self.store, checkpoint, thorough=thorough))
         yield from problems
@@ -541,7 +537,7 @@ class EmbeddedShelf:
             yield Problem.from_error(RECORDS_PART, error)
 
     def _check_files(self, checkpoint: Checkpoint, *, wait_s: float) -> None:
-        """Raise DamagedIndexError where a file of the index does not have its checksum."""
+        """Raise DamagedIndexError if a file of the index does not have its checksum."""
         try:
             self.index.require_sound(pace=checkpoint)
         except DamagedIndexError:
@@ -551,8 +547,8 @@ class EmbeddedShelf:
                 self.index.require_sound()  # another process may have been replacing it
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
-        """Replace what is damaged and can be derived, add the checksums that are missing, and
-        return what was done.
+        """Rebuild damaged files that can be derived, add missing checksums, and return what was
+        done.
         """
         if self.store.is_read_only:
             return []
@@ -582,7 +578,7 @@ class EmbeddedShelf:
         ]
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Build the indexes anew beside the views that are in use, and return how many records are
+        """Rebuild the indexes beside the views that are in use, and return how many records are
         indexed.
         """
         with self._beside() as other:
@@ -591,15 +587,17 @@ class EmbeddedShelf:
 
     @contextmanager
     def _beside(self) -> Iterator["EmbeddedShelf"]:
-        """Open the shelf once more, under the lock; this one opens its index anew after that."""
+        """Open the shelf a second time, under the lock; this one opens its index again
+        afterwards.
+        """
         with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
             yield other
         with self._guard:
             self._forget()
 
     def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:
-        """Build a new index, and put the former one back where it is not accepted. The lock is
-        held.
+        """Build a new index, and put the former one back if it is not accepted. The
+        lock is held.
         """
         self.index.fetches = False
         index, former = self.folder / INDEX_FOLDER, self.folder / FORMER_INDEX_FOLDER

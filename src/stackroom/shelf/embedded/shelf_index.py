@@ -70,12 +70,12 @@ class ShelfIndex:
         # base, model and vectors that they are for
         self._tail_stamp: tuple[str, ModelId | None, int] | None = None
         self.fetches = True
-        """Whether an index of another server may be taken: not one that is damaged, or where this
-        is built anew.
+        """Whether the index of another server may be fetched: not after damage, and not during a
+        rebuild.
         """
 
     def forget(self) -> None:
-        """Forget what is open; it is opened again when it is asked for."""
+        """Close the open index; it is opened again at the next read."""
         self._text = self._base = self._tail_stamp = None
 
     def open_text(self) -> TextIndex:
@@ -88,16 +88,15 @@ class ShelfIndex:
         return self._text
 
     def has_failed(self) -> bool:
-        """Tell whether a search has failed by something that only damage explains."""
+        """Tell whether a search has failed in a way that only damage explains."""
         return self._text is not None and self._text.has_failed
 
     def find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
-        """Return a snapshot of the state that the indexes have reached, or None where they lag
-        behind the store.
+        """Return a snapshot of the state that the indexes have reached, or None if they lag behind
+        the store.
 
-        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every
-        acknowledged edit; but for those that were acknowledged with the note that the index could
-        not be written.
+        An edit is acknowledged after it is indexed, so a stale snapshot has every acknowledged
+        edit, except those acknowledged with the note that the index could not be written.
         """
         text = self.open_text()
         text.reload()
@@ -132,8 +131,7 @@ class ShelfIndex:
         )
 
     def _tails(self, base: Segment, change_no: int, *, is_past: bool) -> list[Segment]:
-        """Return the segments of what was changed since the base, each of few records beside the
-        one before it.
+        """Return the segments of the changes since the base, each small beside the one before it.
 
         All but the last are kept: with 20,000 changes, an edit builds a segment of its own record,
         not of all of them.
@@ -162,7 +160,7 @@ class ShelfIndex:
         return tails
 
     def catch_up(self) -> None:
-        """Update every index to the store; raise UnwritableIndexError where that fails. The lock is
+        """Update every index to the store; raise UnwritableIndexError if that fails. The lock is
         held.
         """
         try:
@@ -189,8 +187,8 @@ class ShelfIndex:
         return base is not None and len(self.store.changed_since(base.change_no)) <= most
 
     def _renew(self) -> None:
-        """Fetch an index, or build it where none exists, or its base where the tail has outgrown
-        it. The lock is held.
+        """Fetch an index, build a missing one, or rebuild its base if the tail has outgrown it. The
+        lock is held.
 
         While another server builds one, this one keeps its base, if it has any.
         """
@@ -222,11 +220,10 @@ class ShelfIndex:
             self.share()
 
     def build_first(self, rows: Iterable[SegmentRow], *, change_no: int | None = None) -> None:
-        """Build both indexes in one pass over all records, which may be later than a change. The
-        lock is held.
+        """Build both indexes in one pass over all records, as of a change. The lock is held.
 
-        Without one, all are new: the change of each has the number of its key. A copy may follow a
-        database meanwhile.
+        Without a change number all records are new: the change of each has the number of its key. A
+        copy may follow a database meanwhile.
         """
         text, vector_no = self.open_text(), self.store.counter(STORED_VECTORS)
         builder = SegmentBuilder(
@@ -247,8 +244,8 @@ class ShelfIndex:
         self.store.note_indexed(built[0].vector_no)
 
     def _fetch(self, shared: Any) -> bool:
-        """Replace the index by that of another server, if its base is later and it is whole; tell
-        whether it was.
+        """Replace the index by that of another server, if that one is later and undamaged; return
+        whether it was replaced.
         """
         base, fresh = self._find_base(), self.folder.with_name(FETCHED_FOLDER)
         shutil.rmtree(fresh, ignore_errors=True)
@@ -288,7 +285,9 @@ class ShelfIndex:
             shared.share(self.folder, files, stamp, replaces=not self.fetches)
 
     def _version(self) -> str:
-        """Return what an index is made by; one that is made by another is of no use."""
+        """Return the format, the spec and the model of an index; servers use only each other's
+        indexes of the same version.
+        """
         return f"{INDEX_FORMAT} {self.spec.digest} {self.store.model()}"
 
     def _catch_up_text(self) -> None:
@@ -312,8 +311,8 @@ class ShelfIndex:
             )
 
     def _find_base(self) -> Segment | None:
-        """Return the current base, mapped once for each generation, or None where none was built
-        yet.
+        """Return the current base, mapped once for each generation, or None if none was
+        built yet.
         """
         name = self.bases.name()
         if name is None:
@@ -323,7 +322,7 @@ class ShelfIndex:
         return self._base
 
     def require_sound(self, *, pace: Pace = keep_going) -> None:
-        """Raise DamagedIndexError where a file does not have its checksum."""
+        """Raise DamagedIndexError if a file does not have its checksum."""
         name = self.bases.name()
         if name is None:
             return

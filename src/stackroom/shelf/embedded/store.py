@@ -52,8 +52,8 @@ COLUMNS = "id, body, digest, sum"  # the columns that `_sound_body` takes
 SPEC_MARK = "spec"  # the row of `meta` with the digest of the spec that came with the last release
 MAX_CHANGE_NO = 2**63 - 1
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
-"""Counters in `meta`: how often vectors were added apart from changes, and the last of these that
-the index has.
+"""Counters in `meta`: the number of additions of vectors, and the number of the last one in the
+index.
 """
 HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest = records.digest
                     AND model = (SELECT value FROM meta WHERE name = 'model'))"""
@@ -76,9 +76,7 @@ _NARROWED = {
 
 
 def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row of the log, the columns `LOGGED` and its checksum; refuse one that is
-    damaged.
-    """
+    """Return a row of the log (its columns `LOGGED` and its checksum); refuse a damaged one."""
     change_no, *values, told = row
     if told != row_sum(*values):
         raise StorageError(
@@ -88,8 +86,8 @@ def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId, int]) -> None:
-    """Raise ConflictError where a last change is not the expected one; 0 stands for an id that
-    never existed.
+    """Raise ConflictError if the last change of an id is not the expected one; 0 stands for an id
+    that never existed.
     """
     moved = sorted(one for one, change_no in expected.items() if versions.get(one, 0) != change_no)
     if not moved:
@@ -107,9 +105,7 @@ def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
 
 
 class StoreState(NamedTuple):
-    """The number of the last change, and that of the last vectors in the index that came apart from
-    changes.
-    """
+    """The number of the last change, and of the last published addition of vectors."""
 
     change_no: int
     vector_no: int
@@ -118,7 +114,7 @@ class StoreState(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """The model and the spec, by its digest, that a catalogue follows from a transaction on.
+    """A change of the model and of the spec, by its digest, with a transaction.
 
     Without a model, or with an empty digest, the present one stays.
     """
@@ -130,19 +126,19 @@ class Switch(NamedTuple):
 class Store(StoreFile):
     """The records of one catalogue. Safe to use from several threads and processes.
 
-    A row that does not have its checksum is left out of what is read, and noted in `damaged`.
+    A row with a wrong checksum is left out of reads, and noted in `damaged`.
     """
 
     database: Any = None
-    """The `StoreDatabase` with the truth, by which machines keep out of each other's way; None
-    where this is it.
+    """The `StoreDatabase` with the truth, which coordinates machines, or None if this store is the
+    truth.
     """
 
     def __init__(self, path: Path, spec: CatalogueSpec) -> None:
         super().__init__(path)
         self.spec = spec
         self.damaged: set[RecordId] = set()
-        """The records that were found damaged, until they are written anew."""
+        """The records found damaged, until they are written again."""
         self._watch: apsw.Connection | None = None
         """The connection of `find_state`, without a busy timeout."""
         self._watch_guard = threading.Lock()
@@ -178,12 +174,12 @@ class Store(StoreFile):
         return int(self._find_row("SELECT max(change_no) FROM changes")[0] or 0)
 
     def state(self) -> StoreState:
-        """Return what a view has to be up to."""
+        """Return the state that a current view must have."""
         with self._failing():
             return _state_of(self._db())
 
     def find_state(self) -> StoreState | None:
-        """Return the same; None where reading it would wait."""
+        """Return the state, or None if reading it would wait."""
         if not self._watch_guard.acquire(blocking=False):
             return None
         try:
@@ -202,7 +198,7 @@ class Store(StoreFile):
         return ""
 
     def why_stale(self) -> str | None:
-        """Return why the file may be older than the records; None where it has them."""
+        """Return why the file may lag behind the records, or None if it does not."""
         return None
 
     def has_unpublished_vectors(self) -> bool:
@@ -211,11 +207,11 @@ class Store(StoreFile):
 
     @property
     def shared_index(self) -> Any:
-        """The index that this server shares with others; None where it does not."""
+        """The index that this server shares with others, or None if it does not."""
         return None
 
     def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:  # noqa: ARG002
-        """Take the keys of the texts to embed, in parts that other machines may take as well."""
+        """Yield the keys of the texts to embed, in parts that other machines may take as well."""
         return nullcontext((EVERY_KEY,))
 
     def count(self) -> int:
@@ -275,9 +271,7 @@ class Store(StoreFile):
             return self.change_no()
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts whose record is stored as it is, and whose vector is, where it
-        is given.
-        """
+        """Return the ids of the puts whose record, and vector if given, is already stored."""
         ids = keepable([put.record.id for put in puts])
         rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
         stored = {row[0]: (self._sound_body(*row), row[2]) for row in rows}
@@ -294,9 +288,7 @@ class Store(StoreFile):
     def _sound_body(
         self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None
     ) -> bytes | None:
-        """Return the body of a record that has its checksum; None where it is damaged, which is
-        noted.
-        """
+        """Return the body of a record, or None, with a note, if its checksum is wrong."""
         if told == row_sum(record_id, body, digest):
             return body
         if record_id not in self.damaged:
@@ -311,8 +303,8 @@ class Store(StoreFile):
     def list_unembedded(
         self, *, within: KeyRange = EVERY_KEY, limit: int
     ) -> list[tuple[Key, Record]]:
-        """Return records of these keys that lack a vector of the present model, also those without
-        a text.
+        """Return records of these keys without a vector of the present model, also those without a
+        text.
         """
         wanted = f"key > ? AND key <= ? AND {HAS_NO_VECTOR} ORDER BY key LIMIT ?"
         rows = self.rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (*within, limit))
@@ -387,7 +379,7 @@ class Store(StoreFile):
         return dict(self._select(query, wanted, MAX_CHANGE_NO if as_of is None else as_of))
 
     def _index_by_id(self) -> None:
-        """Create the index of the log by ids, where there is none and the file can be written."""
+        """Create the index of the log by ids, unless it exists or the file cannot be written."""
         if (
             self._find_row("SELECT 1 FROM sqlite_schema WHERE name = 'changes_by_id'")
             or self.is_read_only
@@ -445,7 +437,7 @@ class Store(StoreFile):
     def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
         """Yield the records of these keys as of a change, in key order.
 
-        Records that were changed since come without a vector: the former one is not stored.
+        Records changed since then have no vector: the former one is not stored.
         """
         if not keys:
             return
@@ -460,11 +452,11 @@ class Store(StoreFile):
         return [Key(key) for (key,) in self.rows("SELECT key FROM records")]
 
     def spec_mark(self) -> str:
-        """Return the digest of the spec that came with a release; empty where none did."""
+        """Return the digest of the spec of the installed release, or an empty text."""
         return self.find_mark(SPEC_MARK) or ""
 
     def has_change_by(self, principal: str, *, after: int) -> bool:
-        """Tell whether there is a change by somebody after a change number."""
+        """Tell whether a principal has made a change after a change number."""
         query = "SELECT 1 FROM changes WHERE change_no > ? AND principal = ? LIMIT 1"
         return self._find_row(query, (after, principal)) is not None
 
@@ -475,8 +467,8 @@ class Store(StoreFile):
         return {record_id for record_id, principal in rows if not principal.startswith(prefix)}
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
-        """Insert records that are all new at once, with their vectors; False where some are not:
-        nothing is done.
+        """Insert records that are all new, with their vectors; return False and do nothing if some
+        exist.
         """
         puts = [change for change in changes if isinstance(change, Put)]
         ids, known = {put.record.id for put in puts}, "SELECT id FROM records WHERE id IN ({})"
@@ -586,7 +578,7 @@ class Store(StoreFile):
         return embedded
 
     def has_vectors(self) -> bool:
-        """Tell whether there is any vector, by whatever model."""
+        """Tell whether there is a vector of any model."""
         return self._find_row("SELECT 1 FROM embeddings LIMIT 1") is not None
 
     def count_unembedded(self) -> int:
@@ -596,7 +588,7 @@ class Store(StoreFile):
         )
 
     def unembedded_range(self) -> KeyRange | None:
-        """Return the keys that records without a vector of the present model have; None where all
+        """Return the range of keys of records without a vector of the present model, or None if all
         have one.
         """
         first, last = self._find_row(
@@ -623,8 +615,8 @@ class Store(StoreFile):
             yield Key(key), sound_vector(*row)
 
     def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
-        """Return the vectors of records by a model, with the digests of their texts; those that
-        have their checksum.
+        """Return the vectors of records by a model, with the digests of their texts, without
+        damaged ones.
         """
         found: dict[Key, Embedding] = {}
         for key, digest, *row in self._select(STATEMENTS["vectors_of_keys"], keys, model.name):
@@ -634,14 +626,14 @@ class Store(StoreFile):
         return found
 
     def vectors_of(self, digests: Sequence[bytes], model: ModelId) -> dict[bytes, Vector]:
-        """Return the stored vectors of texts by a model, those that have their checksum."""
+        """Return the stored vectors of texts by a model, without damaged ones."""
         query = "SELECT digest, vector, sum FROM embeddings WHERE model = ? AND digest IN ({})"
         rows = self._select(query, digests, model.name)
         found = {digest: sound_vector(model.name, digest, *row) for digest, *row in rows}
         return {digest: vector for digest, vector in found.items() if vector is not None}
 
     def find_embedded(self, digests: Sequence[bytes], model: ModelId | None = None) -> set[bytes]:
-        """Return the digests whose vector is stored, by this store's model where none is given."""
+        """Return the digests whose vector is stored, by this store's model if none is given."""
         model = model or self.model()
         query = "SELECT digest FROM embeddings WHERE model = ? AND digest IN ({})"
         return (
@@ -671,9 +663,7 @@ class Store(StoreFile):
             db.executemany("DELETE FROM embeddings WHERE rowid = ?", ((row,) for row in rows))
 
     def _insert_vector(self, db: apsw.Connection, embedding: Embedding) -> bool:
-        """Store the vector of a text, and tell whether it is new; without a model nothing is
-        stored.
-        """
+        """Store the vector of a text, and tell whether it is new; store nothing without a model."""
         embedding.require_fits(self.model())
         db.execute(STATEMENTS["insert_vector"], (embedding.digest, _as_bytes(embedding.vector)))
         return db.changes() > 0
@@ -694,8 +684,8 @@ def _is_same(put: Put, body: bytes | None, digest: bytes | None, embedded: set[b
 
 
 def _is_same_digest(stored: bytes | None, put: Put) -> bool:
-    """Tell whether a stored record refers to the text of a put; one without a digest gets it with
-    its vector.
+    """Tell whether a stored record refers to the text of a put; a record without a digest gets it
+    with its vector.
     """
     if put.embedding is None:
         return stored is None
@@ -709,7 +699,7 @@ def _as_bytes(vector: Vector | None) -> bytes:
 def sound_vector(
     model: str, digest: bytes, vector: bytes | None, told: int | None
 ) -> Vector | None:
-    """Return a stored vector; None where there is none, or it does not have its checksum."""
+    """Return a stored vector, or None if it is missing or its checksum is wrong."""
     if vector is None or told != row_sum(model, digest, vector):
         return None
     return np.frombuffer(vector, dtype=np.float32)

@@ -1,9 +1,9 @@
 """The SQLite file of a store: its tables, connections, transactions, its seal, and the checksum of
 each row.
 
-SQLite's own check finds damaged pages and entries that differ between a table and its index,
-nothing inside a value: a column of each table has a checksum, written with the row, and compared
-when it is read or checked.
+SQLite's own check finds damaged pages, and differences between a table and its index, but no change
+inside a value. So each table has a column with a checksum, which is written with the row and
+compared when it is read or checked.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ from stackroom.toml_text import load_packaged
 
 SUM = "row_sum"
 COPY_MARK = "token"
-"""The row of `meta` that says which transaction of a database this file is a copy of; none where it
-is not a copy.
+"""The row of `meta` with the token of the database's transaction that this file is a copy of;
+missing if it is not a copy.
 """
 META_SUM = "checksum"  # the row of `meta` with the checksum of the others
 STATEMENTS = load_packaged(__package__, "statements.toml")
@@ -42,7 +42,7 @@ READ_ONLY = "its folder cannot be written to: the catalogue is read-only"
 
 
 def _advice(error: Exception) -> str:
-    """Return what to do about a file that is damaged; nothing where it is only not readable now."""
+    """Return advice on a damaged file, or an empty text if it is only unreadable now."""
     return f"; {IF_DAMAGED}" if isinstance(error, DAMAGE) else ""
 
 
@@ -58,7 +58,7 @@ def row_sum(*values: Any) -> int:
 
 
 def create_tables(db: apsw.Connection) -> None:
-    """Create the tables of a store where they are missing."""
+    """Create the tables of a store if they are missing."""
     if db.pragma("user_version") == 0:
         db.execute(STATEMENTS["schema"])
         db.pragma("user_version", SCHEMA_VERSION)
@@ -83,16 +83,14 @@ def _known_meta_sum(db: apsw.Connection) -> str | None:
 
 
 def is_meta_sound(db: apsw.Connection) -> bool:
-    """Tell whether the rows of `meta` have their checksum, where there is one."""
+    """Tell whether the rows of `meta` match their checksum, if there is one."""
     if db.pragma("user_version") == 0:  # it has no tables yet
         return True
     return _known_meta_sum(db) in (None, _meta_sum(db))
 
 
 def are_counters_sound(db: apsw.Connection) -> bool:
-    """Tell whether the last change and the last key agree with the counters that give the next
-    ones.
-    """
+    """Tell whether the last change and the last key agree with the counters for the next ones."""
     numbers = (int(number or 0) for number in db.execute(STATEMENTS["last_numbers"]).fetchall()[0])
     last_change, given_changes, last_key, given_keys = numbers
     return last_change == given_changes and given_keys >= last_key
@@ -101,9 +99,7 @@ def are_counters_sound(db: apsw.Connection) -> bool:
 def list_damaged(
     db: apsw.Connection, table: str, names: str, checkpoint: Checkpoint
 ) -> list[tuple[Any, ...]]:
-    """Return the names (an SQL list of columns) of the rows of a table that do not have their
-    checksum.
-    """
+    """Return the names (an SQL list of columns) of the rows of a table with a wrong checksum."""
     query = f"SELECT {names} FROM {table} WHERE sum IS NOT {SUM}({SUMMED[table]})"
     with checkpoints(db, checkpoint):
         return list(db.execute(query))
@@ -126,7 +122,7 @@ class StoreFile:
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._frozen: FrozenFile | None = None
-        """How the file is read where its folder cannot be written to."""
+        """The file opened read-only, if its folder cannot be written to."""
         self.has_written = False
         """Whether this process has written to the file since it was opened."""
 
@@ -138,7 +134,7 @@ class StoreFile:
         return is_read_only(self.path)
 
     def make(self) -> None:
-        """Make the file where it is missing; connections do not."""
+        """Make the file if it is missing; connections do not."""
         try:
             if not self.path.exists():
                 self.path.touch()
@@ -155,17 +151,15 @@ class StoreFile:
         self._local = threading.local()
 
     def is_outdated(self) -> bool:
-        """Tell whether a file that this process cannot write was written by another since it was
-        opened.
+        """Tell whether another process has written, since it was opened, to a file that this
+        process cannot write.
         """
         return self._frozen is not None and self._frozen.stamp != stamp_of(self.path)
 
     def _select(
         self, query: str, values: Sequence[int | str | bytes], *first: int | str
     ) -> Iterator[Any]:
-        """Yield the rows of a query with a list of keys, ids or digests, whose values are bound, in
-        batches.
-        """
+        """Yield the rows of a query for many keys, ids or digests, bound in batches."""
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
             yield from self.rows(query.format(",".join("?" * len(batch))), (*first, *batch))
@@ -202,9 +196,7 @@ class StoreFile:
 
     @contextmanager
     def _writing_file(self) -> Iterator[apsw.Connection]:
-        """Write to the file alone: the seal is broken before it, and every row of it has its
-        checksum.
-        """
+        """Write to the file alone: remove the seal before, and give every row its checksum."""
         if self.is_read_only:
             raise StorageError(f"{self.label}: {READ_ONLY}; nothing was changed")
         self._frozen = None  # of a disk that was full when the file was opened
@@ -247,7 +239,7 @@ class StoreFile:
         return db
 
     def connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
-        """Open a connection apart from those of the threads; the caller closes it."""
+        """Open a further connection, which the caller closes."""
         try:
             try:
                 db = (
@@ -288,9 +280,7 @@ class StoreFile:
         return db
 
     def _current_frozen(self) -> FrozenFile:
-        """Return how the file is read as it is now: another process may write where this one
-        cannot.
-        """
+        """Return the present state of a file that another process may write and this one cannot."""
         with self._guard:
             if self._frozen is None or self._frozen.stamp != stamp_of(self.path):
                 self._frozen = FrozenFile(self.path)

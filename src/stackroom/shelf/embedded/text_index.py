@@ -70,8 +70,8 @@ SPARE_HITS = 16
 MAX_TIES = 10_000
 MOST_KEPT = 8
 REBUILT_BELOW = 5_000
-"""Up to how many records such an index is made anew after a change, so that it has no trace of
-former ones.
+"""The number of records up to which such an index is rebuilt after a change, so that it has no
+trace of former ones.
 """
 TERMS_EACH = 300  # above this many values, a term set query is used
 # the error of code that met what cannot be, such as a damaged file; it is not an `Exception`
@@ -93,14 +93,14 @@ class TextIndex:
             ALL: spec.searched_fields,
             **{_boost_name(field.name): (field,) for field in apart},
         }
-        """The index's fields of tokens, and the fields that these are of."""
+        """The token fields of the index, each with the catalogue's fields that it is made of."""
         self.schema = _schema(spec, self._texts)
         self._marked = tantivy.Query.range_query(
             self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1
         )
         self.folder = folder
         self.has_failed = False
-        """Whether a search has failed by something that only damage explains."""
+        """Whether a search has failed in a way that only damage explains."""
         self.weights = [
             (ALL, 1.0),
             *((_boost_name(field.name), field.boost) for field in spec.boosted_fields),
@@ -144,9 +144,7 @@ class TextIndex:
         self._write(touched, rows, lambda: change_no, is_bulk=len(touched) > BULK_DOCUMENTS)
 
     def build(self, rows: Iterable[SegmentRow], *, change_no: Callable[[], int]) -> None:
-        """Add many rows to a new index, and set the change number that there is after the last, in
-        one commit.
-        """
+        """Add many rows to a new index, and set the change number after the last, in one commit."""
         self._write((), rows, change_no, is_bulk=True)
 
     def _write(
@@ -242,7 +240,9 @@ class TextIndex:
         )
 
     def meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
-        """Match what meets every condition, scored as asked."""
+        """Match records that `asked` matches and that meet every condition, with the scores of
+        `asked`.
+        """
         clauses = [self._clause(condition) for condition in conditions]
         return (
             tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
@@ -322,7 +322,7 @@ class SeenTexts:
     def open_text(
         self, scope: Scope, keys: Sequence[Key], store: Store, change_no: int
     ) -> TextIndex:
-        """Return the index of these records, which are all that a scope has, as of a change."""
+        """Return the index of these records, all those of a scope, as of a change."""
         audiences = scope.visibility.audiences or frozenset()
         with self._guard:
             text = self._kept.get(audiences)
@@ -349,9 +349,7 @@ class SeenTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class TextReads:
-    """The reads of a snapshot that its text index answers, as of the commit that the searcher is
-    of.
-    """
+    """The reads of a snapshot that its text index answers, as of the searcher's commit."""
 
     spec: CatalogueSpec
     text: TextIndex

@@ -12,6 +12,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
 from stackroom.shelf.columns import Mask
 from stackroom.shelf.spool import iter_blocks
@@ -32,8 +33,8 @@ names it.
 # how many more rows than asked for are scored exactly, to make up for the error of 8-bit codes
 SPARE = 100
 FEW = 2
-"""All rows are scored exactly in a scope of at most this many times the rows that would be:
-choosing takes longer.
+"""If a scope has at most this many times the rows that would be rescored, all are scored exactly,
+which is faster than choosing.
 """
 MANY = 4  # the number of rows for each of the maxima from which these are looked at first
 GATHER_BELOW = 0.25
@@ -44,8 +45,8 @@ masked.
 SKETCHES_ABOVE = 40_000
 PRESELECTED_SHARE = 0.007
 PRESELECTED_AT_LEAST = 5_000
-"""How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make
-bench-scale`).
+"""The part of the scope that sketches preselect: recall@10 .989 at a million rows, .986 at 88,000
+(`make bench-scale`).
 """
 FIRST_BITS = 128
 # short vectors are projected several times over: fewer signs would not tell angles apart
@@ -59,7 +60,7 @@ queries.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sketches:
     """One row of `bits` per vector: whether its projections on `directions` (columns) exceed
     `thresholds`.
@@ -193,7 +194,7 @@ class VectorTable:
 
     @cached_property
     def _has_vector(self) -> Mask | None:
-        """The rows that have a vector; None means all."""
+        """The rows with a vector; None means all."""
         has_vector: Mask = self.scales > 0
         return None if has_vector.all() else has_vector
 
@@ -272,8 +273,8 @@ def code_dots(some: Codes, codes: Codes) -> Scores:
 
 @cache
 def _use_dot_products() -> None:
-    """Let simsimd use the processor's dot products, five times as fast; on Linux it does not look
-    for them itself.
+    """Let simsimd use the processor's dot products, which are five times as fast; on Linux it does
+    not detect them.
     """
     try:
         features = CPU_FEATURES.read_text(encoding="utf-8").split()

@@ -69,7 +69,7 @@ class StoreView(ABC):
 
     @property
     def state(self) -> StoreState:
-        """The state of the store that this snapshot is of."""
+        """The state of the store in this snapshot."""
         return StoreState(self.change_no, self.vector_no, self.history)
 
     def as_stale(self, reason: str) -> Self:
@@ -187,12 +187,12 @@ class EmbeddedView(StoreView, TextReads):
 
     @property
     def mean(self) -> Vector | None:
-        """The mean that was subtracted from the vectors, where their model asks for it."""
+        """The mean that was subtracted from the vectors, if their model asks for it."""
         return next((segment.mean for segment in self.segments if segment.mean is not None), None)
 
     @cached_property
     def awaiting_vectors(self) -> int:
-        """How many records have a text without a vector yet."""
+        """The number of records whose text has no vector yet."""
         if self.model is None:
             return 0
         awaiting = [segment.awaiting for segment in self.segments]
@@ -204,8 +204,8 @@ class EmbeddedView(StoreView, TextReads):
         )
 
     def seen_by(self, visibility: Visibility) -> "EmbeddedView":
-        """Return the snapshot as if there were nothing but what the caller may see; itself where
-        that is everything.
+        """Return the snapshot as if only the records that the caller may see existed; itself if
+        they see everything.
         """
         if visibility.audiences is None:
             return self
@@ -218,7 +218,7 @@ class EmbeddedView(StoreView, TextReads):
 
     @cached_property
     def _audiences(self) -> frozenset[str]:
-        """The audiences that there are records for."""
+        """The audiences of the records."""
         columns = [segment.columns.terms[AUDIENCE_FIELD] for segment in self.segments]
         return frozenset(value for column in columns for _, _, value in column.entries)
 
@@ -263,8 +263,8 @@ class EmbeddedView(StoreView, TextReads):
         return vectors
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them, without those of records that were
-        changed since.
+        """Return the vectors of records as the model made them, without those of records changed
+        since.
         """
         if self.model is None:
             return {}
@@ -307,7 +307,9 @@ class EmbeddedView(StoreView, TextReads):
         *,
         missing: ValueT,
     ) -> list[ValueT]:
-        """Return what the segments have of each of these keys."""
+        """Return a value for each of these keys, read from the segments, in the order
+        of the keys.
+        """
         values = [missing] * len(keys)
         for segment, here, rows in self._placed(keys):
             for place, value in zip(here.tolist(), read(segment, rows), strict=True):
@@ -338,7 +340,7 @@ class EmbeddedView(StoreView, TextReads):
             yield segment, here, rows[here]
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
-        """Return the records in scope with the names most like the text."""
+        """Return the records in scope with the names most similar to the text."""
         found = [
             TitleMatch(Key(int(segment.keys[row])), likeness)
             for segment, mask in self._masked(scope)
@@ -439,7 +441,7 @@ class EmbeddedView(StoreView, TextReads):
 
 
 def alive_rows(segment: Segment, changed: Sequence[Key]) -> Mask | None:
-    """Return the rows of a segment that were not changed since; None means all."""
+    """Return the rows of a segment that later segments do not replace; None means all."""
     rows = segment.rows_of(changed)
     dead = rows[rows >= 0]
     if not len(dead):

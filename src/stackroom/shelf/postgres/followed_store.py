@@ -48,8 +48,8 @@ from stackroom.shelf.postgres.store_database import (
 from stackroom.toml_text import load_packaged
 
 REVISION, TOKEN, HISTORY = "revision", COPY_MARK, "history"
-"""The rows of `meta` that say how far the copy has followed, and that it was made anew from another
-history.
+"""The rows of `meta` that say how far the copy has followed, and that it was made again from
+another history.
 """
 SHARED = ("model", "dimension", "centred", SPEC_MARK, STORED_VECTORS)
 """The rows of `meta` that are the same in the database and in every copy."""
@@ -90,7 +90,7 @@ class SharedIndex:
     def fetch(self, folder: Path, version: str, *, above: int, until: int) -> str | None:
         """Write the files of the index to a folder, and return the name of its base.
 
-        None where there is none of this version with a later base than `above`, and no later change
+        None if there is none of this version with a later base than `above`, and no later change
         than `until`.
         """
         try:
@@ -175,7 +175,7 @@ class FollowedStore(Store):
         return super().state()._replace(history=self.history())
 
     def find_state(self) -> StoreState | None:
-        """Return the same; None where reading it would wait, or the copy is behind."""
+        """Return the same, or None if reading it would wait, or the copy is behind."""
         seen = self.database.find_state(wait=False)
         if seen is None or seen.moved_to or seen.token != self.find_mark(TOKEN):
             return None
@@ -183,8 +183,8 @@ class FollowedStore(Store):
         return None if state is None else state._replace(history=self.history())
 
     def history(self) -> str:
-        """Return a token that differs after the copy was made anew: the database was put back to an
-        earlier state.
+        """Return a token that differs after the copy was made again: the database was put back to
+        an earlier state.
         """
         return self.find_mark(HISTORY) or ""
 
@@ -209,7 +209,7 @@ class FollowedStore(Store):
         self._seen, self._seen_at = seen, time.time()
 
     def why_stale(self) -> str | None:
-        """Return why the copy may be older than the records, and how old it is; None where it is
+        """Return why the copy may be older than the records, and how old it is, or None if it is
         not.
         """
         if self.database.is_lost:
@@ -247,7 +247,7 @@ class FollowedStore(Store):
 
     @property
     def shared_index(self) -> SharedIndex | None:
-        """The index in the database; None where there are so few records that each server builds
+        """The index in the database, or None if there are so few records that each server builds
         its own.
         """
         copied = int(self.find_mark(REVISION) or 0), self.find_mark(TOKEN) or ""
@@ -297,7 +297,7 @@ class FollowedStore(Store):
                 )
 
     def require_current(self) -> None:
-        """Bring the copy up to the database; raise where that does not answer."""
+        """Bring the copy up to the database; raise if that does not answer."""
         # In the order of a writer. What the database has is seen as of the first look-up, when the
         # file is locked.
         with self.database.reading() as remote, self._writing_file() as db:

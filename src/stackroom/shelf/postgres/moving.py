@@ -91,8 +91,8 @@ def _send_differences(store: Store, writer: WriteTransaction, table: str) -> Non
 
 
 def verify(store: Store, database: StoreDatabase, *, is_settled: bool = True) -> dict[str, int]:
-    """Return how many rows each table has; raise StorageError where checksums or, once settled,
-    both sides differ.
+    """Return how many rows each table has; raise StorageError if checksums or, once settled, both
+    sides differ.
     """
     counts = {}
     with database.reading() as remote:

@@ -90,7 +90,7 @@ class DatabaseState(NamedTuple):
 
 
 def wait_for(step: Callable[[], bool], *, within_s: float) -> bool:
-    """Try a step until it returns true; False where the time is over."""
+    """Try a step until it returns true; False if the time is over."""
     ends_at = time.monotonic() + within_s
     while not step():
         if time.monotonic() >= ends_at:
@@ -107,7 +107,7 @@ class SharedWork:
     or cut off gives it back. What is written by the same connection is committed with the range,
     whole or not at all; texts are embedded apart, and whoever takes their range next embeds only
     what is missing. What a range cost, and how often it failed, stays in its row until the next
-    plan. As a context manager, it leaves its range to others where the block fails.
+    plan. As a context manager, it leaves its range to others if the block fails.
     """
 
     def __init__(self, db: psycopg.Connection[Any], kind: str, *, wait_s: float = math.inf) -> None:
@@ -149,7 +149,7 @@ class SharedWork:
                 plan(self._db, self._kind, keys, step=KEYS_AT_ONCE)
 
     def _take(self) -> KeyRange | None:
-        """Hold a range that no other worker holds; None where all are done."""
+        """Hold a range that no other worker holds, or None if all are done."""
         if not wait_for(
             lambda: self._has_taken() or not count_left(self._db, self._kind), within_s=self._wait_s
         ):
@@ -239,8 +239,8 @@ class StoreDatabase:
         self._work = self._watch = None
 
     def create(self, *, mark: str = "", is_known: bool = False) -> None:
-        """Create the tables where they are missing; with a mark, for a catalogue that is being
-        moved there.
+        """Create the tables if they are missing; with a mark, for a catalogue that is being moved
+        there.
 
         Those of a known catalogue are there, unless the address means another database, or one that
         was put back. The schema is its own: it is dropped with everything in it.
@@ -280,7 +280,7 @@ class StoreDatabase:
                 db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
     def find_state(self, *, wait: bool = True) -> DatabaseState | None:
-        """Return the state; None where the database does not answer, or it is not to be waited for
+        """Return the state, or None if the database does not answer, or it is not to be waited for
         and is busy.
         """
         if not self._watch_guard.acquire(blocking=wait and not self.is_lost):
@@ -354,7 +354,7 @@ class StoreDatabase:
                     db.execute("ROLLBACK")
 
     def commit(self, writer: "WriteTransaction") -> None:
-        """Commit a transaction; where the connection is lost meanwhile, find out whether it was
+        """Commit a transaction; if the connection is lost meanwhile, find out whether it was
         committed.
         """
         try:
@@ -505,7 +505,7 @@ class StoreDatabase:
             ) from error
 
     def _connected(self) -> psycopg.Connection[Any]:
-        """Return the connection for rows, connected again where it was lost, but for one that had a
+        """Return the connection for rows, connected again if it was lost, but for one that had a
         lock.
         """
         if self._work is not None:
@@ -593,9 +593,7 @@ def why_lost(error: Exception) -> str:
 
 
 def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float) -> list[str]:
-    """Return the one row of a query, as texts; raise TimeoutError where it does not come in
-    time.
-    """
+    """Return the one row of a query, as texts; raise TimeoutError if it does not come in time."""
     ends_at = time.monotonic() + within_s
     connection.send_query(query)
     with selectors.DefaultSelector() as selector:

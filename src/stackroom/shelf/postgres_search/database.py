@@ -113,9 +113,7 @@ class Connections:
 
     @contextmanager
     def writing(self, schema: str | None = None) -> "Iterator[psycopg.Connection[Any]]":
-        """Open a transaction that ends with the block, in a generation's schema where one is
-        given.
-        """
+        """Open a transaction that ends with the block, in a generation's schema if one is given."""
         connection = self.take()
         try:
             with failing_as_storage(), connection.transaction():
@@ -154,7 +152,7 @@ class Connections:
 
 @contextmanager
 def failing_as_storage() -> Iterator[None]:
-    """Raise PostgreSQL's errors as StorageError, or as BusyError where the connection is lost."""
+    """Raise PostgreSQL's errors as StorageError, or as BusyError if the connection is lost."""
     try:
         yield
     except psycopg.errors.LockNotAvailable as error:
@@ -181,7 +179,7 @@ def enter(connection: "psycopg.Connection[Any]", schema: str, *, until: str = "L
 
 
 def require_pgvector(connection: "psycopg.Connection[Any]") -> None:
-    """Create the extension where it is missing, and refuse one that is too old."""
+    """Create the extension if it is missing, and refuse one that is too old."""
     try:
         with connection.transaction():
             connection.execute(f"CREATE EXTENSION IF NOT EXISTS vector SCHEMA {EXTENSION_SCHEMA}")
@@ -303,7 +301,7 @@ class Snapshot:
         self._begin()
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; a transaction that was idle for too long begins anew if
+        """Return the rows of a query; a transaction that was idle for too long begins again if
         nothing has changed.
         """
         with self._guard, failing_as_storage():

@@ -150,7 +150,7 @@ def select(
 def _clause(
     condition: Condition, numbers: Mapping[Term, list[int]], spec: CatalogueSpec
 ) -> tuple[str, list[Any]] | None:
-    """Return the SQL of a condition and its values; None where every document meets it."""
+    """Return the SQL of a condition and its values, or None if every document meets it."""
     if isinstance(condition, Range):
         # PostgreSQL takes a missing number (NaN) for greater than any other: the upper bound leaves
         # it out.

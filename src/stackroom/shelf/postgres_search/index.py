@@ -114,8 +114,8 @@ class SearchIndex:
 
     @contextmanager
     def alone(self, *, wait_s: float) -> Iterator[None]:
-        """Keep other servers from writing the index; raise BusyError where one does so for longer
-        than the wait.
+        """Keep other servers from writing the index; raise BusyError if one does so for longer than
+        the wait.
         """
         with self._connections.writing() as db:
             db.execute(f"SET LOCAL lock_timeout = {max(1, round(1_000 * wait_s)):d}")
@@ -123,11 +123,11 @@ class SearchIndex:
             yield
 
     def catch_up(self, *, wait_s: float) -> None:
-        """Index every change and every vector that the store has; build the index where there is
-        none of this spec.
+        """Index every change and every vector that the store has; build the index if there is none
+        of this spec.
 
-        It is built anew too where the store was put back to an earlier state: that has not the
-        write it has reached.
+        It is rebuilt too where the store was put back to an earlier state: that has not the write
+        it has reached.
         """
         with self.alone(wait_s=wait_s):
             with self._connections.writing() as db:
@@ -138,9 +138,7 @@ class SearchIndex:
                 self._generations.drop_former()
 
     def _follow(self, generation: int) -> bool:
-        """Index what has changed since; False where the index is of another history of the
-        store.
-        """
+        """Index what has changed since; False if the index is of another history of the store."""
         with (
             self._connections.writing(self._generations.schema(generation)) as db,
             self._store.snapshot(),
@@ -312,7 +310,7 @@ class SearchIndex:
         return bool(present > GROWN * measured)
 
     def _measure_mean(self) -> tuple[bytes | None, int]:
-        """Return the mean of all vectors, where their model asks for it, and their number."""
+        """Return the mean of all vectors, if their model asks for it, and their number."""
         model = self._store.model()
         if model is None or not model.is_centred:
             return None, 0
@@ -376,7 +374,7 @@ class PostedRows:
         self.kinds: list[int] = []
         self.lengths: list[Sequence[int]] = []
         self.numbers: Numbers = np.empty(0, dtype=np.int32)
-        """The numbers of the terms by their places; none where the lists have numbers already."""
+        """The numbers of the terms by their places; none if the lists have numbers already."""
         self._columns, self._posted = Lists(), Lists()
         self._often: list[int] = []
         self._sizes: list[int] = []
@@ -563,6 +561,6 @@ def save_counts(
 
 
 def mean_of(db: "psycopg.Connection[Any]") -> Vector | None:
-    """Return the mean that is subtracted from the vectors, where their model asks for it."""
+    """Return the mean that is subtracted from the vectors, if their model asks for it."""
     ((stored,),) = db.execute("SELECT mean FROM reached").fetchall()
     return None if stored is None else np.frombuffer(stored, dtype=np.float32)

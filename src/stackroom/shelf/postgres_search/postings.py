@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from stackroom.frozen import frozen
 from stackroom.model.record import Key
 
 K1, B = 1.2, 0.75
@@ -116,7 +117,7 @@ def _codes(postings: Postings) -> Integers:
     return codes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WeighedTerm:
     """A term of a query in one field: its number in the index, and what it can add to a score."""
 

@@ -101,7 +101,7 @@ class RemoteStore(FollowedStore):
         )
 
     def find_state(self) -> StoreState | None:
-        """Return the same; None where reading it would wait, or there is another write."""
+        """Return the same, or None if reading it would wait, or there is another write."""
         seen, reached = self.database.find_state(wait=False), self._reached
         if seen is None or seen.moved_to or seen.token != reached.token:
             return None
@@ -130,7 +130,7 @@ class RemoteStore(FollowedStore):
         return change_no, token, is_known or not former
 
     def require_settled(self) -> None:
-        """Raise BusyError where another server is writing an update that it withholds."""
+        """Raise BusyError if another server is writing an update that it withholds."""
         if (
             self._find_row("SELECT withheld FROM state")[0]
             and self.database.is_written_by_another()
@@ -162,8 +162,8 @@ class RemoteStore(FollowedStore):
         return self._read_near(lambda: super(RemoteStore, self).find(ids, as_of=as_of))
 
     def _read_near(self, read: Callable[[], FoundT]) -> FoundT:
-        """Read from a replica that has the last write which this server has seen; where there is
-        none, as usual.
+        """Read from a replica that has the last write which this server has seen; if there is none,
+        as usual.
         """
         is_free = self._thread.scratch is None and self._thread.remote is None
         if self._replicas is None or not is_free or time.monotonic() < self._replicas_after:

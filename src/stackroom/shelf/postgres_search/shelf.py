@@ -70,7 +70,7 @@ class PostgresqlShelf(EmbeddedShelf):
         self.publish()
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Build the index anew beside the one in use, and return how many records are indexed."""
+        """Build the index again beside the one in use, and return how many records are indexed."""
         with (
             self._lock.held(WRITER_LOCK_TIMEOUT_S),
             self.search.alone(wait_s=WRITER_LOCK_TIMEOUT_S),
@@ -102,7 +102,7 @@ class PostgresqlShelf(EmbeddedShelf):
         yield from damaged_records(self.store)
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
-        """Do nothing: there are no files that could be derived anew."""
+        """Do nothing: there are no files that could be derived again."""
         checkpoint()
         return []
 
@@ -141,8 +141,8 @@ class PostgresqlShelf(EmbeddedShelf):
         return is_same and view.vector_no >= state.vector_no
 
     def _refreshed_or_stale(self) -> IndexedView | None:
-        """Return a current snapshot; while another process writes, a stale one, or None where there
-        is none.
+        """Return a current snapshot; while another process writes, a stale one, or None if there is
+        none.
         """
         former = self._view
         if former is not None and (self._is_withheld() or self._is_of_former_spec(former)):
@@ -168,7 +168,7 @@ class PostgresqlShelf(EmbeddedShelf):
         return view
 
     def _find_view(self) -> PostgresqlView | None:
-        """Return a snapshot of what the index has reached; None where there is no index of this
+        """Return a snapshot of what the index has reached, or None if there is no index of this
         spec.
         """
         snapshot = Snapshot(self._generations)

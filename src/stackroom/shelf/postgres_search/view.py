@@ -114,7 +114,7 @@ class PostgresqlView(StoreView):
 
     @cached_property
     def mean(self) -> Vector | None:
-        """The mean that was subtracted from the vectors, where their model asks for it."""
+        """The mean that was subtracted from the vectors, if their model asks for it."""
         mean = self.snapshot.reached.mean
         return None if mean is None else np.frombuffer(mean, dtype=np.float32)
 
@@ -135,8 +135,8 @@ class PostgresqlView(StoreView):
         return int(self.snapshot.rows(query, *selection.values)[0][0])
 
     def seen_by(self, visibility: Visibility) -> "PostgresqlView":
-        """Return the snapshot as if there were nothing but what the caller may see; itself where
-        that is everything.
+        """Return the snapshot as if there were nothing but what the caller may see; itself if that
+        is everything.
         """
         classes = [one for one in self.classes if visibility.sees(one.audiences)]
         if sum(one.records for one in classes) == self._total:

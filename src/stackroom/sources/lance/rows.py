@@ -190,7 +190,6 @@ def _published_row(
     if not fields or not {"id", "kind"} <= values.keys():
         return SourceRow(
             place=f"row {number}",
-            values={},
             problem="its columns id, kind and metadata are not a record",
         )
     body = {"fields": fields, "kind": values["kind"], "audiences": values.get("audiences", ())}

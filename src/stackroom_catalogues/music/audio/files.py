@@ -82,10 +82,10 @@ class AudioRows(FolderRows):
                     values = self._values(path, place, known.get(place), fresh)
                     yield SourceRow(place=place, values={**values, **beside(path.parent)})
                 except (InputError, UnavailableError) as error:
-                    yield SourceRow(place=place, values={}, problem=error.message)
+                    yield SourceRow(place=place, problem=error.message)
                 except OSError as error:
                     problem = f"it cannot be read: {error.strerror or error}"
-                    yield SourceRow(place=place, values={}, problem=problem)
+                    yield SourceRow(place=place, problem=problem)
                 if len(fresh) >= SAVED_AT_ONCE:
                     self._save(fresh)
         finally:

@@ -324,13 +324,12 @@ class Downloads:
             wanted = server.WantedFile(
                 url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256
             )
-            fetched = provider.fetcher.fetch_file(
+            before += provider.fetcher.fetch_file(
                 wanted,
                 max_bytes=limit - before,
                 is_cancelled=progress.is_cancelled,
                 on_progress=partial(progress.note, before),
             )
-            before += fetched.size
             progress.note(before)
         self._staging.keep_only(staged, {file.name for file in album.files})
         return folder

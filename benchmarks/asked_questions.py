@@ -6,7 +6,6 @@ has.
 """
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,21 +17,17 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stackroom.assembly.app import App
 from stackroom.assembly.serving import ToolChoice
+from stackroom.cli.ask import search_params
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
-from stackroom.grading.questions import parse_questions
 from stackroom.model.hits import STRONG_AT, Evidence
 from stackroom.model.principal import LOCAL_USER
+from stackroom.toml_text import parse_toml
 from stackroom.tools.spec import FoundResult
 
-ASKED, CONTRADICTED = "asked", "contradicted"
 DEPTH = 5  # the first hits, among which a record that is expected has to be
-EXAMPLE = (
-    'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count'
-    " or none"
-)
 NOT_UNDERSTOOD = re.compile(r"not understood|not applied|cannot be checked|left aside")
 """The words of a note which says that a part of the question has no effect."""
 IN_ALL = re.compile(r"([\d,]+) records? in all")
@@ -92,9 +87,6 @@ class Verdict(StrEnum):
     WRONG = "wrong"
 
 
-COLUMNS = (ASKED, *(verdict.value for verdict in Verdict), CONTRADICTED)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """How one surface answered a question."""
@@ -126,20 +118,21 @@ class ListedHit:
 def load_plain_questions(folder: Path) -> list[PlainQuestions]:
     """Read every file of a folder, in the order of their names."""
     return [
-        parse_questions(path, PlainQuestions, example=EXAMPLE)
+        PlainQuestions.model_validate(parse_toml(path.read_text(encoding="utf-8")))
         for path in sorted(folder.glob("*.toml"))
     ]
 
 
-def build_tool_surfaces(app: App, catalogue: str) -> dict[str, Surface]:
-    """Return the tools that search: `search`, and those of the catalogue's own."""
+def build_surfaces(app: App, catalogue: str) -> dict[str, Surface]:
+    """Return the tools that search, `search` and those of the catalogue's own, and the terminal."""
     gate = app.build_gate((catalogue,), tools=ToolChoice.ALL)
     tools = [
         tool.name
         for tool in gate.list_tools(LOCAL_USER)
         if issubclass(tool.operation.result, FoundResult)
     ]
-    return {name: partial(_call, gate, name) for name in tools}
+    called = {name: partial(_call, gate, name) for name in tools}
+    return {**called, "terminal": partial(_search_at_terminal, app, catalogue)}
 
 
 def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
@@ -147,6 +140,12 @@ def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
     if answer.structured is None:
         raise InputError(f"{tool} does not answer '{query}': {answer.text}")
     return answer.structured
+
+
+def _search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any]:
+    opened = app.open_catalogue(catalogue)
+    params = search_params(query, (), [opened.spec], with_adult=False)
+    return GenericTools([opened]).search(LOCAL_USER, params).model_dump(mode="json")
 
 
 def ask_plain_questions(
@@ -195,20 +194,6 @@ def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozens
     )
     found = GenericTools([app.open_catalogue(catalogue)]).search(LOCAL_USER, listing)
     return frozenset(key.removeprefix(f"{catalogue}/") for key in found.keys or ())
-
-
-def count_verdicts(judgements: Sequence[Judgement]) -> dict[str, dict[str, int]]:
-    """Count the verdicts over all answers, by catalogue, surface and kind of question."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for judgement in judgements:
-        reached = (
-            ASKED,
-            judgement.verdict.value,
-            *([CONTRADICTED] if judgement.contradictions else ()),
-        )
-        for group in filter(None, ("all", judgement.catalogue, judgement.surface, judgement.kind)):
-            counts[group].update(reached)
-    return {group: {column: found[column] for column in COLUMNS} for group, found in counts.items()}
 
 
 def list_hits(answer: Mapping[str, Any], catalogue: str) -> list[ListedHit]:
