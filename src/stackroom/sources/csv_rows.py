@@ -9,7 +9,7 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from stackroom.errors import InputError
@@ -99,11 +99,17 @@ class CsvRows(FileRows):
         """
         csv.field_size_limit(LONGEST_LINE)
         with open_decompressed(self._path) as file:
-            lines = _Lines(
-                self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding)
-            )
-            lines.drop(self._options.skip or 0)
-            delimiter, head = self._read_head(lines)
+            decoded = iter_lines(file, self._path, self._notes, encoding=self._encoding)
+            skipped = len(list(islice(decoded, self._options.skip or 0)))
+            sample = list(islice(decoded, SAMPLE_LINES))
+            stated = SEPARATOR_LINE.fullmatch(sample[0]) if sample else None
+            if stated:
+                del sample[0]
+                skipped += 1
+                delimiter, head = stated[1], _rows(sample, stated[1])
+            else:
+                delimiter, head = self._find_delimiter(sample)
+            lines = _Lines(self._path, chain(sample, decoded), skipped=skipped)
             rows = lines.iter_rows(delimiter)
             layout = grid_layout.find_layout(head, self._options)
             if titles := list(islice(rows, layout.titles)):
@@ -149,16 +155,9 @@ class CsvRows(FileRows):
             return SourceRow(place=place, problem=problem)
         return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
 
-    def _read_head(self, lines: "_Lines") -> tuple[str, Rows]:
-        """Return the delimiter, which the first line may state, and the first rows, without blank
-        ones.
-        """
-        head = lines.peek(SAMPLE_LINES)
-        if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
-            lines.drop(1)
-            return stated[1], _rows(head[1:], stated[1])
+    def _find_delimiter(self, sample: Sequence[str]) -> tuple[str, Rows]:
         usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
-        return find_delimiter(head, usual=usual, may_have_titles=self._options.skip is None)
+        return find_delimiter(sample, usual=usual, may_have_titles=self._options.skip is None)
 
     def _read_names(self, rows: Iterator[Row], layout: grid_layout.Layout, head: Rows) -> list[str]:
         if not layout.header_rows:
@@ -199,11 +198,11 @@ class _Lines:
     line, and the next line starts a new row.
     """
 
-    def __init__(self, path: Path, lines: Iterator[str]) -> None:
+    def __init__(self, path: Path, lines: Iterator[str], *, skipped: int) -> None:
         self._path = path
         self._lines = lines
         self._pushed_back: deque[str] = deque()
-        self._rereads = self._read = 0
+        self._rereads, self._read = 0, skipped
         self._row_lines: list[str] = []
         self._has_ended = False
         self.width = 0  # the number of columns, once it is known
@@ -226,7 +225,9 @@ class _Lines:
         """Yield the rows that are not blank."""
         reader = csv.reader(self, delimiter=delimiter, skipinitialspace=True, strict=True)
         while True:
-            number, cells = self._start_row(), None
+            self._row_lines.clear()
+            self._has_ended = False
+            number, cells = self._read + 1, None
             try:
                 cells = next(reader)
             except StopIteration:
@@ -243,26 +244,9 @@ class _Lines:
             if cells is None or any(map(str.strip, cells)):
                 yield number, cells
 
-    def drop(self, count: int) -> None:
-        """Skip the next lines."""
-        deque(islice(self, count), maxlen=0)
-
-    def peek(self, count: int) -> list[str]:
-        """Return the next lines without consuming them."""
-        self._start_row()
-        head = list(islice(self, count))
-        self._push_back(kept=0)
-        return head
-
-    def _start_row(self) -> int:
-        """Return the number of the line at which the next row starts."""
-        self._row_lines.clear()
-        self._has_ended = False
-        return self._read + 1
-
-    def _push_back(self, *, kept: int) -> None:
-        """Push back all lines of the current row after the first `kept` ones."""
-        again = self._row_lines[kept:]
+    def _push_back(self) -> None:
+        """Push back all lines of the current row after the first one."""
+        again = self._row_lines[1:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
             raise InputError(
@@ -276,7 +260,7 @@ class _Lines:
         the right number.
         """
         line, is_one_line = self._row_lines[0], len(self._row_lines) == 1 and not self._has_ended
-        self._push_back(kept=1)
+        self._push_back()
         if is_one_line:
             return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
         plain = line.rstrip("\r\n").split(delimiter)

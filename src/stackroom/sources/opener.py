@@ -6,8 +6,6 @@ joins them. The rows of the main table are read as ever; the names, lists and nu
 relate to them come from the copy.
 """
 
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -18,6 +16,7 @@ from typing import Any
 import apsw
 
 from stackroom.errors import InputError
+from stackroom.shelf.sqlite_files import scratch_folder
 from stackroom.sources.columns import unique_names
 from stackroom.sources.compressed import COMPRESSED, require_file, without_compression
 from stackroom.sources.csv_rows import CsvRows
@@ -192,9 +191,7 @@ class CopiedTables:
     """
 
     def __init__(self, tables: Mapping[str, FileRows], main: str | None) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="stackroom-")
-        weakref.finalize(self, folder.cleanup)
-        path = Path(folder.name, "tables.sqlite")
+        path = scratch_folder(self) / "tables.sqlite"
         with closing(apsw.Connection(str(path))) as db, db:
             self._commas = {
                 name: _copy(db, name, rows.iter_rows()) for name, rows in tables.items()

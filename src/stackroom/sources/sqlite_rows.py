@@ -8,8 +8,6 @@ copy.
 import re
 import shutil
 import struct
-import tempfile
-import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -21,6 +19,7 @@ import apsw
 import apsw.ext
 
 from stackroom.errors import InputError
+from stackroom.shelf.sqlite_files import scratch_folder
 from stackroom.sources.columns import require_name, unique_names
 from stackroom.sources.compressed import LONGEST_LINE, is_compressed, open_decompressed
 from stackroom.sources.file_rows import FileRows
@@ -226,9 +225,7 @@ class SqliteRows(FileRows):
 
     def _decompressed(self) -> Path:
         """Decompress the file to a temporary copy, which is deleted with the source."""
-        folder = tempfile.TemporaryDirectory(prefix="stackroom-")
-        weakref.finalize(self, folder.cleanup)
-        path = Path(folder.name, "unpacked.sqlite")
+        path = scratch_folder(self) / "unpacked.sqlite"
         with path.open("wb") as copy, open_decompressed(self._path) as file:
             shutil.copyfileobj(file, copy)
         return path

@@ -2,9 +2,9 @@
 long as the source.
 """
 
-import shutil
 import tempfile
 import weakref
+from contextlib import ExitStack
 from email.message import Message
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -42,21 +42,18 @@ def open_web_file(
         )
     limits = FetchLimits(max_bytes=settings.sources.max_download_mb * MEGABYTE)
     fetcher = Fetcher(source_guard(settings, resolve), limits=limits)
-    folder = Path(tempfile.mkdtemp(prefix="stackroom-"))
-    part = folder / "part"
-    try:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stackroom-")))
+        part = folder / "part"
         try:
             fetched = fetcher.fetch_copy(place.location, part)
             file = part.rename(folder / f"file{_find_suffix(place.location, fetched)}")
         except ExpectedError as error:
             raise _explained(place.location, error) from error
         source = open_file(file, options.over(place.options))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    source.location = place.location
-    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
-    return source
+        source.location = place.location
+        weakref.finalize(source, stack.pop_all().close)
+        return source
 
 
 def source_guard(settings: Settings, resolve: Resolve | None = None) -> AddressGuard:
