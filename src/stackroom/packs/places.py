@@ -19,7 +19,7 @@ import hashlib
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -376,7 +376,6 @@ class FoundRelease:
     place: ReleasePlace
     release: Release
     manifest: Manifest
-    is_signed: bool = False
 
     def get_asset(self, file: PackFile) -> Asset:
         """Return where a file of the release is, with the size and the checksum that the manifest
@@ -426,7 +425,7 @@ def find_release(place: ReleasePlace, *, key: str = "") -> FoundRelease:
             content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key)
         )
     manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {name}")
-    return FoundRelease(place=place, release=release, manifest=manifest, is_signed=bool(key))
+    return FoundRelease(place=place, release=release, manifest=manifest)
 
 
 def require_successor(found: Manifest, installed: Manifest) -> bool:
@@ -455,70 +454,62 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
 OnFetched = Callable[[int, int], None]
 
 
-@frozen
-class MissingFile:
-    """A file to fetch, and the file that is here with the patch that makes it of that, if there is
-    one.
-    """
-
-    file: PackFile
-    patch: tuple[PackFile, Asset] | None = None
-
-    @property
-    def size_bytes(self) -> int:
-        """The bytes to fetch."""
-        return self.file.size_bytes if self.patch is None else self.patch[1].size_bytes or 0
+Patch = tuple[PackFile, Asset]  # the file that is here, and what makes another version of it
 
 
 def plan_fetch(
     found: FoundRelease, pack: InstalledPack, installed: Manifest | None
 ) -> "ReleaseFetcher":
     """Return what has to be fetched for a release, given what is here."""
-    missing = []
-    for file in found.manifest.files:
-        if not pack.path_of(file).is_file():  # whoever reads one that is there checks it
-            base = installed.find_file(file.name) if installed else None
-            missing.append(MissingFile(file=file, patch=_find_patch(file, base, found, pack)))
+    missing = {
+        file: _find_patch(file, found, pack, installed)
+        for file in found.manifest.files
+        if not pack.path_of(file).is_file()  # whoever reads one that is there checks it
+    }
     return ReleaseFetcher(found=found, pack=pack, missing=missing)
 
 
 def _find_patch(
-    file: PackFile, base: PackFile | None, found: FoundRelease, pack: InstalledPack
-) -> tuple[PackFile, Asset] | None:
+    file: PackFile, found: FoundRelease, pack: InstalledPack, installed: Manifest | None
+) -> Patch | None:
+    base = installed.find_file(file.name) if installed else None
     if base is None or not can_be_patched(base, file) or not pack.path_of(base).is_file():
         return None
     patch = found.release.find_asset(patch_name(base, file))
-    is_smaller = (
-        patch is not None and patch.size_bytes is not None and patch.size_bytes < file.size_bytes
-    )
-    return (base, patch) if patch is not None and is_smaller else None
+    if patch is None or patch.size_bytes is None or patch.size_bytes >= file.size_bytes:
+        return None
+    return base, patch
 
 
 @dataclass(slots=True, kw_only=True)
 class ReleaseFetcher:
-    """The files to fetch for a release, and the folder of the installed one that they are brought
-    into.
+    """The files to fetch for a release, each with its patch if there is one, and the folder of the
+    installed one that they are brought into.
     """
 
     found: FoundRelease
     pack: InstalledPack
-    missing: list[MissingFile]
+    missing: Mapping[PackFile, Patch | None]
     fetched_bytes: int = field(default=0, init=False)
     _on_fetched: OnFetched = field(default=lambda _done, _total: None, init=False)
 
     @property
     def size_bytes(self) -> int:
         """The bytes to fetch."""
-        return sum(missing.size_bytes for missing in self.missing)
+        sizes = (
+            patch[1].size_bytes if patch else file.size_bytes
+            for file, patch in self.missing.items()
+        )
+        return sum(filter(None, sizes))
 
     def bring(self, on_fetched: OnFetched = lambda _done, _total: None) -> None:
         """Make all files of the release be here, and whole; what is here already is not fetched
         again.
         """
         self._on_fetched = on_fetched
-        for missing in self.missing:
-            if missing.patch is None or not self._bring_patched(missing.file, *missing.patch):
-                self._bring_whole(missing.file)
+        for file, patch in self.missing.items():
+            if patch is None or not self._bring_patched(file, *patch):
+                self._bring_whole(file)
         for file in self.found.manifest.files:
             if self.pack.check_file(file) is not None:
                 self._bring_whole(file)

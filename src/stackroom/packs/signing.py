@@ -12,6 +12,7 @@ here; minisign signs.
 import base64
 import binascii
 import hashlib
+import re
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -22,6 +23,7 @@ from stackroom.frozen import frozen
 
 UNTRUSTED = "untrusted comment: "
 TRUSTED = "trusted comment: "
+SIGNATURE = re.compile(rf"{UNTRUSTED}.*\n(.*)\n{TRUSTED}(.*)\n(.*)\n")
 ALGORITHM, PREHASHED = b"Ed", b"ED"
 KEY_ID_BYTES, KEY_BYTES, SIGNATURE_BYTES = 8, 32, 64
 
@@ -83,17 +85,10 @@ def load_public_key(text_or_file: str) -> PublicKey:
         ) from error
 
 
-def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> str:
-    """Return the trusted comment of a signature that a key made of this content; raise StorageError
-    for any other.
-    """
-    lines = signature_file.decode("utf-8", errors="surrogateescape").split("\n")
-    if (
-        len(lines) != 5
-        or lines[4]
-        or not lines[0].startswith(UNTRUSTED)
-        or not lines[2].startswith(TRUSTED)
-    ):
+def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> None:
+    """Refuse a signature that the key did not make of this content, by a StorageError."""
+    lines = SIGNATURE.fullmatch(signature_file.decode("utf-8", errors="surrogateescape"))
+    if lines is None:
         raise StorageError(
             "not a signature of minisign: it has four lines, with an untrusted and a trusted"
             " comment"
@@ -114,11 +109,10 @@ def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> s
     key.require_signed(
         signature, message, "the signature does not fit: the file is not the one that was signed"
     )
-    comment = lines[2].removeprefix(TRUSTED).encode("utf-8", errors="surrogateescape")
+    comment = lines[2].encode("utf-8", errors="surrogateescape")
     key.require_signed(
         whole, signature + comment, "the trusted comment is not the one that was signed"
     )
-    return comment.decode(errors="replace")
 
 
 def _decode(line: str, what: str, size_bytes: int) -> bytes:

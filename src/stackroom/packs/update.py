@@ -20,7 +20,7 @@ from typing import Protocol
 
 from stackroom.background.task import FileLease
 from stackroom.catalogue.codec import decode_record, encode_record
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import (
@@ -270,7 +270,7 @@ def spec_of_release(host: ReleaseHost, declaration: bytes, manifest: Manifest) -
         text = declaration.decode()
     except UnicodeDecodeError as error:
         raise StorageError(f"the spec of the release is not a text: {error}") from error
-    return LoadedSpec(spec=compile_text(text, origin="the spec of the release"), declaration=text)
+    return LoadedSpec.of(text, origin="the spec of the release")
 
 
 MOST_SPEC_BYTES = 1_000_000
@@ -304,7 +304,7 @@ def install_release(
         )
     _require_resumable(host, name)
     files = places.plan_fetch(found, InstalledPack(host.library.folder / name / PACK_FOLDER), None)
-    signed = "signed by the given key" if found.is_signed else "not checked by a key"
+    signed = "signed by the given key" if key else "not checked by a key"
     progress.say(
         f"{name} {manifest.version} from {shown}: {manifest.records:,} records, "
         f"{shown_size(files.size_bytes)} to fetch, {signed}"
@@ -440,11 +440,7 @@ def update_catalogue(
         if not places.require_successor(found.manifest, held.manifest):
             return _mended(held, found)
         files, manifest = places.plan_fetch(found, held.pack, held.manifest), found.manifest
-        how = (
-            "as a patch"
-            if any(missing.patch for missing in files.missing)
-            else f"in {len(files.missing)} files"
-        )
+        how = "as a patch" if any(files.missing.values()) else f"in {len(files.missing)} files"
         progress.say(
             f"{name}: {held.manifest.version} → {manifest.version}, {shown_size(files.size_bytes)}"
             f" to fetch {how} (the whole release has {shown_size(manifest.size_bytes)})"

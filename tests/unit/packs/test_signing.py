@@ -31,11 +31,8 @@ KEY = PublicKey.parse(PUBLIC)
 
 @pytest.mark.parametrize("signature", [PREHASHED, LEGACY])
 def test_a_signature_of_the_minisign_program_is_verified(signature: bytes) -> None:
-    assert verify_signature(CONTENT, signature, KEY) == "catalogue 7"
-    assert (
-        verify_signature(CONTENT, signature, PublicKey.parse(PUBLIC.splitlines()[1]))
-        == "catalogue 7"
-    )
+    verify_signature(CONTENT, signature, KEY)
+    verify_signature(CONTENT, signature, PublicKey.parse(PUBLIC.splitlines()[1]))
 
 
 def test_the_signer_of_the_tests_signs_as_the_minisign_program_does() -> None:
