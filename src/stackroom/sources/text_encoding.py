@@ -79,7 +79,7 @@ def _tables() -> tuple[dict[str, str], list[frozenset[str]], list[frozenset[str]
     """
     tables: dict[str, dict[str, str]] = load_packaged("stackroom.sources", "letter_pairs.toml")
     pairs = [
-        frozenset(pair.replace("_", " ") for pair in text.split())
+        frozenset(group[0] + letter for group in text.split() for letter in group[1:])
         for text in tables["pairs"].values()
     ]
     return tables["encodings"], pairs, [frozenset(text) for text in tables["characters"].values()]
@@ -94,7 +94,7 @@ def _score(text: str) -> float:
     if not letters or UNLIKELY.search(text):
         return 0.0
     _, pairs, characters = _tables()
-    words = f" {NO_LETTER.sub(' ', text)} "
+    words = f"_{NO_LETTER.sub('_', text)}_"
     seen = Counter(
         # A capital after a small letter stays, as that is usual nowhere.
         pair if pair[0].islower() and pair[1].isupper() else pair.lower()
