@@ -111,6 +111,17 @@ from stackroom.tools.merge import (
     usual_path,
     word_notes,
 )
+from stackroom.tools.operation import (
+    AnyOperation,
+    Audit,
+    Call,
+    Faces,
+    Needs,
+    Operation,
+    Reads,
+    Tool,
+    operation,
+)
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
 from stackroom.tools.reading import (
     ReadQuestion,
@@ -334,5 +345,16 @@ __all__ += [
     "search_scopes",
     "setting",
     "shape_why",
+]
+__all__ += [
+    "AnyOperation",
+    "Audit",
+    "Call",
+    "Faces",
+    "Needs",
+    "Operation",
+    "Reads",
+    "Tool",
+    "operation",
 ]
 __all__ += ["shown_id", "tool", "tools_of", "understand", "usual_path", "why_lines", "word_notes"]

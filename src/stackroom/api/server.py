@@ -36,8 +36,9 @@ from stackroom.net.polite import Clock, back_off_s
 from stackroom.settings import SectionT
 from stackroom.shelf.port import Author
 from stackroom.tools.endpoint import Endpoint
+from stackroom.tools.faces.mcp import DeclaredTool
 from stackroom.tools.resources.resource import ResourceSpec
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, ToolSpec, require_argument
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 
 __all__ = [
     "BARE_LIST",
@@ -134,7 +135,7 @@ class ServerContext:
 class ServerParts:
     """The parts that a package adds to a shared server. Making them starts nothing."""
 
-    tools: Sequence[ToolSpec] = ()
+    tools: Sequence[DeclaredTool] = ()
     resources: Sequence[ResourceSpec] = ()
     endpoints: Sequence[Endpoint] = ()
     """Endpoints that use the context; they replace those of `CataloguePackage.endpoints` with the

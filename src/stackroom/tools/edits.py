@@ -32,6 +32,8 @@ from stackroom.text.normalise import meant
 from stackroom.text.safe import shorten
 from stackroom.tools.budget import Continuation, PricedParams, PricedResult, json_text
 from stackroom.tools.catalogue import OpenCatalogue, ask_each
+from stackroom.tools.faces.mcp import Words
+from stackroom.tools.operation import AnyOperation, Audit, Faces, Needs, Operation, Tool
 from stackroom.tools.own_storage import OwnChange, OwnKinds
 from stackroom.tools.resources.resource import (
     ContentList,
@@ -39,7 +41,7 @@ from stackroom.tools.resources.resource import (
     ResourceSpec,
     wrong_cursor,
 )
-from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
+from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, one_of
 
 EDIT_TOOL = "catalog.mutate"
 LONGEST_GUIDE = 220  # the most characters of the names of fields in the tool's description
@@ -275,7 +277,7 @@ class EditTools:
 
 def edit_tools(
     catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()
-) -> list[ToolSpec]:
+) -> list[AnyOperation]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
@@ -296,21 +298,20 @@ def edit_tools(
     if several:
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
     return [
-        ToolSpec(
+        Operation(
             name=EDIT_TOOL,
-            description="Create, update, delete records; undo; preview first.",
+            summary="Create, update, delete records; undo; preview first.",
             params=MutateInCatalogueParams if several else MutateParams,
             result=MutateResult,
-            action=Action.EDIT_CATALOG,
+            needs=Needs(any_of=(Action.EDIT_CATALOG,)),
             cost=Cost.WRITE,
-            # a preview changes nothing
-            costs=lambda given: Cost.READ if given.get("preview") is True else Cost.WRITE,
-            read_only=False,
-            wants_call_id=True,
-            run=tools.mutate,
-            text=_result_text,
-            properties=properties,
-            count_of=attrgetter("total"),
+            run=lambda call, params: tools.mutate(call.principal, params, call.call_id),
+            only_looks=lambda given: given.get("preview") is True,
+            faces=Faces(
+                tool=Tool(words=lambda _catalogues: Words(properties=properties)),
+                audit=Audit(count_of=attrgetter("total")),
+                text=_result_text,
+            ),
         )
     ]
 

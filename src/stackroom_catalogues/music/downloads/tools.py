@@ -1,7 +1,6 @@
 """`downloads.query` and `downloads.action`: the download queue, and requests to it."""
 
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
 from typing import Annotated, ClassVar, Literal
 
@@ -68,9 +67,9 @@ class DownloadsTools:
         self._downloads = downloads
         self._catalogue = catalogue
 
-    def query(self, principal: api.Principal, params: DownloadsQueryParams) -> DownloadsResult:
+    def query(self, call: api.Call, params: DownloadsQueryParams) -> DownloadsResult:
         """Return totals, a page of the queue, or one download."""
-        self._require_visible(principal)
+        self._require_visible(call.principal)
         queue, shown = self._downloads.queue, None
         if params.query_type == "stats":
             shown, page = queue.stats(self._downloads.provider_names), []
@@ -86,14 +85,15 @@ class DownloadsTools:
             stats=shown, downloads=list(map(_shown, page)), total=total, has_more=has_more
         )
 
-    def act(
-        self, principal: api.Principal, params: DownloadsActionParams, call_id: str
-    ) -> DownloadsActionResult:
+    def act(self, call: api.Call, params: DownloadsActionParams) -> DownloadsActionResult:
         """Request an album to be downloaded, retry or cancel a download, or its status."""
+        principal = call.principal
         self._require_visible(principal)
         if params.action == "request":
             wanted = params.model_dump(include={"provider", "artist", "album", "url"})
-            download, is_new = self._downloads.request(principal.name, **wanted, call_id=call_id)
+            download, is_new = self._downloads.request(
+                principal.name, **wanted, call_id=call.call_id
+            )
             return DownloadsActionResult(download=_shown(download), created=is_new)
         # who may act on all
         owner = None if api.Action.SERVER_ADMIN in principal.actions else principal.name
@@ -116,31 +116,24 @@ class DownloadsTools:
             )
 
 
-def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[api.ToolSpec]:
+def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[api.AnyOperation]:
     """Declare the tools of the queue, for callers who may see the catalogue that albums are added
     to.
     """
     tools = DownloadsTools(downloads, catalogue)
-    declare = partial(api.catalogue_tool, cacheable=False)
-    query = declare(
-        name="downloads.query",
-        description="The download queue: counts, its items, or one item.",
-        action=api.Action.VIEW_ANALYTICS,
-        run=tools.query,
-        count_of=attrgetter("total"),
+    query = api.operation(
+        "downloads.query",
+        needs=api.Needs(any_of=(api.Action.VIEW_ANALYTICS,)),
+        summary="The download queue: counts, its items, or one item.",
+        faces=api.Faces(audit=api.Audit(count_of=attrgetter("total"))),
     )
-    act = declare(
-        name="downloads.action",
-        action=api.Action.REQUEST_CONTENT,
+    act = api.operation(
+        "downloads.action",
+        needs=api.Needs(any_of=(api.Action.REQUEST_CONTENT,)),
         cost=api.Cost.WRITE,
-        costs=lambda arguments: (
-            api.Cost.READ if arguments.get("action") == "status" else api.Cost.WRITE
-        ),
-        read_only=False,
-        wants_call_id=True,
-        run=tools.act,
+        only_looks=lambda values: values.get("action") == "status",
     )
-    return [query, act]
+    return [query(tools.query), act(tools.act)]
 
 
 def _shown(download: Download) -> DownloadShown:

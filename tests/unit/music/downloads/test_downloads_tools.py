@@ -56,8 +56,8 @@ class Desk:
         landing = DownloadHooks(on_album=lambda _folder, _download: None)
         outside = Outside(limits=settings.limits, resolve=resolve)
         self.downloads = Downloads(settings, self.database, landing, outside=outside)
-        self.specs = {spec.name: spec for spec in downloads_tools(self.downloads, lambda: "music")}
-        self.gate = Gate(Toolbox(list(self.specs.values())))
+        toolbox = Toolbox(downloads_tools(self.downloads, lambda: "music"))
+        self.specs, self.gate = toolbox.tools, Gate(toolbox)
 
     def call(self, principal: Principal, tool: str, **arguments: Any) -> Answer:
         return self.gate.call(principal, f"downloads.{tool}", arguments)
@@ -95,8 +95,8 @@ def test_the_tools_are_for_those_who_may_view_and_request(downloads):
     }
     with pytest.raises(UnknownToolError):
         downloads.call(READER, "action", action="request", album="a")
-    assert downloads.specs["downloads.query"].read_only
-    assert not downloads.specs["downloads.action"].read_only
+    assert downloads.specs["downloads.query"].operation.is_read
+    assert not downloads.specs["downloads.action"].operation.is_read
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_who_may_request_sees_what_became_of_their_own_downloads_and_of_no_other
         downloads.answer(ADMIN, "action", action="status", id=others["id"])["download"]["user"]
         == "ann"
     )
-    spec = downloads.specs["downloads.action"]
+    spec = downloads.specs["downloads.action"].operation
     assert (spec.cost_of({"action": "status"}), spec.cost_of({"action": "request"})) == (
         Cost.READ,
         Cost.WRITE,
