@@ -115,16 +115,17 @@ def ask_all(home: Path, only: str = "") -> Iterator[tuple[str, Answer]]:
 
 def ask(view: CatalogueView, question: Question) -> Answer:
     """Search as every tool does, and judge what came."""
-    page = view.search(question.query, scope=WHOLE, limit=DEPTH)
-    labels = [hit.label for hit in page.hits]  # None where a hit has no evidence
-    right = [question.is_answered_by(hit.record) for hit in page.hits]
+    found = view.search(question.query, scope=WHOLE)
+    hits = found.hits(DEPTH)
+    labels = [hit.label for hit in hits]  # None where a hit has no evidence
+    right = [question.is_answered_by(hit.record) for hit in hits]
     shown = [
         f"{view.spec.title_of(hit.record)} ({label or '–'})"
-        for hit, label in zip(page.hits, labels, strict=True)
+        for hit, label in zip(hits, labels, strict=True)
     ]
     return Answer(
         question=question,
-        has_evidence=page.evidence is not Evidence.NONE,
+        has_evidence=found.evidence is not Evidence.NONE,
         keeps_answer=any(is_right and label for is_right, label in zip(right, labels, strict=True)),
         best="; ".join(shown[:3]),
     )

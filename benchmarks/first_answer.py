@@ -153,7 +153,7 @@ def measure(home: Path, rows: int, vectors: int) -> None:
             view = app.open_catalogue("films").view()
         except ExpectedError:
             return False
-        hits = view.search(query, scope=WHOLE, limit=1).hits
+        hits = view.search(query, scope=WHOLE).hits(1)
         return bool(hits) and view.spec.title_of(hits[0].record) == title
 
     wait_for(is_found, process)

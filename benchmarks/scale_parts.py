@@ -332,8 +332,10 @@ def search(engine: Engine, arguments: Any) -> Figures:
 
 def _search(searcher: Searcher, view: View, one: Prepared, scope: Scope) -> list[int]:
     meaning = QueryVector(vector=one.query.vector)
-    page = searcher.search(view, one.query.text, scope=scope, limit=TOP, query_vector=meaning)
-    return [int(hit.key) for hit in page.hits]
+    ranked = searcher.rank(view, one.query.text, scope=scope, query_vector=meaning)
+    found: list[int] = ranked.first(TOP).keys.tolist()
+    view.fetch(ranked.first(TOP).keys.tolist(), scope=scope)
+    return found
 
 
 def _scope_figures(
@@ -508,17 +510,14 @@ def answer(engine: Engine, arguments: Any) -> Figures:
     truth = load_truth(engine, arguments)
     with closing(EmbeddedShelf.open(engine.folder(), truth.spec)) as shelf:
         view, searcher = shelf.reader(), Searcher(spec=truth.spec)
-        pages = [
-            searcher.search(
-                view,
-                one.query.text,
-                scope=WHOLE,
-                limit=TOP,
-                query_vector=QueryVector(vector=one.query.vector),
-            )
-            for one in truth.queries
-        ]
-    return {"answers": [[(str(hit.record.id), hit.score) for hit in page.hits] for page in pages]}
+        answers = []
+        for one in truth.queries:
+            vector = QueryVector(vector=one.query.vector)
+            ranked = searcher.rank(view, one.query.text, scope=WHOLE, query_vector=vector)
+            first = ranked.first(TOP)
+            ids = map(str, view.ids(first.keys.tolist()))
+            answers.append(list(zip(ids, first.scores.tolist(), strict=True)))
+    return {"answers": answers}
 
 
 def rebuild(engine: Engine, arguments: Any) -> Figures:

@@ -60,7 +60,8 @@ def bench(catalogue: OpenCatalogue, *, queries: int, seed: int = 0) -> dict[str,
 
     def search(query: BenchQuery, query_vector: QueryVector) -> object:
         reader = catalogue.shelf.reader()
-        return searcher.search(reader, query.text, scope=WHOLE, limit=10, query_vector=query_vector)
+        ranked = searcher.rank(reader, query.text, scope=WHOLE, query_vector=query_vector)
+        return reader.fetch(ranked.first(10).keys.tolist(), scope=WHOLE)
 
     def vector(query: BenchQuery) -> object:
         reader = catalogue.shelf.reader()
@@ -73,8 +74,8 @@ def bench(catalogue: OpenCatalogue, *, queries: int, seed: int = 0) -> dict[str,
         "text": lambda query: search(query, by_words),
         "vector": vector,
         "hybrid": lambda query: search(query, query.query_vector),
-        "hybrid with embedding": lambda query: catalogue.view().search(
-            query.text, scope=WHOLE, limit=10
+        "hybrid with embedding": lambda query: (
+            catalogue.view().search(query.text, scope=WHOLE).hits(10)
         ),
         "fuzzy title": lambda query: resolve_name(
             catalogue.shelf.reader(), spec, query.title, scope=WHOLE

@@ -54,10 +54,11 @@ class StackroomEngine:
 
     def _search(self, text: str, vector: np.ndarray | None, scope: Scope) -> Hits:
         meaning = QueryVector(vector=vector)
-        page = self._searcher.search(
-            self._shelf.reader(), text, scope=scope, limit=TOP, query_vector=meaning
-        )
-        return _hits(hit.record for hit in page.hits)
+        reader = self._shelf.reader()
+        ranked = self._searcher.rank(reader, text, scope=scope, query_vector=meaning)
+        found = ranked.first(TOP).keys.tolist()
+        records = reader.fetch(found, scope=scope)
+        return _hits(records[key] for key in found)
 
 
 def _hits(records: Iterable[Record]) -> Hits:

@@ -356,7 +356,5 @@ def iter_puts(
 
 def first_ten(searcher: Searcher, reader: ShelfReader, query: str) -> dict[str, float]:
     """Return the first records of an answer with their scores, in order."""
-    best = searcher.rank(reader, query, scope=default_scope(searcher.spec), limit=10).ranking[:10]
-    return dict(
-        zip(reader.ids([one.key for one in best]), [one.score for one in best], strict=True)
-    )
+    best = searcher.rank(reader, query, scope=default_scope(searcher.spec)).ranking.first(10)
+    return dict(zip(reader.ids(best.keys.tolist()), best.scores.tolist(), strict=True))

@@ -110,7 +110,7 @@ def test_every_exact_title_is_identical_whatever_its_length(
     titles = [
         view.spec.title_of(record) for record in view.reader.fetch(keys, scope=WHOLE).values()
     ]
-    first = {title: view.search(title, scope=WHOLE, limit=1).hits[0] for title in titles}
+    first = {title: view.search(title, scope=WHOLE).hits(1)[0] for title in titles}
     assert len(titles) == count
     assert [title for title, hit in first.items() if hit.label is not Label.IDENTICAL] == []
 

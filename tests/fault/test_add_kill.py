@@ -123,8 +123,8 @@ class Builds:
         with open_library(Settings(home=self.home)) as library:
             view = library.app.open_catalogue("anime").view()
             assert view.reader.count(WHOLE) == ROWS
-            page = view.search(f"Story {ROWS - 1:04}", scope=WHOLE, limit=1)
-            assert view.spec.title_of(page.hits[0].record) == f"Story {ROWS - 1:04}"
+            (hit,) = view.search(f"Story {ROWS - 1:04}", scope=WHOLE).hits(1)
+            assert view.spec.title_of(hit.record) == f"Story {ROWS - 1:04}"
             assert view.reader.awaiting_vectors == ROWS - self.count_vectors()
         examined = json.loads(self.run("doctor", "--json").stdout)
         assert "can be found by meaning so far" in str(examined), examined

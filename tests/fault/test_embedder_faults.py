@@ -10,11 +10,11 @@ import pytest
 
 from stackroom.embed.adapters import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
-from stackroom.model.hits import MatchType, SearchMode, SearchPage
+from stackroom.model.hits import MatchType, SearchMode
 from stackroom.model.scope import WHOLE
 from stackroom.recommend.recommender import Request
 from support.embedders import Clock
-from support.searching import ShelfSearcher, recommend
+from support.searching import Found, ShelfSearcher, recommend
 
 pytestmark = pytest.mark.row("A12")
 
@@ -33,7 +33,7 @@ class Searches:
         self.guarded = GuardedEmbedder(self.remote, clock=self.clock)
         self.searcher = ShelfSearcher(shelf=shelved.shelf, embedder=self.guarded)
 
-    def search(self, query: str = "robots in space") -> SearchPage:
+    def search(self, query: str = "robots in space") -> Found:
         return self.searcher.search(query, scope=WHOLE, limit=5)
 
 
@@ -50,7 +50,7 @@ def searches(shelved: Any, embedding_server: Any, anime: Callable[..., Any]) -> 
     made.remote.close()
 
 
-def require_words_alone(page: SearchPage, reason: str) -> None:
+def require_words_alone(page: Found, reason: str) -> None:
     assert page.mode is SearchMode.FTS_ONLY
     assert page.degraded is not None
     assert reason in page.degraded

@@ -35,7 +35,7 @@ def test_on_the_sample_text_hybrid_and_recommendation_take_no_more_than_so_many_
     request = Request(titles=("Cowboy Bebop", "Mushishi"), preferences="post-2000, not horror")
     for most, action in (
         (MOST_BY_WORDS, lambda query: by_words.search(query, scope=WHOLE, limit=10)),
-        (MOST_HYBRID, lambda query: catalogue.view().search(query, scope=WHOLE, limit=10)),
+        (MOST_HYBRID, lambda query: catalogue.view().search(query, scope=WHOLE).hits(10)),
         (MOST_RECOMMENDED, lambda _query: catalogue.view().recommend(request, scope=WHOLE)),
     ):
         action("a quiet village")  # what is read once is read

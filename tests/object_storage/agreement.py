@@ -72,10 +72,8 @@ def _compare(here: App, there: App, name: str, count: int) -> Agreement:
 
 def _top_ten(app: App, name: str, query: str) -> dict[str, float]:
     catalogue = app.open_catalogue(name)
-    found = catalogue.searcher.search(
-        catalogue.shelf.reader(), query, scope=default_scope(catalogue.spec), limit=TOP
-    )
-    return {hit.record.id: round(hit.score, 6) for hit in found.hits}
+    found = catalogue.view().search(query, scope=default_scope(catalogue.spec))
+    return {hit.record.id: round(hit.score, 6) for hit in found.hits(TOP)}
 
 
 def read_outside(store: Store, name: str) -> str:

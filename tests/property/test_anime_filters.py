@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
+from stackroom.search.result_set import NEAREST_SHOWN
 from stackroom.text.analyser import analyse_query
-from stackroom.tools.merge import NEAREST_SHOWN
 
 pytestmark = [pytest.mark.row("A1"), pytest.mark.model]
 

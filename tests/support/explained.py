@@ -4,7 +4,7 @@ whole catalogues.
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from stackroom.generic.explain import WhyParams, explain_call
 from stackroom.model.hits import EVIDENCE_AT
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Key, Record
-from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Scope
+from stackroom.search.result_set import Part, ResultSet
 from stackroom.shelf.series import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
@@ -78,7 +79,7 @@ def assert_rank(rank: int, scores: NDArray[np.float64], at: int, *, within: floa
 class Scanned:
     """A query's search of one scope, and every record there with its scores by brute force."""
 
-    ranked: Any
+    found: ResultSet
     keys: list[Key]
     by_words: NDArray[np.float64]
     by_meaning: NDArray[np.float64] | None
@@ -217,15 +218,18 @@ class ExplanationCheck:
         """Check the reason of a missing record, and the ranks, by scans of every record in
         scope.
         """
-        path = self._path(query, more, record)
+        found, part = self._part(query, more, record)
         failed = [
-            one for one in path.scope.all_conditions() if not meets(record, one, self._view.spec)
+            one
+            for one in part.reading.scope.all_conditions()
+            if not meets(record, one, self._view.spec)
         ]
         assert (told["cut"] == "condition") == bool(failed), told
-        left = tuple(one for one in path.scope.conditions if one not in failed)
-        scope = Scope(conditions=left, visibility=path.scope.visibility)
+        left = tuple(one for one in part.reading.scope.conditions if one not in failed)
+        scope = Scope(conditions=left, visibility=part.reading.scope.visibility)
         if (scope, record.kind) not in self._scanned:
-            self._scanned[scope, record.kind] = self._scan(path, scope)
+            again = replace(found, parts=[part.found_again(scope)])
+            self._scanned[scope, record.kind] = self._scan(again, scope)
         scanned = self._scanned[scope, record.kind]
         (key,) = self._view.reader.find([record.id], scope=WHOLE).values()
         assert key in scanned.keys, (
@@ -233,7 +237,7 @@ class ExplanationCheck:
         )
         self._check_ranks(told, scanned, scanned.keys.index(key))
         if told["cut"] == "condition":
-            shown = list(path.show(scanned.ranked).keys)
+            shown = scanned.found.keys()
             otherwise = (
                 f"be number {shown.index(key) + 1}" if key in shown else "be out all the same: "
             )
@@ -241,33 +245,38 @@ class ExplanationCheck:
                 one.startswith(f"otherwise it would {otherwise}") for one in told["because"]
             ), told
         elif told["cut"]:
-            self._check_below(told, record, answer, path.limit)
+            self._check_below(told, record, answer, found.most)
 
-    def _path(self, query: str, more: Mapping[str, Any], record: Record) -> Any:
+    def _part(self, query: str, more: Mapping[str, Any], record: Record) -> tuple[ResultSet, Part]:
+        """Return what the tool finds, and the part of it that has records of this kind."""
         (tool,) = [
             one
             for one in self._library.gate.toolbox_of(LOCAL_USER).tools.values()
             if one.name == self._tool.name
         ]
         assert tool.operation.finds is not None
-        call = Call(identity=identity_of(), server=self._library.gate.toolbox_of(LOCAL_USER))
-        return tool.operation.finds(
-            call,
-            tool.params.model_validate({"query": query, **more}),
-            self._tool.catalogue,
-            record.kind,
+        call = Call(
+            identity=identity_of(),
+            server=self._library.gate.toolbox_of(LOCAL_USER),
+            catalogues=[self._view.catalogue],
+            chosen=self._tool.catalogue,
         )
+        found = tool.operation.finds(call, tool.params.model_validate({"query": query, **more}))
+        kinds = [AnyOf(KIND_FIELD, (record.kind,))]
+        of_kind = [one for one in found.parts if kinds[0] in one.reading.scope.conditions]
+        return found, (of_kind or list(found.parts))[0]
 
-    def _scan(self, path: Any, scope: Scope) -> Scanned:
-        ranked, reader = path.rank(scope), self._view.reader
-        keys, query = reader.scan(scope=scope, limit=1_000_000), ranked.trace.query
+    def _scan(self, found: ResultSet, scope: Scope) -> Scanned:
+        (part,), reader = found.parts, self._view.reader
+        assert part.ranked is not None
+        keys, query = reader.scan(scope=scope, limit=1_000_000), part.ranked.trace.query
         meaning = (
             None
             if query.vector is None
             else (reader.vectors(keys) @ query.vector).astype(np.float64)
         )
         by_words = reader.term_scores(query.terms, keys).sum(axis=1)
-        return Scanned(ranked=ranked, keys=keys, by_words=by_words, by_meaning=meaning)
+        return Scanned(found=found, keys=keys, by_words=by_words, by_meaning=meaning)
 
     def _check_ranks(self, told: Mapping[str, Any], scanned: Scanned, at: int) -> None:
         scores = scanned.by_words

@@ -1,15 +1,75 @@
 """Searching and recommending from a shelf as it is at each call, for tests of either by itself."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stackroom.catalogue.spec import SearchSpec
 from stackroom.embed.port import Embedder
-from stackroom.model.hits import SearchPage
+from stackroom.model.hits import Evidence, Label, MatchType, SearchMode, Why
+from stackroom.model.record import Key, Record
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
 from stackroom.search.evidence import Calibration
+from stackroom.search.ranked import Ranked
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.port import Shelf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A ranked record with what the search measured of it."""
+
+    key: Key
+    record: Record
+    score: float
+    match_type: MatchType
+    reasons: Mapping[str, float]
+    why: Why | None
+
+    @property
+    def label(self) -> Label | None:
+        """The label of its score."""
+        return Label.of(self.score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The first hits of a search, and what is said of it."""
+
+    hits: Sequence[Hit]
+    total_matches: int
+    evidence: Evidence
+    mode: SearchMode
+    degraded: str | None
+    notes: Sequence[str]
+
+
+def first_hits(ranked: Ranked, limit: int) -> Found:
+    """Read the first hits of a ranking."""
+    first = ranked.first(limit)
+    keys, scores = first.keys.tolist(), first.scores.tolist()
+    found = ranked.reader.fetch(keys, scope=ranked.scope)
+    records = [found[key] for key in keys]
+    whys, types = ranked.explain(keys, scores, records), ranked.match_types(first.keys)
+    columns = zip(keys, records, scores, types, whys, strict=True)
+    return Found(
+        hits=[
+            Hit(
+                key=key,
+                record=record,
+                score=score,
+                match_type=match_type,
+                reasons=ranked.measures_of(key),
+                why=why,
+            )
+            for key, record, score, match_type, why in columns
+        ],
+        total_matches=ranked.ranking.total,
+        evidence=Evidence.of_best(ranked.ranking.scores),
+        mode=ranked.mode,
+        degraded=ranked.degraded,
+        notes=ranked.notes_on(first),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +82,7 @@ class ShelfSearcher:
     override: SearchSpec | None = None
     calibration: Calibration | None = None
 
-    def search(self, text: str, *, scope: Scope, limit: int) -> SearchPage:
+    def search(self, text: str, *, scope: Scope, limit: int) -> Found:
         """Search the shelf as it is now."""
         searcher = Searcher(
             spec=self.shelf.spec,
@@ -31,7 +91,7 @@ class ShelfSearcher:
             override=self.override,
             calibration_of=lambda _model: self.calibration,
         )
-        return searcher.search(self.shelf.reader(), text, scope=scope, limit=limit)
+        return first_hits(searcher.rank(self.shelf.reader(), text, scope=scope, limit=limit), limit)
 
 
 def recommend(

@@ -28,10 +28,9 @@ from stackroom.model.hits import (
     EVIDENCE_AT,
     Evidence,
     FacetCount,
-    Hit,
     MatchType,
+    Ranking,
     SearchMode,
-    SearchPage,
 )
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Key, Record, RecordId, Tag
@@ -48,10 +47,18 @@ from stackroom.model.scope import (
 )
 from stackroom.model.vectors import Vector
 from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
-from stackroom.recommend.recommender import Placing, Recommendation, Recommendations, Request
+from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.names import NameChoice
-from stackroom.search.ranked import Ranked, RankedKey
+from stackroom.search.question import (
+    ReadQuestion,
+    View,
+    in_order,
+    list_records,
+    plain_reading,
+)
+from stackroom.search.ranked import Ranked
+from stackroom.search.result_set import Hit, Part, ResultSet, by_catalogue
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import field_values, resolve_choices
 from stackroom.settings import Address, Settings, SettingsSection, Texts, read_section, setting
@@ -62,7 +69,6 @@ from stackroom.text.normalise import clean, fold_name, like_words
 from stackroom.text.preferences import Preferences, understand
 from stackroom.tools.budget import OffsetParams, PagedParams, PricedParams, PricedResult
 from stackroom.tools.catalogue import (
-    UNREADABLE,
     ByCatalogue,
     CatalogueView,
     FoundRecord,
@@ -82,6 +88,18 @@ from stackroom.tools.endpoint import (
     WholeNumber,
 )
 from stackroom.tools.filters import parse_exclusions, require_excludable
+from stackroom.tools.finding import (
+    CatalogueScopes,
+    ScopeRequest,
+    find,
+    find_part,
+    fitting_notes,
+    merge_facets,
+    scope_each,
+    scope_of,
+    strength_of,
+    told_of,
+)
 from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from stackroom.tools.media import (
     MIME_TYPES,
@@ -90,26 +108,6 @@ from stackroom.tools.media import (
     MediaKind,
     MediaSpec,
     find_file,
-)
-from stackroom.tools.merge import (
-    NEAREST_SHOWN,
-    CatalogueScopes,
-    MergedHit,
-    ScopeRequest,
-    SearchPath,
-    ShownHits,
-    by_catalogue,
-    degraded_notes,
-    depth_for,
-    fitting_notes,
-    merge,
-    merge_facets,
-    reach_of,
-    scope_each,
-    scope_of,
-    search_scopes,
-    usual_path,
-    word_notes,
 )
 from stackroom.tools.operation import (
     AnyOperation,
@@ -123,13 +121,7 @@ from stackroom.tools.operation import (
     operation,
 )
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
-from stackroom.tools.reading import (
-    ReadQuestion,
-    in_order,
-    list_ranked,
-    plain_reading,
-    read_question,
-)
+from stackroom.tools.reading import read_question
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import catalogue_tool, result_text
 from stackroom.tools.spec import (
@@ -152,8 +144,6 @@ __all__ = [
     "KIND_FIELD",
     "LOCAL_USER",
     "MIME_TYPES",
-    "NEAREST_SHOWN",
-    "UNREADABLE",
     "WHOLE",
 ]
 __all__ += [
@@ -214,7 +204,6 @@ __all__ += [
     "MediaFile",
     "MediaKind",
     "MediaSpec",
-    "MergedHit",
     "ModelError",
     "NameChoice",
     "NoneOf",
@@ -232,7 +221,7 @@ __all__ += [
     "OwnStorage",
     "PageParams",
     "PagedParams",
-    "Placing",
+    "Part",
     "Preferences",
     "PricedParams",
     "PricedResult",
@@ -245,7 +234,7 @@ __all__ += [
     "QueryVector",
     "Range",
     "Ranked",
-    "RankedKey",
+    "Ranking",
 ]
 __all__ += [
     "RateLimitedError",
@@ -263,6 +252,7 @@ __all__ += [
     "ResourceContent",
     "ResourceEntry",
     "ResourceSpec",
+    "ResultSet",
     "RowMapping",
 ]
 __all__ += [
@@ -271,8 +261,6 @@ __all__ += [
     "Scope",
     "ScopeRequest",
     "SearchMode",
-    "SearchPage",
-    "SearchPath",
     "Searcher",
 ]
 __all__ += [
@@ -280,7 +268,6 @@ __all__ += [
     "Settings",
     "SettingsSection",
     "ShelfReader",
-    "ShownHits",
     "SourceRow",
     "StorageError",
 ]
@@ -298,6 +285,7 @@ __all__ += [
     "UnauthenticatedError",
     "UnavailableError",
     "Vector",
+    "View",
     "WholeNumber",
     "analyse_query",
     "ask_each",
@@ -307,23 +295,22 @@ __all__ += [
     "catalogue_tool",
     "clean",
     "deferred",
-    "degraded_notes",
-    "depth_for",
     "did_you_mean",
 ]
 __all__ += [
     "endpoint",
     "endpoints_of",
     "field_values",
+    "find",
     "find_file",
+    "find_part",
     "fitting_notes",
     "fold_name",
     "in_order",
 ]
 __all__ += [
     "like_words",
-    "list_ranked",
-    "merge",
+    "list_records",
     "merge_facets",
     "new_pool",
     "parse_exclusions",
@@ -332,7 +319,6 @@ __all__ += [
 __all__ += [
     "preference_vocabulary",
     "query_tokens",
-    "reach_of",
     "read_question",
     "read_section",
     "require_excludable",
@@ -342,7 +328,6 @@ __all__ += [
     "result_text",
     "scope_each",
     "scope_of",
-    "search_scopes",
     "setting",
     "shape_why",
 ]
@@ -357,4 +342,4 @@ __all__ += [
     "Tool",
     "operation",
 ]
-__all__ += ["shown_id", "tool", "tools_of", "understand", "usual_path", "why_lines", "word_notes"]
+__all__ += ["shown_id", "strength_of", "told_of", "tool", "tools_of", "understand", "why_lines"]

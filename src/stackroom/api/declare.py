@@ -20,10 +20,10 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, create_model
 
 from stackroom.errors import NotFoundError
-from stackroom.model.hits import Hit
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
+from stackroom.search.result_set import Hit
 from stackroom.tools.budget import json_text
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
 from stackroom.tools.endpoint import Endpoint, EndpointRequest, QueryParams
@@ -81,7 +81,7 @@ class SeenCatalogue:
         self, query: str, *, limit: int = 10, **values: str | Sequence[str]
     ) -> Sequence[Hit]:
         """Return the best records for a query, among those that have a value of each field."""
-        return self.view.search(query, scope=self._scope(values), limit=limit).hits
+        return self.view.search(query, scope=self._scope(values), limit=limit).hits(limit)
 
     def _scope(self, values: dict[str, Any]) -> Scope:
         conditions = [

@@ -458,10 +458,8 @@ def explain_command(
         if not hits:
             click.echo("nothing was found")
         return
-    path = tools.path(LOCAL_USER, params, opened.name)
-    told = explain_record(
-        path, find_named(path.view, ids[0])[0], tool="stackroom search"
-    ).model_dump(mode="json")
+    found, named = tools.find(LOCAL_USER, params), find_named(opened.view(), ids[0])
+    told = explain_record(found, opened, named[0], tool="stackroom search").model_dump(mode="json")
     print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
 
 

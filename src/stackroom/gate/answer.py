@@ -30,8 +30,8 @@ from stackroom.errors import (
 )
 from stackroom.model.principal import Outcome
 from stackroom.model.record import Flag
+from stackroom.search.result_set import notes_by_reason
 from stackroom.text.instructions import safe_message
-from stackroom.tools.catalogue import notes_by_reason
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.spec import NotedResult, ToolResult
 from stackroom.tools.toolbox import Toolbox, Versions

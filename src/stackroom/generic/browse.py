@@ -30,20 +30,20 @@ from stackroom.generic.shapes import (
 from stackroom.ingest.ledger import list_changes
 from stackroom.library import LEDGER_FILE
 from stackroom.model.scope import WHOLE, Scope
+from stackroom.search.result_set import UNREADABLE
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import bounds_of
 from stackroom.text.normalise import meant
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import (
-    UNREADABLE,
     CatalogueView,
     OpenCatalogue,
     ask_each,
     promise_notes,
 )
 from stackroom.tools.filters import shown_number
-from stackroom.tools.merge import CatalogueScopes
+from stackroom.tools.finding import CatalogueScopes
 from stackroom.tools.reading import EVERY, words_of_list
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
@@ -313,7 +313,7 @@ def browse_catalogues(
             BrowsedCatalogue(name=name, title=title, records=0, fields=[], skipped=UNREADABLE)
         )
     unlike = ["no value is like the one searched for"] if params.search and not has_values else []
-    said = [*notes, *scoped.notes, *unlike, *promise_notes(views.found)]
+    said = [*notes, *scoped.notes, *unlike, *promise_notes(views.found.values())]
     if params.field is None and not params.has_figures:
         listed = BrowseResult(catalogues=every, unread=unread, notes=said)
         return listed.between(params.start, listed.item_count)

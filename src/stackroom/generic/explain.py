@@ -26,16 +26,18 @@ from stackroom.model.scope import (
     Range,
     Scope,
 )
-from stackroom.recommend.recommender import Placing
+from stackroom.search.question import View
 from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
+from stackroom.search.result_set import Part, Placing, ResultSet
 from stackroom.search.searcher import RankIn, Standing, find_standing
 from stackroom.search.values import Label, adult_conditions
 from stackroom.shelf.terms import meets, term_of, text_tokens
+from stackroom.text.instructions import quoted
 from stackroom.text.preference_pieces import describe_effect
-from stackroom.tools.catalogue import CatalogueView, FoundRecord, address_of
+from stackroom.tools.catalogue import FoundRecord, OpenCatalogue, address_of
 from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
-from stackroom.tools.merge import SearchPath, ShownHits
 from stackroom.tools.operation import Call, RawParams, identity_of
+from stackroom.tools.reading import is_list
 from stackroom.tools.spec import (
     DECIMALS,
     GenericParams,
@@ -99,34 +101,46 @@ class ExplainResult(GenericResult):
     because: list[str]
 
 
-def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainResult:
-    """Return why a record has its place in what a tool shows, or why it is not in it."""
-    view, visibility = path.view, path.scope.visibility
-    key = view.reader.find([record.id], scope=Scope(visibility=visibility)).get(record.id)
-    if key is None:
-        raise _is_gone(record)
-    found = KeyedRecord(key, record, view.spec)
-    failed = [
-        one for one in path.scope.all_conditions() if not meets(record, one, view.spec, key=key)
-    ]
-    kept = tuple(condition for condition in path.scope.conditions if condition not in failed)
-    ranked = path.rank(replace(path.scope, conditions=kept))
-    shown = path.show(ranked)
-    place = next((place for place, other in enumerate(shown.keys, start=1) if other == key), None)
-    standing = find_standing(path.searcher, ranked, found, raised=shown.raised.get(key))
+def explain_record(
+    found: ResultSet, catalogue: OpenCatalogue, record: Record, *, tool: str
+) -> ExplainResult:
+    """Return why a record has its place in what a tool finds in its catalogue, or why it is not in
+    it.
+    """
+    part, key, failed = _part_about(found, record)
+    view, scope = part.view, part.reading.scope
+    if part.place is not None:
+        return _explain_placing(
+            view, record, part.place(record.id), limit=found.page_size, tool=tool
+        )
+    if (ranked := part.ranked) is None:
+        if found.lists and is_list(part.reading.asked):
+            raise InputError("a list has no ranking to explain; give a query in words")
+        query = quoted(part.reading.asked[:60])
+        raise InputError(
+            f"'query': '{query}' only states what records have; add words to rank them by"
+        )
+    if failed:
+        kept = tuple(condition for condition in scope.conditions if condition not in failed)
+        part = part.found_again(replace(scope, conditions=kept))
+        ranked = part.ranked or ranked
+    found = replace(found, parts=[part])
+    shown, keyed = found.keys(), KeyedRecord(key, record, view.spec)
+    place = shown.index(key) + 1 if key in shown else None
+    standing = find_standing(catalogue.searcher, ranked, part.ranking, keyed)
     rank = None if failed else place
-    cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, key)
+    cut, sentence = (None, "") if place else _cut(found, ranked, len(shown), standing, key)
     here = set(text_tokens(record, view.spec.searched_fields))
     terms = {term: term in here for term, _ in ranked.trace.query.terms.terms}
-    audiences = (
-        record.audiences if visibility.audiences is None and PUBLIC not in record.audiences else ()
-    )
+    sees_all = scope.visibility.audiences is None
+    audiences = record.audiences if sees_all and PUBLIC not in record.audiences else ()
     by_score = standing.whole.rank
     is_put_off = ranked.has_series and rank is not None and by_score is not None and rank > by_score
     because = [
-        *_left_out(path.label, found, failed, place, sentence),
+        *_left_out(found.label, keyed, failed, place, sentence),
         *([f"only these see it, and ServerAdmin: {', '.join(audiences)}"] if audiences else []),
-        *path.notes,
+        *found.filter_notes,
+        *part.reading.notes,
         *([f"by its score it is number {by_score}; {SERIES_BOUND}"] if is_put_off else []),
         _about_words(ranked, standing, terms),
         _about_meaning(ranked, standing, key),
@@ -137,7 +151,7 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
         ),
     ]
     return ExplainResult(
-        **_placed(view, record, rank, page=path.page, why=standing.why),
+        **_placed(view, record, rank, page=found.page_size, why=standing.why),
         tool=tool,
         cut=Cut.CONDITION if failed else cut,
         score=round(standing.strength, DECIMALS),
@@ -151,9 +165,24 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     )
 
 
-def _placed(
-    view: CatalogueView, record: Record, rank: int | None, *, page: int, why: Why
-) -> dict[str, Any]:
+def _part_about(found: ResultSet, record: Record) -> tuple[Part, Key, list[Condition]]:
+    """Return the part that a record is in, or would be but for the fewest conditions, which it does
+    not meet.
+    """
+
+    def unmet(part: Part) -> list[Condition]:
+        conditions = part.reading.scope.all_conditions()
+        return [one for one in conditions if not meets(record, one, part.view.spec, key=key)]
+
+    view, scope = found.parts[0].view, found.parts[0].reading.scope
+    key = view.reader.find([record.id], scope=Scope(visibility=scope.visibility)).get(record.id)
+    if key is None:
+        raise _is_gone(record)
+    part, failed = min(((part, unmet(part)) for part in found.parts), key=lambda one: len(one[1]))
+    return part, key, failed
+
+
+def _placed(view: View, record: Record, rank: int | None, *, page: int, why: Why) -> dict[str, Any]:
     """Return which record has which place, with so many records on a page, and the parts of its
     score.
     """
@@ -223,22 +252,24 @@ def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
 
 
 def _cut(
-    path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing, key: Key
+    found: ResultSet, ranked: Ranked, count: int, standing: Standing, key: Key
 ) -> tuple[Cut, str]:
-    """Return which cut a record in scope is below, and a sentence that says so."""
-    if reason := shown.left_out.get(key):
+    """Return which cut a record in scope is below, of so many that are shown, and a sentence that
+    says so.
+    """
+    if reason := found.why_left_out(found.parts[0], key):
         return Cut.TOOL, reason
-    place, count = standing.whole.rank, len(shown.keys)
+    place = standing.whole.rank
     if place is None:
         return (
             Cut.DEPTH,
             "no part of the search looks at it: it is too far down by words and by meaning",
         )
-    if shown.evidence is Evidence.NONE and place > count:
+    if found.evidence is Evidence.NONE and place > count:
         nearest = f", so only the nearest {count} are shown" if count else ""
         return Cut.EVIDENCE, f"nothing answers the query{nearest}; it is number {place}"
-    if place > path.limit or not ranked.has_series:
-        return Cut.LIMIT, f"it is number {place}, and {path.limit} are shown at most"
+    if place > found.most or not ranked.has_series:
+        return Cut.LIMIT, f"it is number {place}, and {found.most} are shown at most"
     return Cut.SERIES, f"by its score it is number {place}; {SERIES_BOUND}"
 
 
@@ -278,41 +309,38 @@ class WhyParams(GenericParams):
 
 
 def explain_call(
-    found: FoundRecord, tools: Iterable[DeclaredTool], principal: Principal, asked: WhyParams
+    asked: FoundRecord, tools: Iterable[DeclaredTool], principal: Principal, why: WhyParams
 ) -> ExplainResult:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
-    view, record = found
-    tool = _explained_tool(tools, asked.tool)
-    given = RawParams(values=asked.arguments, noun="argument", shows_values=True)
+    view, record = asked
+    tool = _explained_tool(tools, why.tool)
+    given = RawParams(values=why.arguments, noun="argument", shows_values=True)
     try:
         params: Any = given.read(tool.params)
     except InputError as error:
         raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error
-    names = tool.reads(params)
-    if names is not None and view.name not in names:
-        raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
-    call = Call(
-        identity=identity_of(principal),
-        server=Toolbox([]),
-        catalogues=tool.catalogues,
-        chosen=tool.chosen(params),
-    )
-    if tool.operation.finds is not None:
-        return explain_record(
-            tool.operation.finds(call, params, view.name, record.kind), record, tool=tool.name
+    assert tool.operation.finds is not None, "chosen above"
+    names, found = tool.reads(params), ResultSet(parts=[])
+    if names is None or view.name in names:
+        call = Call(
+            identity=identity_of(principal),
+            server=Toolbox([]),
+            catalogues=[view.catalogue],
+            chosen=view.name,
         )
-    assert tool.operation.recommends is not None, "chosen above"
-    placing = tool.operation.recommends(call, params, view.name, record.id)
-    if placing is None:
-        raise _is_gone(record)
-    return _explain_placing(view, placing, limit=params.limit, tool=tool.name)
+        found = tool.operation.finds(call, params)
+    if not found.parts:
+        raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
+    return explain_record(found, view.catalogue, record, tool=tool.name)
 
 
 def _explain_placing(
-    view: CatalogueView, placing: Placing, *, limit: int, tool: str
+    view: View, record: Record, placing: Placing | None, *, limit: int, tool: str
 ) -> ExplainResult:
     """Return why a record is recommended, or why not."""
-    record, why = placing.record, placing.why or Why(strength={}, order={})
+    if placing is None:
+        raise _is_gone(record)
+    why = placing.why or Why(strength={}, order={})
     cut, sentence = (None, "") if placing.rank else _cut_of_placing(placing, limit)
     failed = () if placing.is_named else placing.failed
     is_shown = placing.place is not None and placing.place <= limit
@@ -361,11 +389,7 @@ def _is_gone(record: Record) -> NotFoundError:
 
 def _explained_tool(tools: Iterable[DeclaredTool], name: str) -> Served:
     """Return a tool that searches or recommends, by its name or its plain name."""
-    able = {
-        tool.name: tool
-        for tool in serve(tools, ())
-        if tool.operation.finds or tool.operation.recommends
-    }
+    able = {tool.name: tool for tool in serve(tools, ()) if tool.operation.finds}
     by_plain_name = {plain: able[own] for own, plain in plain_names(able).items()}
     tool = able.get(name) or by_plain_name.get(name)
     if tool is None:

@@ -9,9 +9,9 @@ import orjson
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.generic.aggregate import FIGURES, AggregateParts
-from stackroom.generic.record import RankedRecord
 from stackroom.generic.shapes import Facet
 from stackroom.model.record import Record
+from stackroom.search.result_set import Hit
 
 LIST_MARK = "|"  # separates the texts of a list in a cell
 
@@ -35,22 +35,17 @@ class ExportedTable:
     rows: Iterator[Row]
 
 
-def table_of(
-    spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked: bool
-) -> ExportedTable:
+def table_of(spec: CatalogueSpec, hits: Iterable[Hit], *, is_ranked: bool) -> ExportedTable:
     """Return records as a table: the id, the kind where there are several, the fields, and the
     score of a search.
     """
     columns = list_columns(spec, is_ranked=is_ranked)
 
-    def row_of(ranked: RankedRecord) -> Row:
-        values = plain_values(ranked.record, spec) | {
-            "score": ranked.score,
-            "relevance": ranked.label,
-        }
+    def row_of(hit: Hit) -> Row:
+        values = plain_values(hit.record, spec) | {"score": hit.score, "relevance": hit.label}
         return [values.get(column.name) for column in columns]
 
-    return ExportedTable(columns=columns, rows=map(row_of, records))
+    return ExportedTable(columns=columns, rows=map(row_of, hits))
 
 
 def list_columns(spec: CatalogueSpec, *, is_ranked: bool) -> list[Column]:

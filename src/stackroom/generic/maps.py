@@ -35,7 +35,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import KEY_FIELD, KIND_FIELD, AnyOf, Scope
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
 from stackroom.tools.filters import filters_of, shown_number
-from stackroom.tools.merge import shown_scope
+from stackroom.tools.finding import shown_scope
 from stackroom.tools.result_text import catalogue_tool
 from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
 

@@ -26,25 +26,20 @@ from stackroom.generic.browse import (
 from stackroom.generic.buckets import round_width, usual_range
 from stackroom.generic.record import describe_field, find_image
 from stackroom.generic.record_text import number_in_words, table_columns
-from stackroom.generic.result_set import (
-    ResultSet,
-    count_left_out,
-    list_ids,
-    list_keys,
-    only_view,
-    search_keys,
-)
+from stackroom.generic.result_set import count_left_out, list_ids, only_part
 from stackroom.generic.shapes import Bar, Facet, FacetValue, SearchParams
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
+from stackroom.search.question import View, list_in_scope, plain_reading, sortable_fields
+from stackroom.search.result_set import Part, ResultSet, list_part, unread_notes
 from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
 from stackroom.text.cells.values import bounds_of, text_of
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each
 from stackroom.tools.filters import BOUNDS, KIND, filters_of, shown_number, useful_filters
+from stackroom.tools.finding import ScopeRequest, scope_of
 from stackroom.tools.media import CallerMedia, MediaKind
-from stackroom.tools.merge import CatalogueScopes, ScopeRequest, scope_of
-from stackroom.tools.reading import EVERY, is_list, list_in_scope, plain_reading, sortable_fields
+from stackroom.tools.reading import EVERY
 
 MOST_BARS = 24
 MOST_SINGLE = 60  # whole numbers that reach no further than this have a bar for each
@@ -130,18 +125,32 @@ VALUES_OF_ONE = 10_000  # how many values are listed of a facet that is asked fo
 class FacetedSet:
     """A result set of one catalogue, as far as its facets are concerned."""
 
-    view: CatalogueView
-    scope: Scope
-    query: str  # the words that are searched for; empty where they only order, or there are none
+    found: ResultSet
+    part: Part
     params: SearchParams
     """The call, with its filters and exclusions, and the field or the text that values are looked
     for by.
     """
 
+    @property
+    def view(self) -> View:
+        """The catalogue."""
+        return self.part.view
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the set."""
+        return self.part.reading.scope
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether it has only some of the records in scope."""
+        return not (self.found.is_list and self.part.is_graded)
+
     @cached_property
     def keys(self) -> Sequence[Key]:
         """The records of the set."""
-        return self._keys_in(self.scope)
+        return self.found.keys()
 
     def count_facets(self) -> list[Facet]:
         """Return the facets, the most useful first; only that of one field where it is named."""
@@ -190,7 +199,7 @@ class FacetedSet:
         found with them.
         """
         others = self._counts_in(field, self._other_scope(field), self._other_keys(field))
-        if not wanted or not self.query:
+        if not wanted or not self.is_searched:
             return others
         listed = self._counts_in(field, self.scope, self.keys)
         return Counter(
@@ -201,7 +210,7 @@ class FacetedSet:
         )
 
     def _counts_in(self, field: FieldSpec, scope: Scope, keys: Sequence[Key]) -> Counter[str]:
-        if not self.query:
+        if not self.is_searched:
             counts: Counter[str] = Counter()
             for facet in self.view.reader.facets(field.name, scope=scope):
                 counts[facet.value] += facet.count
@@ -243,12 +252,11 @@ class FacetedSet:
     def _other_keys(self, field: FieldSpec) -> Sequence[Key]:
         """Return the records that are found whatever is wanted of a field."""
         scope = self._other_scope(field)
-        return self.keys if scope == self.scope else self._keys_in(scope)
-
-    def _keys_in(self, scope: Scope) -> Sequence[Key]:
-        if not self.query:
+        if scope == self.scope or not self.part.again:
+            return self.keys
+        if not self.is_searched:
             return list_in_scope(self.view, scope)
-        return search_keys(self.view, plain_reading(self.query, scope)).keys
+        return replace(self.found, parts=[self.part.found_again(scope)]).keys()
 
 
 def _terms(values: Any) -> set[str]:
@@ -283,31 +291,26 @@ def _values(
 MOST_PLAYED, MOST_LOOKED_AT = 50, 2_000
 
 
-def result_parts(
-    params: SearchParams, scoped: CatalogueScopes, found: ResultSet, media: CallerMedia
-) -> dict[str, Any]:
+def result_parts(params: SearchParams, found: ResultSet, media: CallerMedia) -> dict[str, Any]:
     """Return the parts of an answer for pages that are asked for."""
     parts: dict[str, Any] = {}
     if "counts" in params.include:
         parts = {
             "only_orders": found.only_orders,
             "listed": found.listed,
-            "by_catalogue": dict(found.by_catalogue),
+            "by_catalogue": found.by_catalogue,
         }
-        parts["left_out"] = count_left_out(scoped.views.found, scoped.scopes)
+        parts["left_out"] = count_left_out([(one.view, one.reading.scope) for one in found.parts])
     if "facets" in params.include:
-        view = only_view(scoped.views, "facets")
-        query = "" if is_list(params.query) or found.only_orders else params.query
-        faceted = FacetedSet(view=view, scope=scoped.scopes[view.name], query=query, params=params)
-        parts["facets"] = faceted.count_facets()
+        part = only_part(found, "facets")
+        parts["facets"] = FacetedSet(found=found, part=part, params=params).count_facets()
     if "keys" in params.include:
-        view = only_view(scoped.views, "keys")
-        parts["keys"] = list_ids(view, scoped.scopes[view.name], params, found)
+        parts["keys"] = list_ids(found, only_part(found, "keys"))
     if "playable" in params.include:
-        view = only_view(scoped.views, "playable")
-        ids = list_ids(view, scoped.scopes[view.name], params, found)[:MOST_LOOKED_AT]
-        bare = (one.removeprefix(f"{view.name}/") for one in ids[: found.total])
-        files = (one for one in bare if media.find_file_in(view.name, one, MediaKind.AUDIO))
+        part = only_part(found, "playable")
+        ids = list_ids(found, part)[:MOST_LOOKED_AT]
+        bare = (one.removeprefix(f"{part.view.name}/") for one in ids[: found.total])
+        files = (one for one in bare if media.find_file_in(part.view.name, one, MediaKind.AUDIO))
         parts["playable"] = list(islice(files, MOST_PLAYED))
     return parts
 
@@ -332,15 +335,13 @@ def describe_catalogues(
 
 def _describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -> BrowsedCatalogue:
     """Return a catalogue in short; `scope` is that of a list without filters."""
-    first = [
-        one.record for one in list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page
-    ]
+    first = [hit.record for hit in list_part(view, plain_reading(EVERY, scope)).hits(SAMPLES)]
     title_of, name, seen = view.spec.title_of, view.name, Scope(visibility=scope.visibility)
     overview = CatalogueOverview(
         summary=view.spec.summary,
         kinds=list(view.spec.kinds),
         listed=view.reader.count(scope),
-        left_out=count_left_out({view.name: view}, {view.name: scope}),
+        left_out=count_left_out([(view, scope)]),
         has_vectors=view.reader.model is not None,
         has_audio=media.has_audio_of(view.name),
         samples=_sample_queries(view, scope, first),

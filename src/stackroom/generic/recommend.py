@@ -5,6 +5,7 @@ orders them.
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from pydantic import Field
 from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
-from stackroom.generic.record import RankedRecord, RecordForm, shape_records
+from stackroom.generic.record import RecordForm, shape_hits, shape_records
 from stackroom.generic.shapes import (
     DrawnParams,
     ForPages,
@@ -22,15 +23,15 @@ from stackroom.generic.shapes import (
     when_known,
 )
 from stackroom.model.principal import Principal
-from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
 from stackroom.recommend.recommender import Recommendations, Request
 from stackroom.recommend.signals import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
+from stackroom.search.result_set import ResultSet
 from stackroom.tools.budget import PricedParams
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import parse_filters
-from stackroom.tools.merge import ScopeRequest, scope_of
+from stackroom.tools.finding import ScopeRequest, scope_of
 from stackroom.tools.spec import GenericResult
 
 MOST_IN_TRAY = 50
@@ -102,22 +103,23 @@ def recommend_by_taste(
     by name.
     """
     tray, answer, notes = ask_by_taste(view, principal, params)
-    ordered = sorted(answer.items, key=lambda item: (-item.chosen_by, item.record.id))
-    ranked = [RankedRecord(view=view, record=item.record, score=item.chosen_by) for item in ordered]
-    results, drawn = shape_records(ranked, form), dict[str, Any]()
+    hits = found_by_taste(view, answer, params).page()
+    results, drawn = shape_hits(hits, form), dict[str, Any]()
     if params.include:
         spec = taste_spec(view.spec, params.weights)
-        values = [signal_values(item.signals, spec) for item in ordered]
+        signals_of = {item.key: signal_values(item.signals, spec) for item in answer.items}
         results = [
             shown.model_copy(
-                update={"signals": {name: round(value, 4) for name, value in signals.items()}}
+                update={
+                    "signals": {
+                        name: round(value, 4) for name, value in signals_of[hit.key].items()
+                    }
+                }
             )
-            for shown, signals in zip(results, values, strict=True)
+            for shown, hit in zip(results, hits, strict=True)
         ]
         drawn = {
-            name: shape_records(
-                [RankedRecord(view=view, record=one.record) for one in some if one.record], form
-            )
+            name: shape_records(view, [one.record for one in some if one.record], form)
             for name, some in {"likes": tray.likes, "dislikes": tray.dislikes}.items()
         }
         drawn |= {
@@ -132,12 +134,16 @@ def recommend_by_taste(
     )
 
 
+def found_by_taste(
+    view: CatalogueView, answer: Recommendations, params: RecommendParams
+) -> ResultSet:
+    """Return the recommendations in the order of the score that they were chosen by."""
+    part = answer.part_of(view, by=attrgetter("chosen_by"))
+    return ResultSet(parts=[part], page_size=params.limit)
+
+
 def ask_by_taste(
-    view: CatalogueView,
-    principal: Principal,
-    params: RecommendParams,
-    *,
-    about: RecordId | None = None,
+    view: CatalogueView, principal: Principal, params: RecommendParams
 ) -> tuple[_Tray, Recommendations, list[str]]:
     """Return what was asked for by name, the recommendations, and notes on how the call was
     understood.
@@ -167,7 +173,6 @@ def ask_by_taste(
         conditions=(*scope.conditions, *_of_liked_kinds(scope.conditions, tray, spec)),
         limit=params.limit,
         may_describe=True,
-        about=about,
     )
     recommender = replace(view.catalogue.recommender, spec=spec)
     answer = recommender.recommend_for(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -46,9 +47,10 @@ from stackroom.generic.shapes import (
 from stackroom.ingest.ledger import find_places, find_written
 from stackroom.ingest.values import READERS
 from stackroom.library import LEDGER_FILE
-from stackroom.model.hits import Label, Why
-from stackroom.model.record import Record, RecordId
+from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
+from stackroom.search.question import View
+from stackroom.search.result_set import Hit
 from stackroom.sources.location import shown_name
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of, uri_of
@@ -59,14 +61,14 @@ from stackroom.tools.spec import shape_why
 FIRST_LINE, LAST_LINE = "first_line", "last_line"
 
 
-def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[RecordId, str]:
+def list_places(folder: Path | None, records: Iterable[Record]) -> dict[RecordId, str]:
     """Return the file and place of each of these records that came from a source, as `films.csv,
     line 12`.
     """
-    if catalogue.folder is None:
+    if folder is None:
         return {}
     by_id = {record.id: record for record in records}
-    found = find_places(catalogue.folder / LEDGER_FILE, by_id)
+    found = find_places(folder / LEDGER_FILE, by_id)
     names = {source: shown_name(source) for source in {source for source, _ in found.values()}}
     places = {}
     for record_id, (source, row) in found.items():
@@ -99,22 +101,6 @@ LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedRecord:
-    """A record in a result set: the view it was read from, its score, and the label of that
-    score.
-    """
-
-    view: CatalogueView
-    record: Record
-    score: float = 1.0
-    """The strength of the evidence that it answers; 1 in a list, of which each record has what was
-    asked for.
-    """
-    label: Label | None = None
-    why: Why | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordForm:
     """The form of a call's results: whole texts or parts of them, fields that it asks for, and
     tiles for pages.
@@ -127,35 +113,36 @@ class RecordForm:
     has_cells: bool = False
 
 
-def shape_records(ranked: Sequence[RankedRecord], form: RecordForm) -> list[ShownRecord]:
+def shape_records(view: View, records: Iterable[Record], form: RecordForm) -> list[ShownRecord]:
+    """Return records that are named, not found, as results."""
+    return shape_hits([Hit(view, Key(0), record, 1.0) for record in records], form)
+
+
+def shape_hits(hits: Sequence[Hit], form: RecordForm) -> list[ShownRecord]:
     """Return records as results; which file each is from is read once for each catalogue."""
-    by_catalogue: dict[int, tuple[OpenCatalogue, list[Record]]] = {}
-    for one in ranked:
-        by_catalogue.setdefault(id(one.view), (one.view.catalogue, []))[1].append(one.record)
-    origins = {
-        view: list_places(catalogue, records) for view, (catalogue, records) in by_catalogue.items()
-    }
-    return [
-        shape_record(one, form, origin=origins[id(one.view)].get(one.record.id)) for one in ranked
-    ]
+    by_view: dict[int, tuple[View, list[Record]]] = {}
+    for hit in hits:
+        by_view.setdefault(id(hit.view), (hit.view, []))[1].append(hit.record)
+    origins = {key: list_places(view.folder, records) for key, (view, records) in by_view.items()}
+    return [shape_hit(hit, form, origin=origins[id(hit.view)].get(hit.record.id)) for hit in hits]
 
 
-def shape_record(ranked: RankedRecord, form: RecordForm, *, origin: str | None) -> ShownRecord:
+def shape_hit(hit: Hit, form: RecordForm, *, origin: str | None) -> ShownRecord:
     """Return a record as a result."""
-    record, spec, catalogue = ranked.record, ranked.view.spec, ranked.view.name
+    record, spec, catalogue = hit.record, hit.view.spec, hit.view.name
     fields = told_fields(record, spec, asked=[meant(name, spec.fields) for name in form.asked])
     return ShownRecord(
         id=address_of(catalogue, record.id),
         title=spec.title_of(record),
         url=url_of(spec, catalogue, record),
         catalogue=catalogue,
-        score=round(ranked.score, 4),
-        relevance=ranked.label,
+        score=round(hit.score, 4),
+        relevance=hit.label,
         fields=plain_fields(record, fields),
         line=field_line(record, fields),
         text=body_of(record, spec) if form.whole else snippet_of(record, spec, query=form.query),
         origin=origin,
-        why=shape_why(ranked.why),
+        why=shape_why(hit.why),
         tile=None
         if form.media is None
         else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
@@ -292,9 +279,7 @@ def draw_record(
         "relations": [
             Relation(
                 name=some.name,
-                results=shape_records(
-                    [RankedRecord(view=view, record=other) for other in some.records], form
-                ),
+                results=shape_records(view, some.records, form),
                 total=some.total,
             )
             for some in related
@@ -361,6 +346,6 @@ def fetch_record(catalogue: OpenCatalogue, record: Record, *, start: int) -> Fet
         text=text,
         url=url_of(spec, catalogue.name, record),
         metadata={} if start else plain_record(record, spec),
-        origin=list_places(catalogue, [record]).get(record.id),
+        origin=list_places(catalogue.folder, [record]).get(record.id),
         written={} if start else list_written(catalogue, record),
     )

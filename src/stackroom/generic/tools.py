@@ -37,20 +37,15 @@ from stackroom.generic.recommend import (
     RecommendParams,
     RecommendResult,
     ask_by_taste,
+    found_by_taste,
     recommend_by_taste,
 )
-from stackroom.generic.record import (
-    RankedRecord,
-    RecordForm,
-    draw_record,
-    fetch_record,
-    shape_records,
-)
+from stackroom.generic.record import RecordForm, draw_record, fetch_record, shape_hits
 from stackroom.generic.result_set import (
     Readings,
     answer_notes,
-    find_page,
-    list_keys,
+    find_records,
+    only_part,
     only_view,
     understood_of,
 )
@@ -65,14 +60,16 @@ from stackroom.generic.shapes import (
     json_text,
 )
 from stackroom.model.principal import Action, Principal
-from stackroom.model.record import Record, RecordId
+from stackroom.model.record import Record
 from stackroom.model.scope import Scope
-from stackroom.recommend.recommender import Placing
 from stackroom.search.names import page_forms
+from stackroom.search.question import plain_reading
+from stackroom.search.result_set import Part, ResultSet
+from stackroom.search.searcher import FURTHEST
 from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
 from stackroom.toml_text import load_packaged
-from stackroom.tools import merge
+from stackroom.tools import finding
 from stackroom.tools.catalogue import (
     CatalogueView,
     FoundRecord,
@@ -94,7 +91,6 @@ from stackroom.tools.media import CallerMedia, MediaSpec
 from stackroom.tools.reading import (
     EVERY,
     is_list,
-    plain_reading,
     read_question,
     words_conditions,
     words_of_list,
@@ -130,13 +126,11 @@ class GenericTools:
         """Search one catalogue in its own order, or all of them merged by strength; or list what
         has the filters.
         """
-        chosen, notes = self._chosen(params)
-        scoped, readings = _read(chosen, params, principal)
-        found = find_page(params, scoped, readings, principal.visibility, pool=self._pool)
+        found = self.find(principal, params)
         understood, asked = None, params
-        if len(readings) == 1:
-            (name, reading), *_ = (found.readings or readings).items()
-            read = understood_of(reading, params, scoped.views.found[name].spec)
+        if len(found.parts) == 1:
+            (part,) = found.parts
+            read = understood_of(part.reading, params, part.view.spec)
             stated = {
                 "query": read.query or EVERY,
                 "filters": read.filters,
@@ -144,16 +138,31 @@ class GenericTools:
             }
             asked = params.model_copy(update=stated)  # with the conditions of the query as filters
             understood = read if params.include or read.phrases else None
+        cursor = found.cursor_after(params.start)
         return (SearchResult if params.max_tokens is None else BundledResult)(
-            results=shape_records(found.page, self._form(asked, principal)),
+            results=shape_hits(found.page(params.start), self._form(asked, principal)),
             total=found.total,
             evidence=found.evidence,
-            has_more=found.cursor is not None,
-            cursor=found.cursor,
-            notes=answer_notes(asked, scoped, found, readings, chosen=notes),
-            unread=found.unread,
+            has_more=cursor is not None,
+            cursor=cursor,
+            notes=answer_notes(asked, found),
+            unread=list(found.unread),
             understood=understood,
-            **result_parts(asked, scoped, found, CallerMedia(principal, self._media)),
+            **result_parts(asked, found, CallerMedia(principal, self._media)),
+        )
+
+    def find(
+        self, principal: Principal, params: SearchParams, name: str | None = None
+    ) -> ResultSet:
+        """Return what `search` finds; in one catalogue, where it is named."""
+        chosen, notes = self._chosen(params, name or params.catalogue)
+        scoped, readings = _read(chosen, params, principal)
+        found = find_records(params, scoped, readings, principal.visibility, pool=self._pool)
+        return replace(
+            found,
+            page_size=params.limit,
+            explains=params.explain,
+            filter_notes=[*notes, *scoped.notes],
         )
 
     def export(self, principal: Principal, params: SearchParams) -> ExportedTable:
@@ -163,16 +172,9 @@ class GenericTools:
         if params.facet:
             counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
             return facet_table(params.facet, self.search(principal, counted).facets)
-        chosen, _ = self._chosen(params)
-        scoped, readings = _read(chosen, params, principal)
-        view = only_view(scoped.views, "catalogue")
-        if not params.ids and (is_list(params.query) or readings[view.name].is_list):
-            return table_of(
-                view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False
-            )
-        every = params.model_copy(update={"limit": merge.FURTHEST, "cursor": None})
-        found = find_page(every, scoped, readings, principal.visibility, pool=self._pool)
-        return table_of(view.spec, found.page, is_ranked=bool(found.searched))
+        found = self.find(principal, params)
+        part = only_part(found, "catalogue")
+        return table_of(part.view.spec, found.records(), is_ranked=bool(found.searched))
 
     def export_figures(self, principal: Principal, params: BrowseParams) -> ExportedTable:
         """Return all groups that a `browse` counts, or all records by a number, as a table."""
@@ -182,20 +184,6 @@ class GenericTools:
             )
         every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
         return figures_table(self.browse(principal, every).catalogues[0])
-
-    def path(
-        self, principal: Principal, params: SearchParams, name: str, _kind: str = ""
-    ) -> merge.SearchPath:
-        """Return how `search` searches one catalogue."""
-        if is_list(params.query):
-            raise InputError("a list has no ranking to explain; give a query in words")
-        view = self._get(name).view()
-        require_excludable(params.exclude or {}, [view.spec])
-        scope, notes = merge.scope_of(view, _asked(params, principal))
-        within = in_area(view, scope, params.area)
-        return merge.usual_path(
-            view, params.query, scope=within, limit=merge.FURTHEST, page=params.limit, notes=notes
-        )
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record, or what follows the cursor of its text."""
@@ -221,28 +209,29 @@ class GenericTools:
             else self._get(params.catalogue or "").view()
         )
         reader = target.reader
-        vectors = own.vectors(list(own.find([record.id], scope=scope).values()))
+        key = own.find([record.id], scope=scope)[record.id]
+        vectors = own.vectors([key])
         if reader.model is None or reader.model != own.model or not np.any(vectors):
             why = "vectors are missing or by different models"
             raise InputError(f"'{params.id}' cannot be compared with '{target.name}': {why}")
-        end = min(params.start + params.limit, merge.FURTHEST)
         within = (
             scope
             if is_adult(record, view.spec)
-            else merge.shown_scope(target, principal.visibility)
+            else finding.shown_scope(target, principal.visibility)
         )
-        (ranking,) = reader.nearest(
-            vectors, scope=within, limit=merge.depth_for(params.start, params.limit) + 1
+        (near,) = reader.nearest(vectors, scope=within, limit=FURTHEST + 1)
+        is_other = near.keys != (key if target is view else -1)
+        ranking = replace(near, keys=near.keys[is_other], scores=near.scores[is_other])
+        part = Part(
+            view=target,
+            reading=plain_reading("", within),
+            ranking=ranking.first(FURTHEST),
+            is_graded=False,
         )
-        records = reader.fetch(ranking.keys.tolist(), scope=scope)
-        near = [
-            RankedRecord(view=target, record=records[one.key], score=one.score)
-            for one in ranking.best
-            if one.key in records and (target is not view or records[one.key].id != record.id)
-        ]
+        found = ResultSet(parts=[part], page_size=params.limit)
         return SimilarResult(
-            results=shape_records(near[params.start : end], self._form(params, principal)),
-            cursor=str(end) if len(near) > end and end < merge.FURTHEST else None,
+            results=shape_hits(found.page(params.start), self._form(params, principal)),
+            cursor=found.cursor_after(params.start),
         )
 
     def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
@@ -255,12 +244,10 @@ class GenericTools:
             get_catalogue(self._recommending, names[0]).view(), principal, params, form
         )
 
-    def place(
-        self, principal: Principal, params: RecommendParams, name: str, about: RecordId
-    ) -> Placing | None:
-        """Return the place of one record among what `recommend` recommends from its catalogue."""
-        _, answer, _ = ask_by_taste(self._get(name).view(), principal, params, about=about)
-        return answer.placing
+    def find_by_taste(self, principal: Principal, params: RecommendParams, name: str) -> ResultSet:
+        """Return what `recommend` recommends from one catalogue."""
+        view = self._get(name).view()
+        return found_by_taste(view, ask_by_taste(view, principal, params)[1], params)
 
     def read_by_taste(self, params: RecommendParams) -> list[str]:
         """Return the names of the catalogues that a taste may be about: one that is named, by
@@ -294,15 +281,15 @@ class GenericTools:
     def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
         """List the catalogues with their fields, the values of one field, or figures by group."""
         params = of_one_catalogue(params, self._catalogues)
-        chosen, notes = self._chosen(params)
+        chosen, notes = self._chosen(params, params.catalogue)
         views, seen = ask_each(chosen, OpenCatalogue.view), Scope(visibility=principal.visibility)
-        scoped = merge.CatalogueScopes(
+        scoped = finding.CatalogueScopes(
             views=views, scopes=dict.fromkeys(views.found, seen), notes=[]
         )
         is_limited = params.filters or params.exclude or (params.query or "").strip()
         # what a search finds, in place of everything that can be seen
         if params.has_figures or is_limited:
-            scoped = merge.scope_each(views, _asked(params, principal))
+            scoped = finding.scope_each(views, _asked(params, principal))
         if params.include:
             everything = _asked(SearchParams(query=EVERY), principal)
             return describe_catalogues(
@@ -336,12 +323,12 @@ class GenericTools:
         return name if name in self._catalogues else None
 
     def _chosen(
-        self, params: SearchParams | BrowseParams
+        self, params: SearchParams | BrowseParams, name: str | None
     ) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and
         notes.
         """
-        name, filters = params.catalogue, params.filters or {}
+        filters = params.filters or {}
         chosen = self._catalogues if name is None else self._only(name)
         require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
         if len(chosen) == 1:
@@ -464,13 +451,16 @@ def _listed_tools(
         return len(result.results)
 
     recommend = declare(
-        tools.recommend, reads=tools.read_by_taste, recommends=tools.place, count_of=count_results
+        tools.recommend,
+        reads=tools.read_by_taste,
+        finds=tools.find_by_taste,
+        count_of=count_results,
     )
     return [
         declare(
             tools.search,
             reads=tools.read_by_name,
-            searches=tools.path,
+            finds=tools.find,
             properties={"catalogue": {"type": "string", "enum": list(specs)}, "filters": filters},
             definitions=definitions,
             descriptions=filters_now,
@@ -488,11 +478,11 @@ def _find_titled(view: CatalogueView, stated: str, *, scope: Scope) -> Record | 
     return choice.record if choice.is_certain else None
 
 
-def _asked(params: SearchParams | BrowseParams, principal: Principal) -> merge.ScopeRequest:
+def _asked(params: SearchParams | BrowseParams, principal: Principal) -> finding.ScopeRequest:
     filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
     has_words = isinstance(params, BrowseParams) or is_list(query)
     words = words_conditions(words_of_list(query)) if has_words else []
-    return merge.ScopeRequest(
+    return finding.ScopeRequest(
         query=words_of_list(query),
         visibility=principal.visibility,
         conditions=lambda spec: [
@@ -506,11 +496,11 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> merge.S
 
 def _read(
     chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
-) -> tuple[merge.CatalogueScopes, Readings]:
+) -> tuple[finding.CatalogueScopes, Readings]:
     """Return how each catalogue reads a call, in its order, and the scope in which it answers; a
     list is not read.
     """
-    scoped = merge.scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
+    scoped = finding.scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
     scopes, is_read = (
         dict(scoped.scopes),
         params.read_conditions and not (params.ids or is_list(params.query)),

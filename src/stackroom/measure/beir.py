@@ -201,10 +201,9 @@ def evaluate(
             )
 
         def search(by: Searcher, query: str, vector: QueryVector) -> list[str]:
-            page = by.search(
-                reader, collection.queries[query], scope=WHOLE, limit=DEPTH, query_vector=vector
-            )
-            return [hit.record.id for hit in page.hits]
+            text = collection.queries[query]
+            ranked = by.rank(reader, text, scope=WHOLE, limit=DEPTH, query_vector=vector)
+            return list(reader.ids(ranked.first(DEPTH).keys.tolist()))
 
         ways: dict[str, Callable[[str], list[str]]] = {
             "lexical": lambda query: search(searcher, query, QueryVector(vector=None)),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stackroom.frozen import frozen
-from stackroom.model.record import Key, Record
+from stackroom.model.record import Key
 
 
 class Scored(NamedTuple):
@@ -28,6 +28,10 @@ class Ranking:
     keys: NDArray[np.int64]
     scores: NDArray[np.float64]
     total: int
+
+    def first(self, limit: int) -> "Ranking":
+        """Return the first of it."""
+        return Ranking(keys=self.keys[:limit], scores=self.scores[:limit], total=self.total)
 
     @property
     def best(self) -> tuple[Scored, ...]:
@@ -130,6 +134,11 @@ class Evidence(StrEnum):
         return cls.WEAK if strength >= EVIDENCE_AT else cls.NONE
 
     @classmethod
+    def of_best(cls, scores: NDArray[np.float64]) -> "Evidence":
+        """Return the evidence of the first of these strengths; none of none."""
+        return cls.of(float(scores[0])) if len(scores) else cls.NONE
+
+    @classmethod
     def best(cls, several: Iterable["Evidence"]) -> "Evidence":
         """Return the strongest of several; none of none."""
         return min(several, key=list(cls).index, default=cls.NONE)
@@ -148,45 +157,6 @@ class Why:
     strength: Mapping[str, float]  # the parts of the score, by name
     order: Mapping[str, float]  # the parts of the score by which hits are ordered
     lacks: tuple[str, ...] = ()  # the terms of the query that the record does not have
-
-
-@frozen
-class Hit:
-    """A ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons`:
-    what it is of.
-    """
-
-    key: Key
-    record: Record
-    score: float
-    match_type: MatchType
-    reasons: Mapping[str, float]
-    why: Why | None = None  # the explanation, where it was asked for
-
-    @property
-    def label(self) -> Label | None:
-        """The label of the score."""
-        return Label.of(self.score)
-
-
-@frozen
-class SearchPage:
-    """The answer to a search: the hits, how many records have evidence, and how they were found."""
-
-    hits: tuple[Hit, ...]
-    total_matches: int
-    """How many records there is evidence for; at least those within the depth of the search are
-    counted.
-    """
-    mode: SearchMode
-    evidence: Evidence  # the evidence of the strongest among the first hits
-    ranked: int = 0  # how many records were ranked, of which the hits are the first
-    degraded: str | None = None
-    """Why the search was not hybrid, or answered from stale data or from few vectors; None
-    otherwise.
-    """
-    # notes on words of the query that no record has, or that the model does not know
-    notes: tuple[str, ...] = ()
 
 
 @frozen

@@ -332,11 +332,12 @@ class Catalogue:
 
     def explain(self, query: str, record: Stated) -> Explanation:
         """Return why a search has a record at its rank, or why it has not."""
-        view = self._view()
-        path = self._tools().path(
-            LOCAL_USER, SearchParams(query=query, catalogue=self.name), self.name
+        params = SearchParams(query=query, catalogue=self.name)
+        found, named = (
+            self._tools().find(LOCAL_USER, params),
+            find_named(self._view(), id_of(record)),
         )
-        told = explain_record(path, find_named(view, id_of(record))[0], tool=EXPLAINED)
+        told = explain_record(found, self._opened(), named[0], tool=EXPLAINED)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
         return Explanation(rank=told.rank, because=told.because, parts=parts)
 

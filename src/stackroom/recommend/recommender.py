@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +18,17 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError
-from stackroom.model.hits import Why
+from stackroom.model.hits import Ranking
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import AnyOf, Condition, NoneOf, Scope
+from stackroom.model.scope import WHOLE, AnyOf, Condition, NoneOf, Scope
 from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats, Signals, score_signals
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.moods import score_checks
 from stackroom.search.names import NameChoice, resolve_name
+from stackroom.search.question import View, plain_reading
 from stackroom.search.ranked import pick_diverse
+from stackroom.search.result_set import Part, Placing
 from stackroom.search.values import adult_conditions, asks_for_adult, is_adult
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.series import Work, same_franchise, work_of
@@ -87,27 +90,12 @@ class Taste:
 class Recommendation:
     """A record with its blended score and the signals it is made of."""
 
+    key: Key
     record: Record
     score: float
     # the score that it was chosen by: with wishes, and with how much is known of it
     chosen_by: float
     signals: Signals[float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
-    """The place of one record among the recommendations, or what keeps it out."""
-
-    record: Record
-    rank: int | None  # its place in what is recommended; None where it is not
-    # the conditions that it does not meet; what follows holds without them
-    failed: tuple[Condition, ...]
-    is_named: bool  # whether it is one of the titles that were given
-    # its place by the score that records are chosen by; None where it is not a candidate
-    place: int | None
-    candidates: int
-    # what its similarity and the score that it is chosen by are made of, where it is a candidate
-    why: Why | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +110,24 @@ class Recommendations:
     preferences: Preferences
     excluded: tuple[NameChoice, ...] = ()  # the titles that were left out
     notes: tuple[str, ...] = ()
-    placing: Placing | None = None  # of the record that the request asks about
+    place: Callable[[RecordId], Placing | None] = lambda _about: None
+    """Returns where a record stands, or would without the conditions that it does not meet; None if
+    it is gone.
+    """
+
+    def part_of(self, view: View, *, by: Callable[["Recommendation"], float]) -> Part:
+        """Return them as what was found in a catalogue, by one of their scores."""
+        items = sorted(self.items, key=lambda item: (-by(item), item.record.id))
+        keys = np.array([item.key for item in items], dtype=np.int64)
+        scores = np.array([by(item) for item in items])
+        return Part(
+            view=view,
+            reading=plain_reading("", WHOLE),
+            ranking=Ranking(keys=keys, scores=scores, total=len(items)),
+            is_graded=False,
+            known={item.key: item.record for item in items},
+            place=self.place,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,6 @@ class Request:
     limit: int = 8
     # whether preferences without a title will do: then they describe what is wanted
     may_describe: bool = False
-    about: RecordId | None = None  # the record whose place is to be told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +224,7 @@ class Recommender:
             excluded=(*refused, *excluded),
             preferences=taste.preferences,
             notes=taste.notes if reader.model is not None else (*taste.notes, compared),
-            placing=wanted.place(items, request.about) if request.about else None,
+            place=partial(wanted.place, items),
         )
 
     def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> NameChoice:
@@ -310,13 +314,17 @@ class _Wanted:
             for at in pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)
         ]
         records = self.reader.fetch(chosen, scope=self.scope)
-        found = [(records[key], ranked.signals.at(ranked.rows[key])) for key in chosen]
+        found = [(key, ranked.signals.at(ranked.rows[key])) for key in chosen]
         spec = self.recommend
         items = [
             Recommendation(
-                record=record, score=own.similarity(spec), chosen_by=own.choice(spec), signals=own
+                key=key,
+                record=records[key],
+                score=own.similarity(spec),
+                chosen_by=own.choice(spec),
+                signals=own,
             )
-            for record, own in found
+            for key, own in found
         ]
         return sorted(items, key=lambda item: -item.score)
 

@@ -4,9 +4,8 @@ spreading of series.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -18,17 +17,16 @@ from stackroom.model.hits import (
     EVIDENCE_AT,
     IDENTICAL_AT,
     Evidence,
-    Hit,
     MatchType,
+    Ranking,
     SearchMode,
-    SearchPage,
     Why,
 )
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import Scope
 from stackroom.model.vectors import Vector
 from stackroom.search.evidence import WORDS, WeighedEvidence, WeighedWords
-from stackroom.search.fuse import Candidates, Floats, FusionSteps
+from stackroom.search.fuse import Candidates, Floats, FusionSteps, Keys
 from stackroom.search.moods import QueryMoods
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.series import Work, same_franchise
@@ -76,10 +74,7 @@ def pick_diverse(
 PLACE = "place"
 NO_PART = 1e-9  # the size of a part below which it is left out
 WORD = "word:"  # the beginning of the part that one term gives
-REASONS = frozenset({"bm25", "name", "known", "named", "cosine", "fused", "rerank"})
-"""The reasons that a search itself gives for a hit; any other is what a tool added to its strength,
-by name.
-"""
+RERANK = "rerank"
 
 
 class KeyedRecord(NamedTuple):
@@ -121,36 +116,24 @@ class Trace:
         row = int(np.searchsorted(self.candidates.keys, key))
         return row if row < len(self.candidates.keys) and self.candidates.keys[row] == key else None
 
-    def explain(self, reader: ShelfReader, hits: Sequence[Hit], spec: CatalogueSpec) -> list[Hit]:
-        """Return hits of this search with their explanations."""
-        terms = self._term_scores(reader, [hit.key for hit in hits])
-        return [
-            replace(hit, why=self._why(row, hit, scores, spec))
-            for hit, scores in zip(hits, terms, strict=True)
-            if (row := self.find_row(hit.key)) is not None
-        ]
-
-    def _why(self, row: int, hit: Hit, terms: Mapping[str, float], spec: CatalogueSpec) -> Why:
-        raised = {name: value for name, value in hit.reasons.items() if name not in REASONS}
-        parts = {**split_words(self.evidence.parts_at(row), terms), **raised}
-        place = hit.score - sum(parts.values())
-        return Why(
-            strength={**parts, PLACE: place} if abs(place) > NO_PART else parts,
-            order=self.fusion.parts_at(row),
-            lacks=lacking(self.query.words, hit.record, spec),
-        )
+    def measures_at(self, row: int) -> dict[str, float]:
+        """Return what the search measured of a candidate, by name."""
+        found, names = self.candidates, ["bm25", "name", "known", "named"]
+        names += ["cosine"] if found.has_cosines else []
+        measures = {name: float(getattr(found, name)[row]) for name in names}
+        return {**measures, "fused": float(self.fused[row])}
 
     def explain_weighed(
         self, reader: ShelfReader, evidence: WeighedEvidence, found: KeyedRecord
     ) -> Why:
         """Explain the evidence for one record that no arm found: it is not ordered."""
-        (scores,) = self._term_scores(reader, [found.key])
+        (scores,) = self.term_scores(reader, [found.key])
         parts = split_words(evidence.parts_at(0), scores)
         return Why(
             strength=parts, order={}, lacks=lacking(self.query.words, found.record, found.spec)
         )
 
-    def _term_scores(self, reader: ShelfReader, keys: Sequence[Key]) -> list[dict[str, float]]:
+    def term_scores(self, reader: ShelfReader, keys: Sequence[Key]) -> list[dict[str, float]]:
         """Return what each term of the query gives to each record."""
         tokens = [token for token, _ in self.query.terms.terms]
         return [
@@ -187,66 +170,79 @@ _POSSESSIVE = re.compile(r"['’]s$")
 NAMED = 0.5
 
 
-class RankedKey(NamedTuple):
-    """A hit whose record is not fetched yet."""
-
-    key: Key
-    score: float  # the strength of the evidence along the ranking
-    match_type: MatchType
-    reasons: Mapping[str, float]
-
-    def raised(self, strength: float, *, by: str) -> "RankedKey":
-        """Return the hit with at least this strength; `by` names the evidence in explanations."""
-        more = strength - self.score
-        return (
-            self if more <= 0 else self._replace(score=strength, reasons={**self.reasons, by: more})
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The ranked keys of a search, best first, with its total, mode and problems."""
+    """The ranking of a search, best first, with its mode, its problems and its trace."""
 
-    ranking: tuple[RankedKey, ...]
-    total_matches: int
+    ranking: Ranking
+    """The keys and the strengths of their evidence; its total counts the records that have any."""
     mode: SearchMode
     degraded: str | None
     reader: ShelfReader
     scope: Scope
     spec: CatalogueSpec
     trace: Trace
+    reranked: Mapping[Key, float] = field(default_factory=dict)  # the scores by a reranker
+    raised: Mapping[Key, Mapping[str, float]] = field(default_factory=dict)
+    """What a tool has added to the strengths of records, by name."""
     # whether the order is one that was asked for, which nothing else may change
     is_sorted: bool = False
 
-    def read(self, ranking: Sequence[RankedKey], *, explain: bool = False) -> list[Hit]:
-        """Return these ranked keys as hits with their records, and with explanations if they are
-        asked for.
-        """
-        records = self.reader.fetch([one.key for one in ranking], scope=self.scope)
-        hits = [
-            Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records
-        ]
-        return self.trace.explain(self.reader, hits, self.spec) if explain else hits
-
-    def page(self, limit: int, *, explain: bool = False) -> SearchPage:
-        """Return the first hits, with a bounded number of one series."""
-        hits = self.read(self._spread(limit) if self.has_series else self.ranking[:limit])
-        return SearchPage(
-            hits=tuple(self.trace.explain(self.reader, hits, self.spec) if explain else hits),
-            total_matches=self.total_matches,
-            evidence=Evidence.of(self.ranking[0].score if self.ranking else 0.0),
-            mode=self.mode,
-            ranked=len(self.trace.candidates.keys),
-            degraded=self.degraded,
-            notes=self.notes_on(hits[:1]),
+    def with_order(self, keys: Keys, scores: Floats, *, is_sorted: bool = False) -> "Ranked":
+        """Return the same with other keys and strengths."""
+        return replace(
+            self, ranking=replace(self.ranking, keys=keys, scores=scores), is_sorted=is_sorted
         )
 
-    def notes_on(self, first: Sequence[Hit]) -> tuple[str, ...]:
-        """Return what to know of the query beside its best hit: a word that matters is missing, or
-        its language.
+    def rows_of(self, keys: Keys) -> NDArray[np.intp]:
+        """Return the rows of candidates by their keys."""
+        return self.trace.candidates.keys.searchsorted(keys)
+
+    def match_types(self, keys: Keys) -> list[MatchType]:
+        """Tell which arms found each of these records; words, where the search itself did not."""
+        candidates = self.trace.candidates
+        is_known = np.isin(keys, candidates.keys)
+        types = iter(candidates.match_types(self.rows_of(keys[is_known])))
+        return [next(types) if known else MatchType.FTS for known in is_known.tolist()]
+
+    def measures_of(self, key: Key) -> dict[str, float]:
+        """Return what was measured of a record, and added to its strength, by name."""
+        row = self.trace.find_row(key)
+        measures = {} if row is None else self.trace.measures_at(row)
+        if key in self.reranked:
+            measures[RERANK] = self.reranked[key]
+        return {**measures, **self.raised.get(key, {})}
+
+    def explain(
+        self, keys: Sequence[Key], scores: Sequence[float], records: Sequence[Record]
+    ) -> list[Why | None]:
+        """Return the explanations of records with these strengths; None for one that the search
+        itself did not find.
         """
-        if first and first[0].score >= EVIDENCE_AT:
-            return tuple(filter(None, [self._missing_word(first[0])]))
+        terms = self.trace.term_scores(self.reader, keys)
+        return [
+            None if row is None else self._why(row, score, of_key, record)
+            for row, score, of_key, record in zip(
+                map(self.trace.find_row, keys), scores, terms, records, strict=True
+            )
+        ]
+
+    def _why(self, row: int, score: float, terms: Mapping[str, float], record: Record) -> Why:
+        trace, key = self.trace, Key(int(self.trace.candidates.keys[row]))
+        parts = split_words(trace.evidence.parts_at(row), terms) | dict(self.raised.get(key, {}))
+        place = score - sum(parts.values())
+        return Why(
+            strength={**parts, PLACE: place} if abs(place) > NO_PART else parts,
+            order=trace.fusion.parts_at(row),
+            lacks=lacking(trace.query.words, record, self.spec),
+        )
+
+    def notes_on(self, first: Ranking) -> tuple[str, ...]:
+        """Return what to know of the query beside its best hit, the first of a ranking: a word that
+        matters is missing, or its language.
+        """
+        if Evidence.of_best(first.scores) is not Evidence.NONE:
+            return tuple(filter(None, [self._missing_word(Key(int(first.keys[0])))]))
         model = self.reader.model
         is_asked = self.trace.query.vector is not None and not is_english(self.trace.query.text)
         if not is_asked or model is None or model.name not in LOCAL_MODELS:
@@ -258,24 +254,22 @@ class Ranked:
             ),
         )
 
-    def _missing_word(self, hit: Hit) -> str:
+    def _missing_word(self, key: Key) -> str:
         """Say that no record, or not this one, has a word of the query; empty where none of weight
         is missing.
         """
-        words, row = self.trace.query.words, self.trace.find_row(hit.key)
-        is_whole = row is None or self.trace.candidates.share[row] > 1 - MATTERS
-        if is_whole or hit.reasons["name"] >= NAMED:
+        words, row = self.trace.query.words, self.trace.find_row(key)
+        candidates = self.trace.candidates
+        if row is None or candidates.share[row] > 1 - MATTERS or candidates.name[row] >= NAMED:
             return ""
         heavy = {
             token for token in words.weights if words.share_of([token]) >= MATTERS
         } - ORDINARY_TOKENS
         if not heavy:
             return ""
-        here = set(
-            text_tokens(
-                hit.record, (*self.spec.searched_fields, *self.spec.fields_searched_as_names)
-            )
-        )
+        searched = (*self.spec.searched_fields, *self.spec.fields_searched_as_names)
+        (record,) = self.reader.fetch([key], scope=self.scope).values()
+        here = set(text_tokens(record, searched))
         token = max(sorted(heavy - here), key=words.weights.__getitem__, default="")
         typed = next(
             (word for word in self.trace.query.text.split() if token in query_tokens(word)), ""
@@ -294,27 +288,23 @@ class Ranked:
     def has_series(self) -> bool:
         """Whether records are of series, and the query is not the name of one."""
         is_declared = self.spec.recommend is not None and bool(self.spec.recommend.related.field)
-        is_name = any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
-        return is_declared and not self.is_sorted and not is_name
+        best = self.trace.candidates.name[self.rows_of(self.ranking.keys[:BEST])]
+        return is_declared and not self.is_sorted and not (best >= NAMED).any()
 
-    def _spread(self, limit: int) -> tuple[RankedKey, ...]:
-        """Return the first keys; more than a few of one series in every ten are put off, if others
-        answer too.
+    def first(self, limit: int) -> Ranking:
+        """Return the first keys; where records are of series, more than a few of one in every ten
+        are put off, if others answer too.
         """
-        ranking = self.ranking[: rows_for(limit)]
-        works = self.reader.works([one.key for one in ranking[:limit]])
-        if all(
-            len(_diverse(works[at : at + BEST])) == len(works[at : at + BEST])
-            for at in range(0, len(works), BEST)
-        ):
-            return ranking[:limit]
-        works += self.reader.works([one.key for one in ranking[limit:]])
-        answering = sum(one.score >= EVIDENCE_AT for one in ranking)
-        order = [*_in_tens(works, answering), *range(answering, len(ranking))][:limit]
-        scores = accumulate((ranking[place].score for place in order), min)
-        return tuple(
-            ranking[place]._replace(score=score) for place, score in zip(order, scores, strict=True)
-        )
+        total, keys, scores = self.ranking.total, self.ranking.keys, self.ranking.scores
+        near, order = keys[: rows_for(limit)], list(range(min(limit, len(keys))))
+        if self.has_series:
+            works = self.reader.works(near[:limit].tolist())
+            tens = [works[at : at + BEST] for at in range(0, len(works), BEST)]
+            if any(len(_diverse(ten)) < len(ten) for ten in tens):
+                works += self.reader.works(near[limit:].tolist())
+                answering = int(np.count_nonzero(scores[: len(near)] >= EVIDENCE_AT))
+                order = [*_in_tens(works, answering), *range(answering, len(near))][:limit]
+        return Ranking(keys=keys[order], scores=np.minimum.accumulate(scores[order]), total=total)
 
 
 def _diverse(works: Iterable[Work]) -> list[int]:
@@ -384,21 +374,3 @@ def falling(strengths: Floats) -> Floats:
 def rows_for(limit: int) -> int:
     """Return how many ranked keys a page of this many hits is picked from."""
     return (-(-limit // BEST) + 1) * BEST
-
-
-def rank_rows(trace: Trace, places: Sequence[int]) -> tuple[RankedKey, ...]:
-    """Return these rows of the candidates as ranked keys."""
-    candidates, rows = trace.candidates, np.array(places, dtype=np.intp)
-    parts = {
-        "bm25": candidates.bm25,
-        "name": candidates.name,
-        "known": candidates.known,
-        "named": candidates.named,
-    }
-    if candidates.has_cosines:
-        parts["cosine"] = candidates.cosine
-    parts["fused"] = trace.fused
-    values_of_rows = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
-    reasons = [dict(zip(parts, values, strict=True)) for values in values_of_rows]
-    keys, scores = candidates.keys[rows].tolist(), trace.scores[rows].tolist()
-    return tuple(map(RankedKey, keys, scores, candidates.match_types(rows), reasons))

@@ -17,7 +17,6 @@ from stackroom.model.hits import (
     MatchType,
     Ranking,
     SearchMode,
-    SearchPage,
     Why,
     build_ranking,
 )
@@ -46,12 +45,10 @@ from stackroom.search.ranked import (
     TIERS,
     KeyedRecord,
     Ranked,
-    RankedKey,
     SearchQuery,
     Trace,
     falling,
     order_rows,
-    rank_rows,
     rows_for,
 )
 from stackroom.search.values import field_values
@@ -64,6 +61,10 @@ from stackroom.text.safe import hide_places
 logger = logging.getLogger(__name__)
 
 RERANK_CHARS = 1_000
+FURTHEST = 99
+"""The last result that paging reaches: as deep as both arms of a search look, so that pages are
+consistent.
+"""
 DEEPER = 3
 """Where as many hits are wanted as a ranking contributes, this many times as many: the last ones
 are often in both.
@@ -150,46 +151,34 @@ class Searcher:
         """The search section in force."""
         return self.override or (self.find_tuned() if self.find_tuned else None) or self.spec.search
 
-    def search(
-        self,
-        reader: ShelfReader,
-        text: str,
-        *,
-        scope: Scope,
-        limit: int,
-        query_vector: QueryVector | None = None,
-        explain: bool = False,
-    ) -> SearchPage:
-        """Return the best records in scope for a query in plain words; of a very long one, for its
-        beginning.
-
-        `query_vector` is what `embed` gave for this text, where it is known already.
-        """
-        ranked = self.rank(reader, text, scope=scope, limit=limit, query_vector=query_vector)
-        return ranked.page(limit, explain=explain)
-
     def rank(
         self,
         reader: ShelfReader,
         text: str,
         *,
         scope: Scope,
-        limit: int,
+        limit: int = FURTHEST,
         query_vector: QueryVector | None = None,
         terms: TextQuery | None = None,
     ) -> Ranked:
-        """Search without fetching the records, for callers that look at more hits than they show.
+        """Return the best records in scope for a query in plain words; of a very long one, for its
+        beginning.
 
-        `terms` are those to look for in place of the words of the text and their synonyms.
+        `query_vector` is what `embed` gave for this text, where it is known already; `terms` are
+        those to look for in place of the words of the text and their synonyms.
         """
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
         reader = reader.seen_by(scope.visibility)
         embedded = query_vector or self.embed(reader, text)
         query = self._analysed(reader, text, embedded.vector, terms=terms)
         trace = self._trace(reader, query, scope=scope, depth=self._depth(wanted))
+        rows = best_rows(trace, reader, rows_for(wanted))
         ranked = Ranked(
-            ranking=rank_rows(trace, best_rows(trace, reader, rows_for(wanted))),
-            total_matches=int(np.count_nonzero(trace.scores >= EVIDENCE_AT)),
+            ranking=Ranking(
+                keys=trace.candidates.keys[rows],
+                scores=trace.scores[rows],
+                total=int(np.count_nonzero(trace.scores >= EVIDENCE_AT)),
+            ),
             mode=SearchMode.FTS_ONLY if query.vector is None else SearchMode.HYBRID,
             degraded=embedded.problem or about_awaited_vectors(reader),
             reader=reader,
@@ -404,27 +393,24 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
     """Reorder the first hits by the reranker's scores, identical ones first; keep the order where
     it fails.
     """
-    hits = ranked.read(ranked.ranking[: reranker.depth])
+    keys, head = ranked.ranking.keys, reranker.depth
+    records = ranked.reader.fetch(keys[:head].tolist(), scope=ranked.scope)
     texts = [
-        embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits
+        embedding_text(spec.embed, records[key])[:RERANK_CHARS] if spec.embed else ""
+        for key in keys[:head].tolist()
     ]
-    if not hits:
+    if not texts:
         return ranked
     by_reranker = reranker.scores(text, texts)
     if by_reranker is None:
         return replace(ranked, degraded=ranked.degraded or NOT_RERANKED)
-    strengths = np.array([hit.score for hit in hits])
+    strengths = ranked.ranking.scores[:head]
     order = order_rows(strengths, np.array(by_reranker), tiers=[IDENTICAL_AT])
-    again = [
-        RankedKey(
-            hits[row].key,
-            score,
-            hits[row].match_type,
-            {**hits[row].reasons, "rerank": by_reranker[row]},
-        )
-        for row, score in zip(order.tolist(), falling(strengths[order]).tolist(), strict=True)
-    ]
-    return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))
+    again = ranked.with_order(
+        np.concatenate((keys[order], keys[head:])),
+        np.concatenate((falling(strengths[order]), ranked.ranking.scores[head:])),
+    )
+    return replace(again, reranked=dict(zip(keys[:head].tolist(), by_reranker, strict=True)))
 
 
 RANKED = 50_000  # how deep an arm is searched for a record
@@ -464,24 +450,23 @@ class Standing:
 
 
 def find_standing(
-    searcher: Searcher, ranked: Ranked, found: KeyedRecord, *, raised: RankedKey | None = None
+    searcher: Searcher, ranked: Ranked, ranking: Ranking, found: KeyedRecord
 ) -> Standing:
-    """Return where a record of the scope of a search stands in it; `raised` is the hit if a tool
-    has raised it.
-    """
+    """Return where a record of the scope of a search stands in it; `ranking` is what is shown."""
     trace, reader = ranked.trace, ranked.reader
     words = reader.lexical(trace.query.terms, scope=ranked.scope, limit=RANKED)
-    row = trace.find_row(found.key)
+    row, match_type = trace.find_row(found.key), None
     if row is None:
         evidence = searcher.weigh_one(reader, trace.query, found.key)
-        strength, match_type, reasons = float(evidence.strengths()[0]), None, dict[str, float]()
+        strength = float(evidence.strengths()[0])
         why = trace.explain_weighed(reader, evidence, found)
     else:
-        (one,) = rank_rows(trace, [row])
-        kept = next((other for other in ranked.ranking if other.key == found.key), one)
-        (hit,) = ranked.read([raised or kept], explain=True)
-        assert hit.why is not None, "explained above"
-        strength, match_type, reasons, why = hit.score, hit.match_type, dict(hit.reasons), hit.why
+        at = np.flatnonzero(ranking.keys == found.key)
+        strength = float(ranking.scores[at[0]] if len(at) else trace.scores[row])
+        (match_type,) = ranked.match_types(np.array([found.key]))
+        (explained,) = ranked.explain([found.key], [strength], [found.record])
+        assert explained is not None, "it is a candidate"
+        why = explained
     return Standing(
         words=_rank_in(words, found.key),
         meaning=_rank_by_meaning(ranked, found.key),
@@ -489,7 +474,7 @@ def find_standing(
         strength=strength,
         why=why,
         match_type=match_type,
-        reasons=reasons,
+        reasons=ranked.measures_of(found.key),
     )
 
 
@@ -521,10 +506,6 @@ def _rank_in_whole(ranked: Ranked, key: Key, row: int | None) -> RankIn:
     count = len(trace.candidates.keys)
     if row is None:
         return RankIn(rank=None, score=None, of=count)
-    score = float(trace.fused[row])
-    place = next(
-        (place for place, one in enumerate(ranked.ranking, start=1) if one.key == key), None
-    )
-    return RankIn(
-        rank=place or best_rows(trace, ranked.reader, count).index(row) + 1, score=score, of=count
-    )
+    places = np.flatnonzero(ranked.ranking.keys == key).tolist()
+    at = places[0] if places else best_rows(trace, ranked.reader, count).index(row)
+    return RankIn(rank=at + 1, score=float(trace.fused[row]), of=count)

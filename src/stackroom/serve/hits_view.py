@@ -74,7 +74,7 @@ def with_view(entry: types.Tool, tool: Served) -> types.Tool:
     found.
     """
     operation = tool.operation
-    lists = operation.finds or operation.recommends or "results" in operation.result.model_fields
+    lists = operation.finds or "results" in operation.result.model_fields
     return entry.model_copy(update={"meta": TOOL_META}) if lists else entry
 
 

@@ -15,7 +15,6 @@ from stackroom.errors import InputError, NotFoundError, StorageError, did_you_me
 from stackroom.ingest.ledger import find_identified
 from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import CatalogueMap
-from stackroom.model.hits import SearchPage
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
@@ -29,7 +28,9 @@ from stackroom.search.names import (
     page_forms,
     resolve_name,
 )
-from stackroom.search.searcher import QueryVector, Searcher
+from stackroom.search.question import View, plain_reading
+from stackroom.search.result_set import Part, notes_by_reason
+from stackroom.search.searcher import FURTHEST, QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader
 from stackroom.text.normalise import meant
@@ -39,9 +40,6 @@ logger = logging.getLogger(__name__)
 
 AskedT = TypeVar("AskedT")
 FoundT = TypeVar("FoundT")
-
-UNREADABLE = "skipped, its storage cannot be read"
-NAMES_SHOWN = 5  # of so many catalogues a note has the names; of more, how many there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +94,11 @@ class CatalogueView:
         """The catalogue's declaration."""
         return self.catalogue.spec
 
+    @property
+    def folder(self) -> Path | None:
+        """Its folder in the library; None where it is not in one."""
+        return self.catalogue.folder
+
     def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
         """Return the record of this id, where it exists and may be seen."""
         key = self.reader.find([record_id], scope=scope).get(record_id)
@@ -129,9 +132,11 @@ class CatalogueView:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return self.catalogue.searcher.embed(self.reader, query)
 
-    def search(self, query: str, *, scope: Scope, limit: int) -> SearchPage:
-        """Return the best records in scope for a query in plain words."""
-        return self.catalogue.searcher.search(self.reader, query, scope=scope, limit=limit)
+    def search(self, query: str, *, scope: Scope, limit: int = FURTHEST) -> Part:
+        """Return the best records in scope for a query in plain words, so many deep."""
+        ranked = self.catalogue.searcher.rank(self.reader, query, scope=scope, limit=limit)
+        reading = plain_reading(query, scope)
+        return Part(view=self, reading=reading, ranking=ranked.ranking, ranked=ranked)
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return recommendations for the titles and preferences of a request."""
@@ -179,36 +184,11 @@ def ask_each(
     return ByCatalogue(found=found, skipped=list(errors))
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Return names for a note, the first few and how many more there are."""
-    more = len(names) - NAMES_SHOWN
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
-
-
-def unread_notes(names: Sequence[str]) -> list[str]:
-    """Return a note on the catalogues that were skipped, none where none was."""
-    return [f"{list_names(names)}: {UNREADABLE}"] if names else []
-
-
-def promise_notes(views: Mapping[str, CatalogueView]) -> list[str]:
+def promise_notes(views: Iterable[View]) -> list[str]:
     """Return a note on the catalogues whose answers are not exact, and on what is promised of
     them.
     """
-    return notes_by_reason((name, str(view.reader.promises or "")) for name, view in views.items())
-
-
-def notes_by_reason(reasons: Iterable[tuple[str, str]], *, among: int = 0) -> list[str]:
-    """Return a note for each reason, with the names of its catalogues unless these are all; an
-    empty one is none.
-    """
-    names: dict[str, list[str]] = {}
-    for name, reason in reasons:
-        names.setdefault(reason, []).append(name)
-    return [
-        one if len(some) == among else f"{list_names(some)}: {one}"
-        for one, some in names.items()
-        if one
-    ]
+    return notes_by_reason((view.name, str(view.reader.promises or "")) for view in views)
 
 
 def visible_catalogues(

@@ -32,6 +32,7 @@ from stackroom.tools.spec import LARGEST, GenericParams, validate_fields
 if TYPE_CHECKING:  # to declare an operation needs neither accounts nor search
     from stackroom.control.control import Control
     from stackroom.jobs.board import JobBoard
+    from stackroom.search.result_set import ResultSet
     from stackroom.tools.catalogue import OpenCatalogue
     from stackroom.tools.endpoint import ClientProtocol
     from stackroom.tools.faces.mcp import Words
@@ -361,13 +362,9 @@ class Operation(Generic[ParamsT, ResultT]):
     details: str = ""  # the rest of the docstring, which the command tells too
     only_looks: Callable[[Mapping[str, Any]], bool] | None = None
     """Tells whether a call with these values, which are not validated yet, changes nothing."""
-    finds: Callable[..., Any] | None = None
-    """Returns how a call with these params searches one catalogue, by its name, for records of a
-    kind; for explanations of what it finds. None where it does not search.
-    """
-    recommends: Callable[..., Any] | None = None
-    """Returns the place of a record of one catalogue among what a call with these params
-    recommends, for explanations.
+    finds: "Callable[[Call, ParamsT], ResultSet] | None" = None
+    """Returns what a call with these params finds, for explanations; None where it neither searches
+    nor recommends.
     """
     reads: Reads[Any] | None = None  # None: it is never kept
     over: Callable[[Any], bool] | None = None

@@ -8,20 +8,14 @@ record, state nothing.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stackroom.catalogue.column_words import label_of
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
-from stackroom.errors import InputError, did_you_mean
-from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole
+from stackroom.errors import InputError
 from stackroom.model.record import Key
 from stackroom.model.scope import (
     KIND_FIELD,
-    KNOWN_FIELD,
     WORDS_FIELD,
     AllOf,
     AnyOf,
@@ -31,10 +25,15 @@ from stackroom.model.scope import (
     Scope,
 )
 from stackroom.recommend.vocabulary import preference_vocabulary
-from stackroom.search.ranked import Ranked, RankedKey
+from stackroom.search.question import (
+    ReadPhrase,
+    ReadQuestion,
+    counted,
+    list_in_scope,
+    plain_reading,
+)
 from stackroom.shelf.terms import term_of
 from stackroom.text.analyser import analyse_query
-from stackroom.text.cells.values import bounds_of
 from stackroom.text.instructions import quoted
 from stackroom.text.patterns import pattern
 from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditions, merge_pair
@@ -49,75 +48,16 @@ from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, written_range
 
 EXPLICIT_CENTURY = pattern(r"century|[0-9]{4}")
-WITHOUT_NAME = 0.49
-"""What is left of a strength where no record has the name that was asked for, so that nothing is
-evidence.
-"""
 NAME_LIKE = 0.75
 """The likeness to a record's name from which a query is that name, and states nothing: "No Game No
 Life".
 """
 SAME_NAME = 0.9
-# the strength of a record that meets the conditions of a question that asks for nothing else
-LISTED_STRENGTH = 0.9
-# the strength of a record with words that a question refuses: it is no strong answer
-REFUSED_AT_MOST = 0.69
-
 LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
-READ_AS = "'{phrase}' is read as {text}"
 NOT_CHECKED = "'{phrase}' cannot be checked here: no field tells it"
 REFUSED = "'{phrase}' cannot be checked here but by its words: records that have them come last"
 NO_PERIOD = "no record has {text}, so '{phrase}' is searched for as words"
 NO_SUCH = "no record has '{name}' under {label}"
-
-
-class ReadPhrase(NamedTuple):
-    """Words of a question, and what they were read as; the field that they are about."""
-
-    phrase: str
-    text: str
-    field: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadQuestion:
-    """A question as one catalogue reads it."""
-
-    asked: str
-    query: str  # the words to search for; empty where all records in scope answer
-    given: Scope  # the scope of the call
-    scope: Scope  # the same with what was stated
-    conditions: tuple[Condition, ...] = ()  # those that were stated; they are in the scope too
-    phrases: tuple[ReadPhrase, ...] = ()
-    likely: tuple[str, ...] = ()  # the phrases that may be words of the topic
-    sort: str = ""
-    left_out: frozenset[Key] = frozenset()
-    refused: frozenset[Key] = frozenset()
-    """The records with the words of a phrase that is refused and that no field tells."""
-    is_count: bool = False
-    # whether no record has the name of the maker or the place that was asked for
-    lacks_name: bool = False
-    names_moods: bool = False
-    """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is
-    asked for.
-    """
-    doubts: tuple[str, ...] = ()  # what was left aside or cannot be checked
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """All that was understood, and what was not."""
-        read = (READ_AS.format(phrase=quoted(one.phrase), text=one.text) for one in self.phrases)
-        return (*read, *self.doubts)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether nothing is asked for but what was stated."""
-        return not self.query and bool(self.asked)
-
-
-def plain_reading(query: str, scope: Scope) -> ReadQuestion:
-    """Return a question whose words are only searched for."""
-    return ReadQuestion(asked=query, query=query, given=scope, scope=scope)
 
 
 def read_question(
@@ -137,71 +77,6 @@ def read_question(
     this_year = view.catalogue.recommender.this_year()
     vocabulary = preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
     return _QuestionReader(view, scope, vocabulary).read(plain, as_words)
-
-
-def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> SearchPage:
-    """Return the first records that meet what a question states, where it asks for nothing else."""
-    ranking = list_ranked(view, reading)
-    records = view.reader.fetch([one.key for one in ranking[:limit]], scope=reading.scope)
-    return SearchPage(
-        hits=tuple(
-            Hit(record=records[one.key], **one._asdict())
-            for one in ranking[:limit]
-            if one.key in records
-        ),
-        total_matches=len(ranking),
-        evidence=Evidence.of(ranking[0].score if ranking else 0.0),
-        mode=SearchMode.HYBRID if view.reader.model else SearchMode.FTS_ONLY,
-        ranked=len(ranking),
-    )
-
-
-def list_ranked(view: CatalogueView, reading: ReadQuestion) -> list[RankedKey]:
-    """Return all records that meet what a question states, in its order."""
-    strengths, reasons = list_strengths(view, reading), {"bm25": 0.0, "name": 0.0}
-    return [RankedKey(key, strength, MatchType.FTS, reasons) for key, strength in strengths.items()]
-
-
-def list_strengths(view: CatalogueView, reading: ReadQuestion) -> dict[Key, float]:
-    """Return the strength of each record that meets what a question states, in its order."""
-    keys = list_in_scope(view, reading.scope, sort=reading.sort)
-    strengths = dict.fromkeys((key for key in keys if key not in reading.left_out), LISTED_STRENGTH)
-    refused = dict.fromkeys((key for key in strengths if key in reading.refused), REFUSED_AT_MOST)
-    return (
-        {key: strengths[key] for key in strengths if key not in refused} | refused
-        if refused
-        else strengths
-    )
-
-
-def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Ranked:
-    """Return a ranking without what a question leaves out by name, and in the order that it asks
-    for.
-
-    What answers comes before what is only near, and nothing that the question refuses is a strong
-    answer. Where no record has the name of the maker or place that was asked for, nothing answers.
-    """
-    if not (reading.left_out or reading.sort or reading.lacks_name or reading.refused):
-        return ranked
-    kept = [one for one in ranked.ranking if one.key not in reading.left_out]
-    if reading.lacks_name:
-        kept = [one._replace(score=one.score * WITHOUT_NAME) for one in kept]
-    if reading.refused:
-        most = {
-            one.key: REFUSED_AT_MOST if one.key in reading.refused else one.score for one in kept
-        }
-        kept = sorted(
-            (one._replace(score=min(one.score, most[one.key])) for one in kept),
-            key=lambda one: -one.score,
-        )
-    if not reading.sort:
-        return replace(ranked, ranking=tuple(kept))
-    answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
-    ordered = [answering[key] for key in sort_keys(view, list(answering), reading.sort)]
-    every = [*ordered, *(one for one in kept if one.key not in answering)]
-    scores = accumulate((one.score for one in every), min)
-    falling = tuple(one._replace(score=score) for one, score in zip(every, scores, strict=True))
-    return replace(ranked, ranking=falling, is_sorted=True)
 
 
 class _Excepted(NamedTuple):
@@ -454,11 +329,6 @@ def _within(stated: Condition, given: Condition) -> Condition | None:
     )
 
 
-def counted(number: int) -> str:
-    """Return a number of records in words."""
-    return f"{number:,} record{'' if number == 1 else 's'}"
-
-
 def describe(condition: Condition, spec: CatalogueSpec) -> str:
     """Return a condition in a few words: "not horror", "Year ≥ 2011"."""
     label = label_of("kind" if condition.field == KIND_FIELD else condition.field)
@@ -474,60 +344,6 @@ def describe(condition: Condition, spec: CatalogueSpec) -> str:
 
 
 EVERY = "*"  # the query that lists every record
-
-
-def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:
-    """Return all records in scope: sorted, or the most popular first, then those of which most is
-    known.
-    """
-    keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
-    keys = _by_number(keys, -view.reader.numbers(KNOWN_FIELD, keys))
-    popularity = view.spec.field_with_role(FieldRole.POPULARITY)
-    if popularity is not None:
-        keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
-    return sort_keys(view, keys, sort) if sort else keys
-
-
-def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
-    """Return the fields that results can be sorted by: the title, numbers, dates, and single
-    values.
-    """
-    single = (FieldType.ENUM, FieldType.TEXT)
-    columns = [field for field in spec.column_fields if field.is_numeric or field.type in single]
-    return list(dict.fromkeys((spec.title_field, *columns)))
-
-
-def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
-    """Return the keys by a field; those without a value come last, and equals stay in their
-    order.
-    """
-    name, is_falling = sort.removeprefix("-"), sort.startswith("-")
-    fields = {field.name: field for field in sortable_fields(view.spec)}
-    if name not in fields:
-        hint = did_you_mean(name, list(fields))
-        known = ", ".join(fields) or "nothing here"
-        raise InputError(
-            f"'sort': '{view.name}' cannot be sorted by '{name[:60]}'{hint}; right are {known}"
-        )
-    if fields[name].is_numeric:
-        numbers = view.reader.numbers(name, keys)
-        return _by_number(keys, -numbers if is_falling else numbers)
-    is_title, reader = name == view.spec.title_field.name, view.reader
-    terms = (
-        reader.titles(keys)
-        if is_title
-        else [min(some, default="") for some in reader.terms(name, keys)]
-    )
-    having = [place for place, term in enumerate(terms) if term]
-    order = bounds_of if fields[name].brackets else str
-    having.sort(key=lambda place: order(terms[place]), reverse=is_falling)
-    return [
-        keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))
-    ]
-
-
-def _by_number(keys: Sequence[Key], numbers: NDArray[np.float64]) -> list[Key]:
-    return [keys[place] for place in np.argsort(numbers, kind="stable").tolist()]
 
 
 def is_list(query: str) -> bool:

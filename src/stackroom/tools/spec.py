@@ -201,13 +201,9 @@ class ToolSpec:
     """
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
-    searches: Callable[..., Any] | None = None
-    """Returns how a call with these params searches one catalogue, by its name, for records of a
-    kind; for explanations of what it finds. None where it does not search.
-    """
-    recommends: Callable[..., Any] | None = None
-    """Returns the place of a record of one catalogue among what a call with these params
-    recommends, for explanations; None where the tool does not recommend.
+    finds: Callable[..., Any] | None = None
+    """Returns what a call with these params finds in one catalogue, by its name, for explanations;
+    None where the tool neither searches nor recommends.
     """
     definitions: Mapping[str, Any] = field(
         default_factory=dict

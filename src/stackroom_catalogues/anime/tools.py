@@ -3,7 +3,7 @@ fixed interface.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
@@ -335,69 +335,43 @@ class AnimeTools:
     def __init__(self, catalogues: api.LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
+    def find(
+        self, principal: api.Principal, params: SearchAnimeParams, catalogue: str | None
+    ) -> api.ResultSet:
+        """Return the anime that a call finds."""
+        scoped = api.scope_each(self._catalogues.views(catalogue), _asked(principal, params))
+        return replace(
+            api.find(scoped.views, scoped.scopes, params.query),
+            page_size=params.limit,
+            explains=params.explain,
+            filter_notes=scoped.notes,
+            label=argument_of,
+        )
+
     def search(
         self, principal: api.Principal, params: SearchAnimeParams, *, catalogue: str | None = None
     ) -> SearchAnimeResult:
         """Search anime (series and films) by description, theme or title."""
-        scoped = api.scope_each(self._catalogues.views(catalogue), _asked(principal, params))
-        found = api.search_scopes(
-            scoped.views,
-            scoped.scopes,
-            params.query,
-            limit=api.depth_for(params.start, params.limit),
-            explain=params.explain,
-        )
-        views, scopes, filters = (
-            scoped.views.found,
-            scoped.scopes,
-            params.filters or SearchFilters(),
-        )
+        found, filters = self.find(principal, params, catalogue), params.filters or SearchFilters()
+        fitting = api.fitting_notes(found) if filters.conditions() else []
         return SearchAnimeResult(
-            results=[
-                self._hit(item, params.query) for item in found.page(params.start, params.limit)
-            ],
-            cursor=found.cursor_after(params.start + params.limit),
-            total_matches=found.total_matches,
-            evidence=found.evidence,
+            results=[self._hit(hit, params.query) for hit in found.page(params.start)],
+            total_matches=found.total,
             search_mode=found.mode.value,
-            mode=found.mode,
             degraded=found.degraded,
-            unread=found.unread,
-            notes=[
-                *found.notes,
-                *scoped.notes,
-                *api.word_notes(found.pages),
-                *(api.fitting_notes(views, scopes, found.listed) if filters.conditions() else ()),
-            ],
+            notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *fitting],
+            **api.told_of(found, params.start),
         )
 
-    def search_path(
-        self, principal: api.Principal, params: SearchAnimeParams, name: str, _kind: str
-    ) -> api.SearchPath:
-        """Return how `search_anime` searches one catalogue."""
-        view = self._catalogues.view(name)
-        scope, notes = api.scope_of(view, _asked(principal, params))
-        return api.usual_path(
-            view,
-            params.query,
-            scope=scope,
-            limit=api.reach_of(params, params.limit),
-            page=params.limit,
-            label=argument_of,
-            notes=notes,
-        )
-
-    def _hit(self, item: api.MergedHit, query: str) -> SearchHit:
-        record = item.hit.record
+    def _hit(self, hit: api.Hit, query: str) -> SearchHit:
+        record = hit.record
         return SearchHit(
             **_shape(record),
             alternatives=first_names(record.get("alternatives") or (), query),
             status=record.get("status"),
-            score=round(item.hit.score, 4),
-            relevance=item.hit.label,
-            match_type=item.hit.match_type.value,
-            why=api.shape_why(item.hit.why),
-            catalogue=self._catalogues.label(item.view.name),
+            match_type=hit.match_type.value,
+            catalogue=self._catalogues.label(hit.view.name),
+            **api.strength_of(hit),
         )
 
     def recommend(
@@ -408,6 +382,31 @@ class AnimeTools:
         catalogue: str | None = None,
     ) -> RecommendAnimeResult:
         """Recommend anime like given titles, within preferences in plain words."""
+        answers, found = self._recommendations(principal, params, catalogue)
+        items = {name: {item.key: item for item in one.items} for name, one in answers.items()}
+        return RecommendAnimeResult(
+            recommendations=[
+                self._recommended(items[hit.view.name][hit.key], hit.view, explain=params.explain)
+                for hit in found.page()[params.start :]
+            ],
+            taste_centroid=list(
+                dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)
+            ),
+            understood=_understood(answers.values()),
+            not_understood=_not_understood(answers.values()),
+            unread=list(found.unread),
+        )
+
+    def find_like(
+        self, principal: api.Principal, params: RecommendAnimeParams, catalogue: str | None
+    ) -> api.ResultSet:
+        """Return the anime that a call recommends."""
+        return self._recommendations(principal, params, catalogue)[1]
+
+    def _recommendations(
+        self, principal: api.Principal, params: RecommendAnimeParams, catalogue: str | None
+    ) -> tuple[Mapping[str, api.Recommendations], api.ResultSet]:
+        """Return what each catalogue recommends that has one of the titles, and the set of all."""
         request, scope = _request(params), api.Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
         asked = api.ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
@@ -420,35 +419,15 @@ class AnimeTools:
             raise next(
                 refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError)
             )
-        items = [(item, name) for name, answer in answers.items() for item in answer.items]
-        best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
-        return RecommendAnimeResult(
-            recommendations=[
-                self._recommended(item, views.found[name], explain=params.explain)
-                for item, name in best[params.start :]
-            ],
-            taste_centroid=list(
-                dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)
-            ),
-            understood=_understood(answers.values()),
-            not_understood=_not_understood(answers.values()),
-            unread=[*views.skipped, *asked.skipped],
-        )
-
-    def place(
-        self, principal: api.Principal, params: RecommendAnimeParams, name: str, about: api.RecordId
-    ) -> api.Placing | None:
-        """Return the place of one anime among what `recommend_similar` recommends from its
-        catalogue.
-        """
-        request, scope = (
-            replace(_request(params), about=about),
-            api.Scope(visibility=principal.visibility),
-        )
-        return self._catalogues.view(name).recommend(request, scope=scope).placing
+        parts = [
+            answer.part_of(views.found[name], by=attrgetter("score"))
+            for name, answer in answers.items()
+        ]
+        unread = [*views.skipped, *asked.skipped]
+        return answers, api.ResultSet(parts=parts, page_size=params.limit, unread=unread)
 
     def _recommended(
-        self, item: api.Recommendation, view: api.CatalogueView, *, explain: bool
+        self, item: api.Recommendation, view: api.View, *, explain: bool
     ) -> RecommendedAnime:
         parts, weights = item.signals, view.spec.recommend
         return RecommendedAnime(
@@ -583,12 +562,12 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     search = api.catalogue_tool(
         name="search_anime",
         run=anime.search,
-        searches=anime.search_path,
+        finds=anime.find,
         count_of=attrgetter("total_matches"),
     )
     every = [
         search,
-        api.catalogue_tool(name="recommend_similar", run=anime.recommend, recommends=anime.place),
+        api.catalogue_tool(name="recommend_similar", run=anime.recommend, finds=anime.find_like),
         api.catalogue_tool(name="get_anime_details", run=anime.details),
         api.catalogue_tool(name="browse_taxonomy", run=anime.browse),
     ]

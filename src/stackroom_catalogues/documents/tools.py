@@ -14,14 +14,7 @@ from pydantic import Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom import api
-from stackroom_catalogues.documents.merging import (
-    DOCUMENT,
-    PASSAGE,
-    SPARE,
-    choose_passages,
-    passage_id,
-    passages_path,
-)
+from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, find_repeats, passage_id
 
 HANDBOOK = "handbook"
 DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}
@@ -155,61 +148,42 @@ class DocumentTools:
         unserved = next(iter(self._collections.values())).list_unserved()
         damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
+        found = self._find(principal, params, names)
+        answered = [part.view.name for part in found.parts]
+        return SearchDocumentsResult(
+            results=[
+                PassageWithNeighbours(
+                    **_shape(hit), **_around(hit, _scope(PASSAGE, principal), params.neighbours)
+                )
+                for hit in found.page(params.start)
+            ],
+            skipped=[name for name in names if name not in answered],
+            notes=[*notes, *_notes(found)],
+            **{
+                **api.told_of(found),
+                "unread": [*found.unread, *(name for name in names if name in damaged)],
+            },
+        )
+
+    def find(
+        self, principal: api.Principal, params: SearchDocumentsParams, collection: str
+    ) -> api.ResultSet:
+        """Return the passages that `search_documents` finds in one collection."""
+        return self._find(principal, params, [collection])
+
+    def _find(
+        self, principal: api.Principal, params: SearchDocumentsParams, names: Iterable[str]
+    ) -> api.ResultSet:
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
         views = api.ask_each(there, api.OpenCatalogue.view)
         counted = api.ask_each(views.found, lambda view: view.reader.count(scope))
-        filled = {name: views.found[name] for name, count in counted.found.items() if count}
-        page = api.search_scopes(
-            api.ByCatalogue(found=filled, skipped=[]),
-            dict.fromkeys(filled, scope),
-            params.query,
-            limit=SPARE * params.n_results,
-            explain=params.explain,
-            pool=self._pool,
+        filled = api.ByCatalogue(
+            found={name: views.found[name] for name, count in counted.found.items() if count},
+            skipped=[*views.skipped, *counted.skipped],
         )
-        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[
-            params.start :
-        ]
-        return SearchDocumentsResult(
-            results=[
-                PassageWithNeighbours(**_shape(one), **_around(one, scope, params.neighbours))
-                for one in found
-            ],
-            evidence=page.evidence,
-            mode=page.mode,
-            skipped=[name for name in names if name not in page.pages],
-            notes=[
-                *notes,
-                *page.notes,
-                *api.word_notes(page.pages),
-                *api.degraded_notes(page.pages),
-            ],
-            unread=[
-                *views.skipped,
-                *counted.skipped,
-                *page.unread,
-                *(name for name in names if name in damaged),
-            ],
-        )
-
-    def search_path(
-        self, principal: api.Principal, params: SearchDocumentsParams, name: str, _kind: str
-    ) -> api.SearchPath:
-        """Return how `search_documents` searches one collection."""
-        view = self._collections[name].view()
-        return passages_path(
-            view, params.query, _scope(PASSAGE, principal), n_results=params.n_results
-        )
-
-    def handbook_path(
-        self, principal: api.Principal, params: HandbookParams, name: str, _kind: str
-    ) -> api.SearchPath:
-        """Return how `search_handbook` searches the handbook."""
-        view = self._collections[name].view()
-        scope, notes = _handbook_scope(view, principal, params)
-        path = passages_path(view, params.query, scope, n_results=params.n_results)
-        return replace(path, label=_argument_of, notes=[*notes, *path.notes])
+        scopes = dict.fromkeys(filled.found, scope)
+        return _passages(api.find(filled, scopes, params.query, pool=self._pool), params)
 
     def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
         """Return the names of the collections that a search reads; none of a search that is
@@ -222,29 +196,22 @@ class DocumentTools:
 
     def search_handbook(self, principal: api.Principal, params: HandbookParams) -> HandbookResult:
         """Find passages of the collection handbook only."""
-        handbook = self._collections[HANDBOOK].view()
-        scope, notes = _handbook_scope(handbook, principal, params)
-        page = api.search_scopes(
-            api.ByCatalogue(found={HANDBOOK: handbook}, skipped=[]),
-            {HANDBOOK: scope},
-            params.query,
-            limit=SPARE * params.n_results,
-            explain=params.explain,
-        )
-        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[
-            params.start :
-        ]
+        found = self.find_in_handbook(principal, params, HANDBOOK)
         return HandbookResult(
-            results=[FoundPassage(**_shape(one)) for one in found],
-            evidence=page.evidence,
-            mode=page.mode,
-            notes=[
-                *notes,
-                *page.notes,
-                *api.word_notes(page.pages),
-                *api.degraded_notes(page.pages),
-            ],
+            results=[FoundPassage(**_shape(hit)) for hit in found.page(params.start)],
+            notes=[*found.filter_notes, *_notes(found)],
+            **api.told_of(found),
         )
+
+    def find_in_handbook(
+        self, principal: api.Principal, params: HandbookParams, name: str
+    ) -> api.ResultSet:
+        """Return the passages that `search_handbook` finds."""
+        view = self._collections[name].view()
+        scope, notes = _handbook_scope(view, principal, params)
+        views = api.ByCatalogue(found={name: view}, skipped=[])
+        found = _passages(api.find(views, {name: scope}, params.query), params)
+        return replace(found, filter_notes=notes, label=_argument_of)
 
     def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
         """List every document of every collection."""
@@ -298,11 +265,28 @@ def _resolve_sources(
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
-def _around(found: api.MergedHit, scope: api.Scope, count: int) -> dict[str, Any]:
+def _passages(
+    found: api.ResultSet, params: SearchDocumentsParams | HandbookParams
+) -> api.ResultSet:
+    """Return the passages of a search without repeats, at most so many of each collection."""
+    return replace(
+        found,
+        page_size=len(found.parts) * params.n_results,
+        most=params.n_results,
+        explains=params.explain,
+        rule=find_repeats,
+    )
+
+
+def _notes(found: api.ResultSet) -> list[str]:
+    return [*found.question_notes, *found.word_notes, *found.degraded_notes]
+
+
+def _around(found: api.Hit, scope: api.Scope, count: int) -> dict[str, Any]:
     """Return the passages before and after one, in the order of the file; none of a passage without
     a position.
     """
-    reader, record = found.view.reader, found.hit.record
+    reader, record = found.view.reader, found.record
     own, path = int(record.get("position") or 0), str(record.get("document"))
     if not own or not count:
         return {}
@@ -348,19 +332,18 @@ def _argument_of(condition: api.Condition) -> str:
     return "exclude_sections" if isinstance(condition, api.NoneOf) else "section"
 
 
-def _shape(found: api.MergedHit) -> dict[str, Any]:
-    record, source = found.hit.record, found.view.name
+def _shape(found: api.Hit) -> dict[str, Any]:
+    record, source, strength = found.record, found.view.name, api.strength_of(found)
+    why = strength.pop("why")
     metadata = PassageMetadata(
         file_path=record.get("path"),
         source=source,
-        score=round(found.hit.score, 4),
-        relevance=found.hit.label,
         section=record.get("section") or "",
         heading_path=" > ".join(record.get("headings") or ()),
         id=record.id,
         **{name: record.get(name) for name in ("title", "first_line", "last_line")},
+        **strength,
     )
-    why = api.shape_why(found.hit.why)
     return {"content": record.get("content"), "metadata": metadata, "source": source, "why": why}
 
 
@@ -399,14 +382,14 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
         name="search_documents",
         reads=documents.searched,
         run=documents.search,
-        searches=documents.search_path,
+        finds=documents.find,
         properties={"sources": sources},
     )
     handbook = passages(
         name="search_handbook",
         reads=lambda _params: [HANDBOOK],
         run=documents.search_handbook,
-        searches=documents.handbook_path,
+        finds=documents.find_in_handbook,
     )
     return [ping, search, *([handbook] if HANDBOOK in names else [])]
 

@@ -340,95 +340,66 @@ class JudokonTools:
             raise api.NotFoundError(
                 f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}"
             )
-        page = api.search_scopes(
-            views,
-            dict.fromkeys(views.found, scope),
-            params.query,
-            limit=api.depth_for(params.start, RAG_RESULTS),
-            explain=params.explain,
-            rank=rank_expanded,
-            readings=dict.fromkeys(views.found, api.plain_reading(params.query, scope)),
-        )
-        if page.degraded and not page.items:
+        found = self.find_passages(principal, params, catalogue)
+        if found.degraded and not any(len(part.ranking.keys) for part in found.parts):
             raise api.NotFoundError(
-                f"no result by words, and vectors were not used: {_hint(page.degraded)}"
+                f"no result by words, and vectors were not used: {_hint(found.degraded)}"
             )
         return RagResult(
-            results=[self._rag_hit(item) for item in page.page(params.start, RAG_RESULTS)],
-            evidence=page.evidence,
-            mode=page.mode,
-            notes=api.word_notes(page.pages),
-            hint=_hint(page.degraded),
-            unread=page.unread,
-            cursor=page.cursor_after(params.start + RAG_RESULTS),
+            results=list(map(self._rag_hit, found.page(params.start))),
+            notes=found.word_notes,
+            hint=_hint(found.degraded),
+            **api.told_of(found, params.start),
         )
 
-    def rag_path(
-        self, principal: api.Principal, params: RagParams, name: str, _kind: str
-    ) -> api.SearchPath:
-        """Return how `query_rag` searches one catalogue."""
-        return api.usual_path(
-            self._catalogues.view(name),
+    def find_passages(
+        self, principal: api.Principal, params: RagParams, catalogue: str | None
+    ) -> api.ResultSet:
+        """Return what `query_rag` finds."""
+        views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
+        reading = api.plain_reading(params.query, scope)
+        found = api.find(
+            views,
+            {},
             params.query,
-            scope=api.Scope(visibility=principal.visibility),
-            limit=api.reach_of(params, RAG_RESULTS),
-            page=RAG_RESULTS,
             rank=rank_expanded,
-            is_read=False,
+            readings=dict.fromkeys(views.found, reading),
         )
+        return replace(found, page_size=RAG_RESULTS, explains=params.explain)
 
-    def search_path(
-        self, principal: api.Principal, params: SearchJudokaParams, name: str, _kind: str
-    ) -> api.SearchPath:
-        """Return how `judokon.search` searches one catalogue."""
-        scoped = _scoped(self._catalogues.views(name), principal, params.filters, params.exclude)
-        path = api.usual_path(
-            scoped.views.found[name],
-            params.query,
-            scope=scoped.scopes[name],
-            limit=api.reach_of(params, params.top_k),
-            page=params.top_k,
-            notes=scoped.notes,
-            rank=rank_expanded,
+    def find_cards(
+        self, principal: api.Principal, params: SearchJudokaParams, catalogue: str | None
+    ) -> api.ResultSet:
+        """Return what `judokon.search` finds; filters ask for all that meet them."""
+        views = self._catalogues.views(catalogue)
+        scoped = _scoped(views, principal, params.filters, params.exclude)
+        return replace(
+            api.find(scoped.views, scoped.scopes, params.query, rank=rank_expanded),
+            page_size=params.top_k,
+            explains=params.explain,
+            is_whole=params.filters is not None,
+            filter_notes=scoped.notes,
         )
-        return path if params.filters is None else _shown_whole(path)
 
     def search(
         self, principal: api.Principal, params: SearchJudokaParams, *, catalogue: str | None = None
     ) -> SearchJudokaResult:
         """Search judoka cards of the game JU-DO-KON! by description."""
-        scoped = _scoped(
-            self._catalogues.views(catalogue), principal, params.filters, params.exclude
-        )
-        start, end = params.start, params.start + params.top_k
-        page = api.search_scopes(
-            scoped.views,
-            scoped.scopes,
-            params.query,
-            limit=api.depth_for(start, params.top_k),
-            explain=params.explain,
-            rank=rank_expanded,
-        )
-        is_list = params.filters is not None  # filters ask for all that meet them
-        shown = page.page(start, params.top_k, is_list=is_list)
+        found = self.find_cards(principal, params, catalogue)
+        shown = found.page(params.start)
         hints = (
             []
-            if shown or start
+            if shown or params.start
             else ["no judoka meets this; judokon.listCountries lists the countries there are"]
         )
         return SearchJudokaResult(
             results=[
-                JudokaHit(
-                    **self._shape(api.FoundRecord(item.view, item.hit.record)), **_strength(item)
-                )
-                for item in shown
+                JudokaHit(**self._shape(hit.view, hit.record), **api.strength_of(hit))
+                for hit in shown
             ],
-            evidence=page.evidence,
-            mode=page.mode,
-            hint=_hint(page.degraded),
-            unread=page.unread,
-            notes=[*page.notes, *scoped.notes, *api.word_notes(page.pages), *hints],
-            cursor=page.cursor_after(end, is_list=is_list),
+            hint=_hint(found.degraded),
+            notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *hints],
+            **api.told_of(found, params.start),
         )
 
     def get_by_id(
@@ -499,8 +470,8 @@ class JudokonTools:
         rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
         won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
         return CompareResult(
-            a=JudokaShape(**self._shape(one)),
-            b=JudokaShape(**self._shape(other)),
+            a=JudokaShape(**self._shape(*one)),
+            b=JudokaShape(**self._shape(*other)),
             stats=rows,
             totals={"a": sum(here.values()), "b": sum(there.values())},
             winner=_compared(won, lost).winner,
@@ -516,7 +487,7 @@ class JudokonTools:
         end = params.start + params.top_k
         return OpponentResult(
             opponents=[
-                Opponent(**self._shape(api.FoundRecord(view, other)), reasons=_reasons(card, other))
+                Opponent(**self._shape(view, other), reasons=_reasons(card, other))
                 for other in others[params.start : end]
             ],
             cursor=str(end) if end < len(others) else None,
@@ -573,45 +544,26 @@ class JudokonTools:
         label = self._catalogues.label(found.view.name)
         return CardResult(**{**card_of(found.record), **({"catalogue": label} if label else {})})
 
-    def _shape(self, found: api.FoundRecord) -> dict[str, Any]:
-        record = found.record
+    def _shape(self, view: api.View, record: api.Record) -> dict[str, Any]:
         return {
             "id": shown_id(record),
             **{name: record.get(name) for name in ("name", "country", "rarity")},
             "weight_class": record.get("weightClass"),
             "stats": stats_of(record),
-            "catalogue": self._catalogues.label(found.view.name),
+            "catalogue": self._catalogues.label(view.name),
         }
 
-    def _rag_hit(self, item: api.MergedHit) -> RagHit:
-        record = item.hit.record
+    def _rag_hit(self, hit: api.Hit) -> RagHit:
+        record = hit.record
         return RagHit(
             id=shown_id(record),
             text=text_of(record),
             source=source_of(record),
             qa_context=record.get("qaContext"),
             tags=list(record.get("tags") or (record.kind,)),
-            catalogue=self._catalogues.label(item.view.name),
-            **_strength(item),
+            catalogue=self._catalogues.label(hit.view.name),
+            **api.strength_of(hit),
         )
-
-
-def _strength(item: api.MergedHit) -> dict[str, Any]:
-    return {
-        "score": round(item.hit.score, 4),
-        "relevance": item.hit.label,
-        "why": api.shape_why(item.hit.why),
-    }
-
-
-def _shown_whole(path: api.SearchPath) -> api.SearchPath:
-    """Return the same path, showing all hits even where nothing answers: filters ask for a list."""
-
-    def show(ranked: api.Ranked) -> api.ShownHits:
-        page = ranked.page(path.limit)
-        return api.ShownHits(keys=[hit.key for hit in page.hits], evidence=page.evidence)
-
-    return replace(path, show=show)
 
 
 def _find_card(view: api.CatalogueView, stated: str, scope: api.Scope) -> api.Record | None:
@@ -665,8 +617,8 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     judokon = JudokonTools(layout, random.SystemRandom())
     search = partial(api.catalogue_tool, count_of=lambda result: len(result.results))
     every = [
-        search(name="query_rag", run=judokon.query_rag, searches=judokon.rag_path),
-        search(name="judokon.search", run=judokon.search, searches=judokon.search_path),
+        search(name="query_rag", run=judokon.query_rag, finds=judokon.find_passages),
+        search(name="judokon.search", run=judokon.search, finds=judokon.find_cards),
         api.catalogue_tool(name="judokon.getById", run=judokon.get_by_id),
         api.catalogue_tool(name="judokon.random", run=judokon.draw, cacheable=False),
         api.catalogue_tool(name="judokon.resolveCode", run=judokon.resolve_code),

@@ -249,8 +249,9 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
     conditions = wishes.conditions
     scope = library.scope(TRACK, *conditions)
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
-    page = library.view.search(about, scope=scope, limit=looked_at)
-    found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
+    searched = library.view.search(about, scope=scope, limit=looked_at)
+    hits = searched.hits(looked_at)
+    found = [Candidate(record=hit.record, score=hit.score) for hit in hits]
     is_by_artists = any(
         isinstance(condition, AnyOf) and condition.field == "artists" for condition in conditions
     )
@@ -264,11 +265,11 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
         found = by_turns(found)
     lengths = np.cumsum([one.seconds for one in found])
     kept = found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
-    is_vague = bool(about) and page.evidence is Evidence.NONE
+    is_vague = bool(about) and searched.evidence is Evidence.NONE
     is_unrelated = is_vague and not conditions and not wishes.understood
     unfit = [
         words
         for words in wishes.not_understood[: 0 if is_unrelated else PHRASES_TRIED]
-        if library.view.search(words, scope=library.scope(TRACK), limit=1).evidence is Evidence.NONE
+        if library.view.search(words, scope=library.scope(TRACK)).evidence is Evidence.NONE
     ]
     return _Pool(candidates=kept, is_unrelated=is_unrelated, unfit=unfit)

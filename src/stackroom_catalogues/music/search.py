@@ -3,8 +3,11 @@ order.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from stackroom import api
 from stackroom_catalogues.music.grouping import KINDS
@@ -18,28 +21,12 @@ WITHIN_NAME = 0.8
 FIGURE = re.compile(r"\d")
 # a query without such letters is of a name: a model of English makes nothing of it
 LATIN = re.compile(r"[a-z]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundOfKind:
-    """The hits of one kind, the nearest ones that are no answer, the total, and whether more hits
-    follow.
-    """
-
-    items: list[api.MergedHit]
-    nearest: list[api.MergedHit]
-    total: int
-    has_more: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundKinds:
-    """The hits of each kind, how sure they are, and why the search was degraded."""
-
-    kinds: Mapping[str, FoundOfKind]
-    evidence: api.Evidence
-    degraded: str | None
-    notes: Sequence[str]  # what was understood of the query
+WITHIN = "within_name"  # what is added to a strength by that, in explanations
+NO_EVIDENCE = f"its strength is {{:.2f}}, and only records from {api.EVIDENCE_AT} on are shown"
+WITHOUT_WORDS = (
+    "only records with words of the query are shown, since it is the name of one or in another"
+    " script"
+)
 
 
 def scope_search(
@@ -56,150 +43,142 @@ def scope_search(
     return api.scope_each(views, asked)
 
 
-def search_kinds(library: MusicLibrary, params: SearchMusicParams) -> FoundKinds:
-    """Search each kind by itself; all hits up to the end of the page are read, since other
-    catalogues may have some.
-    """
+def find_kinds(
+    views: api.ByCatalogue[api.CatalogueView],
+    principal: api.Principal,
+    params: SearchMusicParams,
+) -> dict[str, api.ResultSet]:
+    """Return what is found of each kind that is asked for."""
+    scoped = scope_search(views, principal, params)
+
+    def find(view: api.CatalogueView) -> dict[str, api.Part]:
+        conditions = scoped.scopes[view.name].conditions
+        return find_parts(MusicLibrary(view, principal, conditions=conditions), params)
+
+    asked = api.ask_each(scoped.views.found, find)
+    found = api.ResultSet(
+        parts=[],
+        page_size=params.limit,
+        most=MOST,
+        # what is only spelt the same has no parts to explain
+        explains=params.explain and bool(api.fold_name(params.query)),
+        unread=[*scoped.views.skipped, *asked.skipped],
+        filter_notes=scoped.notes,
+    )
+    return {
+        kind: replace(found, parts=[parts[kind] for parts in asked.found.values()])
+        for kind in kinds_of(params)
+    }
+
+
+def find_parts(library: MusicLibrary, params: SearchMusicParams) -> dict[str, api.Part]:
+    """Return what is found in one catalogue of each kind that is asked for."""
     reading = api.read_question(library.view, params.query, library.scope())
     vector = library.view.embed(reading.query or params.query)
-    wanted = min(params.offset + params.limit, MOST)
-    explain = params.explain and bool(
-        api.fold_name(params.query)
-    )  # what is only spelt the same has no parts to explain
-    kinds: dict[str, FoundOfKind] = {}
-    strongest, degraded, notes = 0.0, None, tuple[str, ...]()
-    for kind in [params.kind] if params.kind else KINDS:
-        ranked = _rank(
-            library, reading, reading.scope.narrowed(api.AnyOf(api.KIND_FIELD, (kind,))), vector
-        )
-        answering = _answering(ranked, library, reading)
-        strength = max((one.score for one in answering[:1]), default=0.0)
-        if strength >= strongest:
-            strongest, notes = (
-                strength,
-                (*reading.notes, *ranked.notes_on(ranked.read(answering[:1]))),
-            )
-        hits = ranked.read(answering[:wanted], explain=explain)
-        nearest = (
-            []
-            if answering
-            else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
-        )
-        kinds[kind] = FoundOfKind(
-            items=[api.MergedHit(view=library.view, hit=hit) for hit in hits],
-            nearest=[api.MergedHit(view=library.view, hit=hit) for hit in nearest],
-            total=len(answering),
-            has_more=len(answering) > wanted,
-        )
-        degraded = ranked.degraded
-    return FoundKinds(
-        kinds=kinds, evidence=api.Evidence.of(strongest), degraded=degraded, notes=notes
-    )
+    kinds = {kind: api.AnyOf(api.KIND_FIELD, (kind,)) for kind in kinds_of(params)}
+    return {
+        kind: _find_in(library, reading, reading.scope.narrowed(condition), vector)
+        for kind, condition in kinds.items()
+    }
 
 
-def search_path(
-    library: MusicLibrary, params: SearchMusicParams, kind: str, notes: Sequence[str]
-) -> api.SearchPath:
-    """Return how `catalog.search` searches one catalogue for records of a kind, or of the one that
-    is asked for.
+def kinds_of(params: SearchMusicParams) -> Sequence[str]:
+    """Return the kinds that are asked for."""
+    return [params.kind] if params.kind else KINDS
+
+
+def find_nearest(found: api.ResultSet, params: SearchMusicParams) -> list[api.Hit]:
+    """Return the nearest records of a kind of which none answers."""
+    ranked = [(part, part.ranked) for part in found.parts]
+    parts = [replace(part, ranking=one.ranking) for part, one in ranked if one]
+    nearest = replace(found, parts=parts, is_whole=True, explains=params.explain)
+    return nearest.page(0, NEAREST_OF_KIND)
+
+
+def notes_of(found: Iterable[api.ResultSet]) -> list[str]:
+    """Return what was understood of a query in each catalogue, and what to know of its words beside
+    the best hit.
     """
-    reading = api.read_question(library.view, params.query, library.scope(params.kind or kind))
-    vector = library.view.embed(reading.query or params.query)
-    return api.SearchPath(
-        view=library.view,
-        scope=reading.scope,
-        rank=lambda scope: _rank(library, reading, scope, vector),
-        show=lambda ranked: _shown(ranked, library, reading),
-        limit=MOST,
-        page=params.limit,
-        searcher=_without_smoothing(library.catalogue.searcher),
-        notes=[*notes, *reading.notes],
-    )
+    best: dict[str, api.Part] = {}
+    for part in (part for one in found for part in one.parts):
+        if part.strength >= best.get(part.view.name, part).strength:
+            best[part.view.name] = part
+    noted = {name: [*part.reading.notes, *part.word_notes] for name, part in best.items()}
+    return api.by_catalogue(noted, among=len(noted))
 
 
-def _rank(
+def _find_in(
     library: MusicLibrary, reading: api.ReadQuestion, scope: api.Scope, vector: api.QueryVector
-) -> api.Ranked:
-    searcher = _without_smoothing(library.catalogue.searcher)
-    query = reading.query or reading.asked
-    ranked = searcher.rank(library.reader, query, scope=scope, limit=MOST + 1, query_vector=vector)
-    return api.in_order(
-        replace(ranked, ranking=_named_first(ranked, library, query)), library.view, reading
+) -> api.Part:
+    """Return the records of a scope that answer."""
+    searcher, query = library.catalogue.searcher, reading.query or reading.asked
+    # names gain nothing by a share of the neighbours' scores, and time is lost
+    spec = searcher.search_spec.model_copy(update={"smoothing_depth": 1})
+    found = replace(searcher, override=spec).rank(
+        library.reader, query, scope=scope, limit=MOST + 1, query_vector=vector
     )
+    ranked = api.in_order(_named_first(found, library, query), library.view, reading)
+    ranked, answering = _answering(ranked, library, reading)
 
+    def why_left_out(key: api.Key) -> str:
+        if key in answering.keys or key not in ranked.ranking.keys:
+            return ""
+        strength = float(ranked.ranking.scores[ranked.ranking.keys == key][0])
+        return NO_EVIDENCE.format(strength) if strength < api.EVIDENCE_AT else WITHOUT_WORDS
 
-def _shown(ranked: api.Ranked, library: MusicLibrary, reading: api.ReadQuestion) -> api.ShownHits:
-    """Return the hits that answer, and why others do not."""
-    answering = _answering(ranked, library, reading)
-    shown = {one.key: one for one in answering[:MOST]}
-    able = {one.key for one in answering}
-    left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in able}
-    strongest = max((one.score for one in answering[:HEAD]), default=0.0)
-    return api.ShownHits(
-        keys=list(shown), left_out=left_out, raised=shown, evidence=api.Evidence.of(strongest)
-    )
-
-
-def _why_left_out(one: api.RankedKey) -> str:
-    if one.score < api.EVIDENCE_AT:
-        return (
-            f"its strength is {one.score:.2f}, and only records from {api.EVIDENCE_AT} on are shown"
-        )
-    return (
-        "only records with words of the query are shown, since it is the name of one or in another"
-        " script"
-    )
-
-
-def _without_smoothing(searcher: api.Searcher) -> api.Searcher:
-    """Return a searcher without a share of the neighbours' scores, by which names gain nothing but
-    time is lost.
-    """
-    return replace(
-        searcher, override=searcher.search_spec.model_copy(update={"smoothing_depth": 1})
+    return api.Part(
+        view=library.view,
+        reading=replace(reading, scope=scope),
+        ranking=answering,
+        ranked=ranked,
+        left_out=why_left_out,
+        again=lambda scope, _limit: _find_in(library, reading, scope, vector),
     )
 
 
 def _answering(
     ranked: api.Ranked, library: MusicLibrary, reading: api.ReadQuestion
-) -> list[api.RankedKey]:
+) -> tuple[api.Ranked, api.Ranking]:
     """Return the hits that are evidence: all in scope where nothing but that is asked for.
 
     Beside a record of the very name, and to a query in another script, nothing answers by its
     meaning alone.
     """
     if reading.is_list:
-        return api.list_ranked(library.view, replace(reading, scope=ranked.scope))
-    query = reading.query
-    if not api.fold_name(query):
-        return _spelt_the_same(ranked, library, query)
-    ranking = ranked.ranking
-    is_named = any(one.reasons["name"] >= 1.0 for one in ranking[:HEAD])
-    by_meaning = not is_named and LATIN.search(api.fold_name(query)) is not None
-    return [
-        one
-        for one in ranking
-        if one.score >= api.EVIDENCE_AT
-        and (by_meaning or one.reasons["bm25"] > 0 or one.reasons["name"] > 0)
-    ]
+        return ranked, api.list_records(library.view, replace(reading, scope=ranked.scope))
+    name = api.fold_name(reading.query)
+    if not name:
+        return _spelt_the_same(ranked, library, reading.query)
+    ranking, candidates = ranked.ranking, ranked.trace.candidates
+    rows = ranked.rows_of(ranking.keys)
+    answers = ranking.scores >= api.EVIDENCE_AT
+    if (candidates.name[rows[:HEAD]] >= 1.0).any() or not LATIN.search(name):
+        answers &= (candidates.bm25[rows] > 0) | (candidates.name[rows] > 0)
+    return ranked, _ranking(ranking.keys[answers], ranking.scores[answers])
 
 
-def _spelt_the_same(ranked: api.Ranked, library: MusicLibrary, query: str) -> list[api.RankedKey]:
+def _ranking(keys: ArrayLike, scores: ArrayLike) -> api.Ranking:
+    every = np.asarray(keys, dtype=np.int64)
+    return api.Ranking(keys=every, scores=np.asarray(scores, dtype=float), total=len(every))
+
+
+def _spelt_the_same(
+    ranked: api.Ranked, library: MusicLibrary, query: str
+) -> tuple[api.Ranked, api.Ranking]:
     """Return the hits whose name is a query without letters and figures, as "!!!" is."""
     same = library.reader.titles_like(query, scope=ranked.scope, limit=HEAD)
-    known = {one.key: one for one in ranked.ranking}
     keys = [match.key for match in same if match.likeness >= 1.0]
-    by_name = {
-        key: api.RankedKey(key, 1.0, api.MatchType.FTS, {"bm25": 0.0, "name": 1.0}) for key in keys
-    }
-    return [
-        known[key].raised(1.0, by="within_name") if key in known else by_name[key] for key in keys
-    ]
+    return _raised(ranked, keys, 1.0), _ranking(keys, np.ones(len(keys)))
 
 
-def _named_first(
-    ranked: api.Ranked, library: MusicLibrary, query: str
-) -> tuple[api.RankedKey, ...]:
+def _raised(ranked: api.Ranked, keys: Sequence[api.Key], strength: float) -> api.Ranked:
+    """Return a ranking with what these records need to have this strength."""
+    scores = dict(zip(ranked.ranking.keys.tolist(), ranked.ranking.scores.tolist(), strict=True))
+    more = {key: strength - scores[key] for key in keys if scores.get(key, strength) < strength}
+    return replace(ranked, raised={key: {WITHIN: one} for key, one in more.items()})
+
+
+def _named_first(ranked: api.Ranked, library: MusicLibrary, query: str) -> api.Ranked:
     """Return the ranking, among the first hits those before the others that have the whole query in
     a name.
 
@@ -208,14 +187,18 @@ def _named_first(
     """
     phrase = f" {api.fold_name(query)} "
     if len(phrase.split()) < 2 or not FIGURE.search(phrase):
-        return ranked.ranking
-    first, rest = ranked.ranking[:HEAD], ranked.ranking[HEAD:]
-    names = {hit.key: library.catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
-    named = {
+        return ranked
+    keys, scores = ranked.ranking.keys, ranked.ranking.scores
+    records = library.reader.fetch(keys[:HEAD].tolist(), scope=ranked.scope)
+    names = {key: library.catalogue.spec.names_of(record) for key, record in records.items()}
+    named = [
         key
-        for key, of_key in names.items()
-        if any(phrase in f" {api.fold_name(name)} " for name in of_key)
-    }
-    strength = max([WITHIN_NAME, *(one.score for one in first[:1])])
-    sure = [one.raised(strength, by="within_name") for one in first if one.key in named]
-    return (*sure, *(one for one in first if one.key not in named), *rest)
+        for key in keys[:HEAD].tolist()
+        if any(phrase in f" {api.fold_name(name)} " for name in names[key])
+    ]
+    strength = max([WITHIN_NAME, *scores[:1].tolist()])
+    is_named = np.isin(keys, named)
+    return _raised(ranked, named, strength).with_order(
+        np.concatenate((keys[is_named], keys[~is_named])),
+        np.concatenate((np.maximum(scores[is_named], strength), scores[~is_named])),
+    )

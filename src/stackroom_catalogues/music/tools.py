@@ -7,6 +7,7 @@ corrections as arguments of `catalog.mutate`, for a user who may edit. Nothing h
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,75 +38,43 @@ class MusicTools:
         catalogue: str | None = None,
     ) -> shapes.SearchMusicResult:
         """Search artists, albums and tracks by name and meaning."""
-        scoped = searching.scope_search(self._catalogues.views(catalogue), principal, params)
-        views = scoped.views
-
-        def search(view: api.CatalogueView) -> searching.FoundKinds:
-            library = MusicLibrary(view, principal, conditions=scoped.scopes[view.name].conditions)
-            return searching.search_kinds(library, params)
-
-        asked = api.ask_each(views.found, search)
-        kinds = [params.kind] if params.kind else KINDS
+        found = searching.find_kinds(self._catalogues.views(catalogue), principal, params)
         groups: dict[str, Any] = {
-            shapes.GROUPS[kind]: self._group(
-                [one.kinds[kind] for one in asked.found.values()], params
-            )
-            for kind in kinds
+            shapes.GROUPS[kind]: self._group(one, params) for kind, one in found.items()
         }
-        skipped = [*views.skipped, *asked.skipped]
-        reasons = [
-            *(f"{name}: {api.UNREADABLE}" for name in skipped),
-            *(one.degraded for one in asked.found.values()),
-        ]
-        degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
-        evidence = api.Evidence.best(one.evidence for one in asked.found.values())
-        understood = api.by_catalogue(
-            {name: one.notes for name, one in asked.found.items()}, among=len(asked.found)
-        )
+        whole = _all_kinds(found)
         return shapes.SearchMusicResult(
             **groups,
-            evidence=evidence,
-            mode=api.SearchMode.FTS_ONLY if degraded else api.SearchMode.HYBRID,
-            degraded=degraded,
-            unread=skipped,
-            notes=[*understood, *scoped.notes],
+            evidence=whole.evidence,
+            mode=api.SearchMode.FTS_ONLY if whole.degraded else api.SearchMode.HYBRID,
+            degraded=whole.degraded,
+            unread=list(whole.unread),
+            notes=[*searching.notes_of(found.values()), *whole.filter_notes],
             offset=params.offset,
         )
 
-    def search_path(
-        self, principal: api.Principal, params: shapes.SearchMusicParams, name: str, kind: str
-    ) -> api.SearchPath:
-        """Return how `catalog.search` searches one catalogue for records of a kind."""
-        scoped = searching.scope_search(self._catalogues.views(name), principal, params)
-        library = MusicLibrary(
-            scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions
-        )
-        return searching.search_path(library, params, kind, scoped.notes)
+    def find(
+        self, principal: api.Principal, params: shapes.SearchMusicParams, catalogue: str
+    ) -> api.ResultSet:
+        """Return what `catalog.search` finds, of all kinds that are asked for."""
+        views = self._catalogues.views(catalogue)
+        return _all_kinds(searching.find_kinds(views, principal, params))
 
-    def _group(
-        self, found: Sequence[searching.FoundOfKind], params: shapes.SearchMusicParams
-    ) -> shapes.RecordGroup:
-        """Return a page of what the catalogues found of one kind."""
-        wanted = min(params.offset + params.limit, shapes.MOST)
-        merged = api.merge([one.items for one in found])
-        total = sum(one.total for one in found)
-        nearest = (
-            [] if total else api.merge([one.nearest for one in found])[: searching.NEAREST_OF_KIND]
-        )
+    def _group(self, found: api.ResultSet, params: shapes.SearchMusicParams) -> shapes.RecordGroup:
+        """Return a page of what was found of one kind."""
+        end, total = min(params.offset + params.limit, shapes.MOST), found.total
+        nearest = [] if total else searching.find_nearest(found, params)
         return shapes.RecordGroup(
-            items=list(map(self._entry, merged[params.offset : wanted])),
+            items=list(map(self._entry, found.page(params.offset, end - params.offset))),
             nearest=list(map(self._entry, nearest)),
             total=total,
-            has_more=(len(merged) > wanted or any(one.has_more for one in found))
-            and wanted < shapes.MOST,
+            has_more=end < min(total, shapes.MOST),
         )
 
-    def _entry(self, item: api.MergedHit) -> shapes.Entry:
-        label = self._catalogues.label(item.view.name)
-        entry = shapes.entry_of(item.hit.record, score=item.hit.score, catalogue=label)
-        return (
-            entry.model_copy(update={"why": api.shape_why(item.hit.why)}) if item.hit.why else entry
-        )
+    def _entry(self, hit: api.Hit) -> shapes.Entry:
+        label = self._catalogues.label(hit.view.name)
+        entry = shapes.entry_of(hit.record, score=hit.score, catalogue=label)
+        return entry.model_copy(update={"why": api.shape_why(hit.why)}) if hit.why else entry
 
     def get(
         self, principal: api.Principal, params: shapes.GetParams, *, catalogue: str | None = None
@@ -159,6 +128,11 @@ class MusicTools:
             ),
         )
         return libraries[found.view.name if found else next(iter(libraries))], params
+
+
+def _all_kinds(found: Mapping[str, api.ResultSet]) -> api.ResultSet:
+    some = list(found.values())
+    return replace(some[0], parts=[part for one in some for part in one.parts])
 
 
 def _required_id(params: shapes.GetParams) -> str:
@@ -254,7 +228,7 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
         api.catalogue_tool(
             name="catalog.search",
             run=music.search,
-            searches=music.search_path,
+            finds=music.find,
             count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks),
         ),
         api.catalogue_tool(

@@ -2,7 +2,8 @@
 interface.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Literal
@@ -85,62 +86,47 @@ class PaperTools:
     def __init__(self, catalogues: api.LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
+    def find(
+        self, principal: api.Principal, params: SearchPapersParams, catalogue: str | None
+    ) -> api.ResultSet:
+        """Return the papers that a call finds."""
+        views, scope = self._catalogues.views(catalogue), _scope(principal, params)
+        found = api.find(views, dict.fromkeys(views.found, scope), params.query)
+        return replace(
+            found, page_size=params.paper_count, explains=params.explain, label=_argument_of
+        )
+
     def search(
         self, principal: api.Principal, params: SearchPapersParams, *, catalogue: str | None = None
     ) -> SearchPapersResult:
         """Search research papers by topic or author, in titles and abstracts."""
-        scope = _scope(principal, params)
-        views = self._catalogues.views(catalogue)
-        scopes = dict.fromkeys(views.found, scope)
-        found = api.search_scopes(
-            views,
-            scopes,
-            params.query,
-            limit=api.depth_for(params.start, params.paper_count),
-            explain=params.explain,
-        )
+        found = self.find(principal, params, catalogue)
+        papers = found.page(params.start)
+        readers = [part.view.reader for part in found.parts]
         missing = (
             []
-            if found.items
-            else _missing_words(views.found.values(), params.keywords or (), principal)
+            if papers or params.start
+            else _missing_words(readers, params.keywords or (), principal)
         )
-        fitting = api.fitting_notes(views.found, scopes, found.listed) if scope.conditions else []
+        fitting = api.fitting_notes(found) if _scope(principal, params).conditions else []
         return SearchPapersResult(
-            notes=[*found.notes, *missing, *api.word_notes(found.pages), *fitting],
-            papers=[self._shape(item) for item in found.page(params.start, params.paper_count)],
-            cursor=found.cursor_after(params.start + params.paper_count),
-            total=found.total_matches,
-            evidence=found.evidence,
+            notes=[*found.question_notes, *missing, *found.word_notes, *fitting],
+            papers=list(map(self._shape, papers)),
+            total=found.total,
             search_mode=found.mode.value,
-            mode=found.mode,
             degraded=found.degraded,
-            unread=found.unread,
+            **api.told_of(found, params.start),
         )
 
-    def search_path(
-        self, principal: api.Principal, params: SearchPapersParams, name: str, _kind: str
-    ) -> api.SearchPath:
-        """Return how `search_papers` searches one catalogue."""
-        return api.usual_path(
-            self._catalogues.view(name),
-            params.query,
-            scope=_scope(principal, params),
-            limit=api.reach_of(params, params.paper_count),
-            page=params.paper_count,
-            label=_argument_of,
-        )
-
-    def _shape(self, item: api.MergedHit) -> PaperShape:
-        record = item.hit.record
+    def _shape(self, hit: api.Hit) -> PaperShape:
+        record = hit.record
         return PaperShape(
             authors=[AuthorShape(**author) for author in record.get("authors") or ()],
-            relevance=item.hit.label,
-            score=round(item.hit.score, 4),
             id=record.id,
             year=record.get("publish_year"),
             **{name: record.get(name) for name in ("title", "abstract", "venue", "url")},
-            catalogue=self._catalogues.label(item.view.name),
-            why=api.shape_why(item.hit.why),
+            catalogue=self._catalogues.label(hit.view.name),
+            **api.strength_of(hit),
         )
 
 
@@ -151,7 +137,7 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     search = api.catalogue_tool(
         name="search_papers",
         run=papers.search,
-        searches=papers.search_path,
+        finds=papers.find,
         count_of=attrgetter("total"),
     )
     return layout.declare([search])
@@ -193,10 +179,10 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
 
 
 def _missing_words(
-    views: Iterable[api.CatalogueView], keywords: Sequence[str], principal: api.Principal
+    readers: Sequence[api.ShelfReader], keywords: Sequence[str], principal: api.Principal
 ) -> list[str]:
     """Return a note on each keyword that no paper has."""
-    readers, seen = [view.reader for view in views], api.Scope(visibility=principal.visibility)
+    seen = api.Scope(visibility=principal.visibility)
     scopes = [
         (keyword, seen.narrowed(api.AllOf(api.WORDS_FIELD, _words_of([keyword]))))
         for keyword in keywords

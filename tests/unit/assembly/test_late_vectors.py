@@ -31,7 +31,7 @@ def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_la
     assert report.embedded == waiting
     assert count_waiting(app, SAMPLE) == 0
     assert (app.library.get_installed(SAMPLE).folder / CALIBRATION_FILE).is_file()
-    hits = app.open_catalogue(SAMPLE).view().search("how I review code", scope=WHOLE, limit=3).hits
+    hits = app.open_catalogue(SAMPLE).view().search("how I review code", scope=WHOLE).hits(3)
     assert "hybrid" in {hit.match_type for hit in hits}
     app.close()
 

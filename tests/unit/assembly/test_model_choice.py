@@ -12,9 +12,10 @@ from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ModelError
 from stackroom.ingest.pipeline import IngestReport
-from stackroom.model.hits import SearchMode, SearchPage
+from stackroom.model.hits import SearchMode
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector
+from stackroom.search.result_set import Part
 from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
 
@@ -112,8 +113,8 @@ def add(
     )
 
 
-def search(app: App, query: str, name: str = "things") -> SearchPage:
-    return app.open_catalogue(name).view().search(query, scope=WHOLE, limit=3)
+def search(app: App, query: str, name: str = "things") -> Part:
+    return app.open_catalogue(name).view().search(query, scope=WHOLE)
 
 
 def model_of(app: App, name: str = "things") -> str:
@@ -127,8 +128,8 @@ def test_a_catalogue_is_embedded_by_the_model_its_spec_names(new_app: Callable[[
     add(app, loaded("plain"))
     add(app, loaded("things", 'model = "german"'))
     assert (model_of(app, "plain"), model_of(app)) == ("english", "german")
-    assert search(app, "hund").hits[0].record.get("title") == "dog"
-    assert search(app, "terrier", "plain").hits[0].record.get("title") == "dog"
+    assert search(app, "hund").hits(1)[0].record.get("title") == "dog"
+    assert search(app, "terrier", "plain").hits(1)[0].record.get("title") == "dog"
     assert {search(app, "hund").mode, search(app, "terrier", "plain").mode} == {SearchMode.HYBRID}
 
 
@@ -152,17 +153,17 @@ def test_a_change_of_the_model_is_made_while_readers_go_on_with_the_former_vecto
         if not report.rows:  # while the records are embedded anew
             page = search(server, "terrier")
             seen.append(
-                (model_of(server), page.mode, page.degraded, page.hits[0].record.get("title"))
+                (model_of(server), page.mode, page.degraded, page.hits(1)[0].record.get("title"))
             )
 
     report = add(new_app(), loaded(), model="german", progress=look)
     assert report.embedded == 3
-    assert set(seen) == {("english", SearchMode.HYBRID, None, "dog")}
+    assert set(seen) == {("english", SearchMode.HYBRID, "", "dog")}
     assert model_of(server) == "german"
     found = search(server, "katze")
-    assert (found.mode, found.degraded, found.hits[0].record.get("title")) == (
+    assert (found.mode, found.degraded, found.hits(1)[0].record.get("title")) == (
         SearchMode.HYBRID,
-        None,
+        "",
         "cat",
     )
     calibration = server.open_catalogue("things").searcher.calibration_of(
@@ -188,7 +189,7 @@ def test_a_model_that_is_not_installed_is_said_and_words_are_searched(
     page = search(new_app(), "dog")
     assert page.mode is SearchMode.FTS_ONLY
     assert page.degraded == "german is not installed"
-    assert page.hits[0].record.get("title") == "dog"
+    assert page.hits(1)[0].record.get("title") == "dog"
 
 
 def test_a_spec_that_names_an_unknown_model_is_refused(new_app: Callable[[], App]) -> None:

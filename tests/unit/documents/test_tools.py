@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,16 +9,16 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import NotFoundError
 from stackroom.gate.gate import Gate
-from stackroom.model.hits import Evidence, Hit, MatchType
 from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
+from stackroom.search.result_set import ResultSet
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
-from stackroom.tools.merge import MergedHit, merge
 from stackroom_catalogues.documents import tools as document_tools
-from stackroom_catalogues.documents.merging import choose_passages, without_repeats
+from stackroom_catalogues.documents.merging import REPEATS, find_repeats
+from support.found import part_of
 from support.libraries import add_package
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
@@ -287,10 +286,10 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
         "little": text[half:],
         "within": text[200:300],
     }
-    found = [in_collection("a", passage(name, part)) for name, part in parts.items()]
-    assert [one.hit.record.id for one in without_repeats(found)] == ["whole", "little"]
-    elsewhere = [found[0], in_collection("b", passage("copy", text[40:]))]
-    assert without_repeats(elsewhere) == elsewhere
+    a = part_of("a", [0.9] * 4, [passage(name, part) for name, part in parts.items()])
+    assert find_repeats(a.hits(4)) == ["", REPEATS, "", REPEATS]
+    b = part_of("b", [0.9], [passage("copy", text[40:])])
+    assert find_repeats([*a.hits(1), *b.hits(1)]) == ["", ""]
 
 
 @pytest.mark.row("T2")
@@ -429,18 +428,11 @@ def passage(name: str, text: str, *, path: str = "file.md") -> Record:
     return Record(id=RecordId(name), kind="passage", fields={"content": text, "path": path})
 
 
-def in_collection(name: str, record: Record, *, score: float = 0.9) -> MergedHit:
-    """Return a passage that the collection of a name has found."""
-    view: Any = SimpleNamespace(name=name)
-    hit = Hit(key=Key(1), record=record, score=score, match_type=MatchType.HYBRID, reasons={})
-    return MergedHit(view=view, hit=hit)
-
-
 @pytest.mark.row("T2")
 def test_passages_of_equal_score_take_turns_and_each_collection_has_its_limit() -> None:
-    lists = [
-        [in_collection(name, passage(f"{name}{n}", f"{name} {n}", path=str(n))) for n in range(3)]
-        for name in "ba"
-    ]
-    found = choose_passages(merge(lists), limit=2, evidence=Evidence.STRONG)
-    assert [one.hit.record.id for one in found] == ["a0", "b0", "a1", "b1"]
+    passages = {
+        name: [passage(f"{name}{n}", f"{name} {n}", path=str(n)) for n in range(3)] for name in "ba"
+    }
+    parts = [part_of(name, [0.9] * 3, some) for name, some in passages.items()]
+    found = ResultSet(parts=parts, most=2, rule=find_repeats)
+    assert [hit.record.id for hit in found.page(0, 10)] == ["a0", "b0", "a1", "b1"]

@@ -11,10 +11,12 @@ from stackroom.model.hits import SearchMode
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, NoneOf, Scope
 from stackroom.search.evidence import calibrate
+from stackroom.search.question import plain_reading
+from stackroom.search.result_set import ResultSet
 from stackroom.search.searcher import Searcher
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.merge import usual_path
+from stackroom.tools.finding import find_part
 from support.served import open_shelf
 
 pytestmark = pytest.mark.row("N3")
@@ -82,13 +84,14 @@ def explain(
     scope: Scope = WHOLE,
     limit: int = 10,
 ) -> ExplainResult:
-    path = usual_path(view, query, scope=scope, limit=limit)
+    found = ResultSet(parts=[find_part(view, plain_reading(query, scope))], most=limit)
     (key,) = view.reader.find([RecordId(record_id)], scope=WHOLE).values()
-    return explain_record(path, view.reader.fetch([key], scope=WHOLE)[key], tool="search")
+    record = view.reader.fetch([key], scope=WHOLE)[key]
+    return explain_record(found, view.catalogue, record, tool="search")
 
 
 def shown(view: CatalogueView, query: str = QUERY, limit: int = 10) -> list[str]:
-    return [str(hit.record.id) for hit in view.search(query, scope=WHOLE, limit=limit).hits]
+    return [str(hit.record.id) for hit in view.search(query, scope=WHOLE).hits(limit)]
 
 
 def test_a_record_has_the_rank_that_it_has_in_the_answer(view: CatalogueView) -> None:
@@ -152,7 +155,7 @@ def test_a_condition_is_named_with_the_value_that_the_record_has_and_what_would_
 
 def test_without_vectors_words_and_names_add_up(view: CatalogueView) -> None:
     plain = replace(view.catalogue, searcher=Searcher(spec=view.spec)).view()
-    assert plain.search(QUERY, scope=WHOLE, limit=3).mode is SearchMode.FTS_ONLY
+    assert plain.search(QUERY, scope=WHOLE).mode is SearchMode.FTS_ONLY
     told = explain(plain, "Emberfall 1")
     assert set(told.order) <= {"words", "name", "known", "named_values", "exact_name"}
     assert sum(told.strength.values()) == pytest.approx(told.score, abs=1e-4)

@@ -287,8 +287,7 @@ def test_with_a_dead_embedder_the_merged_list_is_in_the_order_of_the_words(
 def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any) -> None:
     catalogue = opened(stories)
     own = [
-        f"anime/{hit.record.id}"
-        for hit in catalogue.view().search("bread", scope=WHOLE, limit=10).hits
+        f"anime/{hit.record.id}" for hit in catalogue.view().search("bread", scope=WHOLE).hits(10)
     ]
     assert serve(catalogue, opened(novels)).ids("bread", catalogue="anime") == own
 

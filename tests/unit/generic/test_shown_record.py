@@ -1,11 +1,12 @@
 """The one form in which every surface shows a record."""
 
-from stackroom.generic.record import RankedRecord, RecordForm, shape_records
+from stackroom.generic.record import RecordForm, shape_hits
 from stackroom.generic.shapes import ShownRecord
 from stackroom.model.hits import Label
 from stackroom.model.principal import LOCAL_USER
-from stackroom.model.record import RecordId
+from stackroom.model.record import Key, RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.search.result_set import Hit
 from stackroom.tools.media import CallerMedia
 from support.libraries import Library
 
@@ -16,8 +17,7 @@ def shown(plain: Library, form: RecordForm = WITH_TILES) -> ShownRecord:
     view = plain.app.open_catalogue("anime").view()
     record = view.find_record(RecordId("mal-1"), scope=WHOLE)
     assert record is not None
-    ranked = RankedRecord(view=view, record=record, score=0.61234, label=Label.RELEVANT)
-    (one,) = shape_records([ranked], form)
+    (one,) = shape_hits([Hit(view, Key(1), record, 0.61234, Label.RELEVANT)], form)
     return one
 
 

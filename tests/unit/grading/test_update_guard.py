@@ -66,8 +66,7 @@ def state_of(app: App) -> dict[str, Any]:
         "records": {record.id: record for record in reader.fetch(keys, scope=WHOLE).values()},
         "vectors": dict(zip(reader.ids(keys), reader.vectors(keys).round(4).tolist(), strict=True)),
         "hits": [
-            hit.record.id
-            for hit in view.search("winter soup with honey", scope=WHOLE, limit=10).hits
+            hit.record.id for hit in view.search("winter soup with honey", scope=WHOLE).hits(10)
         ],
         "model": reader.model,
         "origins": origins,

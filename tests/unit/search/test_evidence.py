@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, Label
+from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Label
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Range, Scope
 from stackroom.search.evidence import Calibration, calibrate
 from stackroom.search.searcher import Searcher
 from support.embedders import WORD_MODEL
-from support.searching import ShelfSearcher
+from support.searching import Hit, ShelfSearcher
 
 pytestmark = pytest.mark.row("N2")
 
@@ -364,16 +365,14 @@ def test_an_answer_says_which_word_of_weight_is_missing(
 ) -> None:
     searcher = Searcher(spec=stories.shelf.spec, embedder=stories.embedder)
     ranked = searcher.rank(stories.shelf.reader(), query, scope=WHOLE, limit=5)
-    assert (
-        ranked.notes_on([replace(hit, score=STRONG_AT) for hit in ranked.read(ranked.ranking[:1])])
-        == notes
-    )
+    first = ranked.first(1)
+    assert ranked.notes_on(replace(first, scores=np.array([STRONG_AT]))) == notes
 
 
 def labels(sample: Any, query: str) -> list[Label | None]:
     catalogue = sample.app.open_catalogue("anime")
     assert catalogue.searcher.calibration_of(catalogue.shelf.reader().model) is not None
-    hits = catalogue.view().search(query, scope=WHOLE, limit=10).hits
+    hits = catalogue.view().search(query, scope=WHOLE).hits(10)
     assert len(hits) == 10
     return [hit.label for hit in hits]
 
@@ -399,6 +398,6 @@ def test_with_the_real_model_a_question_in_another_language_is_told_in_which_to_
 ) -> None:
     view = sample.app.open_catalogue("anime").view()
     for query in ("traurige Geschichte über Freundschaft", "宇宙を舞台にしたロボットアニメ"):
-        (note,) = view.search(query, scope=WHOLE, limit=5).notes
+        (note,) = view.search(query, scope=WHOLE).word_notes
         assert "ask in English" in note
-    assert view.search("qwxzv blorp fnord", scope=WHOLE, limit=5).notes == ()
+    assert view.search("qwxzv blorp fnord", scope=WHOLE).word_notes == ()

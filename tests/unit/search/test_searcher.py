@@ -16,7 +16,7 @@ from stackroom.search.evidence import Calibration
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Embedding, Put
 from support.memory_shelf import MemoryShelf
-from support.searching import ShelfSearcher
+from support.searching import ShelfSearcher, first_hits
 
 
 @pytest.fixture
@@ -321,8 +321,10 @@ def test_the_strength_of_a_record_without_its_vector_is_that_of_its_words_and_it
     assert embedder is not None
     calibration = Calibration(model=embedder.model, middle=0.3, spread=0.1)
     searcher = Searcher(spec=spec, embedder=embedder, calibration_of=lambda _model: calibration)
-    (hit,) = searcher.search(reader, "lighthouse storm", scope=WHOLE, limit=1, explain=True).hits
-    (plain,) = Searcher(spec=spec).search(reader, "lighthouse storm", scope=WHOLE, limit=1).hits
+    (hit,), (plain,) = (
+        first_hits(one.rank(reader, "lighthouse storm", scope=WHOLE), 1).hits
+        for one in (searcher, Searcher(spec=spec))
+    )
     assert hit.record.id == plain.record.id == "Lighthouse Keepers"
     assert hit.score == pytest.approx(plain.score)
     assert hit.why is not None

@@ -21,7 +21,7 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.search import search_kinds
+from stackroom_catalogues.music.search import find_parts
 
 OTHER = "other"
 OWN_RECORDS = {
@@ -225,13 +225,13 @@ def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the
     def fail_in_other(library: MusicLibrary, params: Any) -> Any:
         if library.catalogue.name == OTHER:
             raise StorageError("the disk is away")
-        return search_kinds(library, params)
+        return find_parts(library, params)
 
     music = twins("music")
     expected = music.ask("catalog.search", query="bach", limit=3, offset=3, catalogue="music")[
         "tracks"
     ]["items"]
-    monkeypatch.setattr("stackroom_catalogues.music.search.search_kinds", fail_in_other)
+    monkeypatch.setattr("stackroom_catalogues.music.search.find_parts", fail_in_other)
     assert (
         music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
     )

@@ -211,8 +211,7 @@ def _as_served(tool: Any) -> Served:
             descriptions=tool.descriptions,
         )
 
-    costs, reads = tool.costs, tool.reads
-    searches, recommends = tool.searches, tool.recommends
+    costs, reads, finds = tool.costs, tool.reads, tool.finds
     return Served(
         is_brief=tool.is_brief,
         operation=Operation(
@@ -224,8 +223,7 @@ def _as_served(tool: Any) -> Served:
             cost=Cost.WRITE if not tool.read_only else tool.cost,
             run=run,
             only_looks=costs and (lambda values: costs(values) is Cost.READ),
-            finds=searches and (lambda call, *given: searches(call.principal, *given)),
-            recommends=recommends and (lambda call, *given: recommends(call.principal, *given)),
+            finds=finds and (lambda call, params: finds(call.principal, params, call.chosen)),
             reads=Reads(
                 names=reads and (lambda _catalogues, params: reads(params)),
                 kept=lambda params: tool.cacheable and not tool.reads_more(params),

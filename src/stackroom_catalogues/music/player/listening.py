@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints
 from stackroom import api
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
-from stackroom_catalogues.music.search import search_kinds
+from stackroom_catalogues.music.search import find_parts
 from stackroom_catalogues.music.shapes import MOST, SearchMusicParams, genre_names
 
 OfAll = Literal["artists", "albums", "tracks", "search", "recent"]
@@ -322,9 +322,9 @@ class ListenAnswer:
             {"query": self._query.q, "kind": kind, "limit": MOST}
         )
         found = [
-            (one.hit.score, Placed(library, one.hit.record))
+            (hit.score, Placed(library, hit.record))
             for library in self._libraries.values()
-            for one in search_kinds(library, params).kinds[kind].items
+            for hit in find_parts(library, params)[kind].hits(params.limit)
         ]
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 

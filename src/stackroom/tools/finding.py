@@ -1,0 +1,291 @@
+"""Finding records in several catalogues at once: the scope in each, and the set of what is found.
+
+A catalogue that lacks a value is left out, and named, where another has it; where none has it, the
+call is refused.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
+from stackroom.model.hits import Evidence, FacetCount, Ranking
+from stackroom.model.scope import Condition, NoneOf, Scope, Visibility
+from stackroom.model.vectors import ModelId
+from stackroom.search.question import ReadQuestion, in_order, list_records
+from stackroom.search.ranked import Ranked
+from stackroom.search.result_set import Hit, Part, ResultSet, by_catalogue, list_part
+from stackroom.search.searcher import FURTHEST, QueryVector
+from stackroom.search.values import Label, argument_of, resolve_condition, without_adult
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each
+from stackroom.tools.reading import EVERY, read_question
+from stackroom.tools.spec import shape_why
+
+SORTED_DEEP = 400  # how many hits of a search are looked at for those that answer, to sort them
+
+Rank = Callable[[CatalogueView, str, Scope, QueryVector | None, int], Ranked]
+"""Ranks the records of a catalogue in a scope for a query, whose vector may be known, so many
+deep.
+"""
+
+
+def usual_rank(
+    view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int
+) -> Ranked:
+    """Rank the records in scope for a query in the catalogue's usual way."""
+    return view.catalogue.searcher.rank(
+        view.reader, query, scope=scope, limit=limit, query_vector=vector
+    )
+
+
+def find_part(
+    view: CatalogueView,
+    reading: ReadQuestion,
+    *,
+    rank: Rank = usual_rank,
+    vector: QueryVector | None = None,
+    limit: int = FURTHEST,
+    may_order: bool = False,
+) -> Part:
+    """Return what a question finds in one catalogue, in its order: the best, or all that it lists.
+
+    Where nothing answers, words that `may_order` leave no record of the scope out.
+    """
+    if reading.is_list:
+        return list_part(view, reading)
+    deep = max(limit, SORTED_DEEP) if reading.sort else limit
+    ranked = in_order(rank(view, reading.query, reading.scope, vector, deep), view, reading)
+    part = Part(
+        view=view,
+        reading=reading,
+        ranking=ranked.ranking,
+        ranked=ranked,
+        again=lambda scope, limit: find_part(
+            view,
+            replace(reading, scope=scope),
+            rank=rank,
+            vector=vector,
+            limit=limit,
+            may_order=may_order,
+        ),
+    )
+    if part.evidence is not Evidence.NONE or not may_order:
+        return part
+    first, every = part.first(FURTHEST), list_records(view, reading).keys
+    scores = dict(zip(first.keys.tolist(), first.scores.tolist(), strict=True))
+    keys = list(dict.fromkeys((*([] if reading.sort else scores), *every.tolist())))
+    ranking = Ranking(
+        keys=np.array(keys, dtype=np.int64),
+        scores=np.array([scores.get(key, 0.0) for key in keys]),
+        total=len(keys),
+    )
+    return replace(part, ranking=ranking, only_orders=True)
+
+
+def find(
+    views: ByCatalogue[CatalogueView],
+    scopes: Mapping[str, Scope],
+    query: str,
+    *,
+    pool: Executor | None = None,
+    rank: Rank = usual_rank,
+    readings: Mapping[str, ReadQuestion] | None = None,
+    may_order: bool = False,
+) -> ResultSet:
+    """Return what a question finds in every view, each read and searched in its own scope; those
+    whose storage fails are skipped.
+
+    `readings` are those of the question, where it was read already. Where nothing answers it, what
+    it may not have stated is searched for as words.
+    """
+    read = ByCatalogue(found=dict(readings or {}), skipped=[])
+    if not readings:
+        read = ask_each(views.found, lambda view: read_question(view, query, scopes[view.name]))
+    known = {name: view for name, view in views.found.items() if name in read.found}
+    vectors = _embed_once(known, {name: reading.query for name, reading in read.found.items()})
+
+    def find_in(view: CatalogueView) -> Part:
+        reading = read.found[view.name]
+        vector = vectors.get(view.name)
+        part = find_part(view, reading, rank=rank, vector=vector, may_order=may_order)
+        if part.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
+            as_words = reading.likely  # words of the topic
+            again = read_question(view, reading.asked, reading.given, as_words=as_words)
+            part = find_part(view, replace(again, sort=reading.sort), rank=rank)
+        return part
+
+    asked = ask_each(known, find_in, pool=pool)
+    unread = [*views.skipped, *read.skipped, *asked.skipped]
+    return ResultSet(parts=list(asked.found.values()), unread=unread)
+
+
+def _embed_once(
+    views: Mapping[str, CatalogueView], queries: Mapping[str, str]
+) -> dict[str, QueryVector]:
+    """Return the vector of each catalogue's query, embedded once for all whose vectors are by the
+    same model.
+
+    Vectors that are centred differ by catalogue; their model embeds a query once all the same.
+    """
+    known: dict[tuple[ModelId | None, str, str], QueryVector] = {}
+    vectors = {}
+    for name, view in views.items():
+        if query := queries[name]:
+            key = (view.reader.model, name if view.reader.mean is not None else "", query)
+            vectors[name] = known[key] = known.get(key) or view.embed(query)
+    return vectors
+
+
+def fitting_notes(found: ResultSet, *, as_read: bool = False) -> list[str]:
+    """Return a note on how many records have the filters of a search, where more do than it found;
+    `as_read`: those that its question states too.
+    """
+
+    def count(part: Part) -> int:
+        return part.view.reader.count(part.reading.scope if as_read else part.reading.given)
+
+    fitting = sum(ask_each({one.view.name: one for one in found.parts}, count).found.values())
+    return (
+        [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"]
+        if fitting > found.listed
+        else []
+    )
+
+
+def told_of(found: ResultSet, start: int | None = None) -> dict[str, Any]:
+    """Return what the answer of a search says of all that was found, with the cursor after the page
+    that begins with this result.
+    """
+    return {
+        "evidence": found.evidence,
+        "mode": found.mode,
+        "unread": list(found.unread),
+        "cursor": None if start is None else found.cursor_after(start),
+    }
+
+
+def strength_of(hit: Hit) -> dict[str, Any]:
+    """Return what the answer of a search says of how well a record answers."""
+    return {"score": round(hit.score, 4), "relevance": hit.label, "why": shape_why(hit.why)}
+
+
+def merge_facets(lists: Iterable[Sequence[FacetCount]]) -> list[FacetCount]:
+    """Add up the counts of several catalogues, most frequent first; a single list keeps its
+    order.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for facet in chain.from_iterable(lists):
+        counts[facet.category, facet.value] += facet.count
+    return [FacetCount(category, value, count) for (category, value), count in counts.most_common()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeRequest:
+    """The part of a call that limits what is found."""
+
+    query: str
+    visibility: Visibility
+    conditions: Callable[[CatalogueSpec], Sequence[Condition]] = lambda _spec: ()
+    """Returns the conditions for a catalogue of this spec."""
+    # returns the name of the argument that a condition came from, for errors and notes
+    label: Label = argument_of
+    with_adult: Callable[[CatalogueSpec], bool] = lambda _spec: False
+    """Tells whether the call asks for adult records too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueScopes:
+    """The catalogues to search, the scope in each, and notes on how the filters were understood."""
+
+    views: ByCatalogue[CatalogueView]
+    scopes: Mapping[str, Scope]
+    notes: list[str]
+
+
+class _Scope(NamedTuple):
+    """A scope in one catalogue, its notes, the fields it excludes values by, and the errors of
+    values it lacks.
+    """
+
+    scope: Scope
+    notes: list[str]
+    excluding: set[str]
+    unknown: dict[str, InputError]
+
+
+def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> CatalogueScopes:
+    """Return the scope of a call in each catalogue; raise InputError for a value that no catalogue
+    knows.
+    """
+    answers = ask_each(views.found, lambda view: _scope_or_refusal(view, asked))
+    found = {name: one for name, one in answers.found.items() if isinstance(one, _Scope)}
+    refused = {name: one for name, one in answers.found.items() if isinstance(one, InputError)}
+    if refused and not found:
+        raise next(iter(refused.values()))
+    known = {name for one in found.values() for name in one.excluding}
+    for name, error in (unknown for one in found.values() for unknown in one.unknown.items()):
+        # to exclude what no catalogue has would do nothing, and nobody would be told
+        if name not in known:
+            raise error
+    skipped = [*views.skipped, *answers.skipped]
+    readable = ByCatalogue(found={name: views.found[name] for name in found}, skipped=skipped)
+    left_out = (
+        [f"not searched, without a value that was asked for: {', '.join(refused)}"]
+        if refused
+        else []
+    )
+    said = by_catalogue({name: one.notes for name, one in found.items()}, among=len(found))
+    scopes = {name: one.scope for name, one in found.items()}
+    return CatalogueScopes(views=readable, scopes=scopes, notes=[*left_out, *said])
+
+
+def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
+    """Return the scope of a call in one catalogue, or the error of a value that it does not know
+    and must have.
+    """
+    conditions: list[Condition] = []
+    notes, unknown, visibility = list[str](), dict[str, InputError](), asked.visibility
+    resolve = partial(resolve_condition, visibility=visibility, label=asked.label)
+    try:
+        for condition in asked.conditions(view.spec):
+            try:
+                named, said = resolve(condition, view.reader, view.spec)
+            except InputError as error:
+                if not isinstance(condition, NoneOf):
+                    raise
+                unknown[condition.field] = error
+            else:
+                conditions.append(named)
+                notes += said
+        excluding = {condition.field for condition in conditions if isinstance(condition, NoneOf)}
+        if not asked.with_adult(view.spec):
+            conditions += without_adult(
+                conditions, view.reader, view.spec, query=asked.query, visibility=visibility
+            )
+    except InputError as error:
+        return error
+    return _Scope(
+        Scope(conditions=tuple(conditions), visibility=visibility), notes, excluding, unknown
+    )
+
+
+def scope_of(view: CatalogueView, asked: ScopeRequest) -> tuple[Scope, list[str]]:
+    """Return the scope of a call in one catalogue, and notes; raise InputError for a value that it
+    does not know.
+    """
+    only = scope_each(ByCatalogue(found={view.name: view}, skipped=[]), asked)
+    return only.scopes[view.name], only.notes
+
+
+def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
+    """Return the scope of what a search shows that asks for nothing: what the caller may see,
+    without adult records.
+    """
+    return scope_of(view, ScopeRequest(query="", visibility=visibility))[0]
