@@ -32,9 +32,9 @@ from stackroom.sources.port import Provider, RowSource
 
 if TYPE_CHECKING:  # building a catalogue needs its package, and no tools
     from stackroom.tools.catalogue import OpenCatalogue
-    from stackroom.tools.endpoint import Endpoint
     from stackroom.tools.faces.mcp import DeclaredTool
     from stackroom.tools.media import MediaSpec
+    from stackroom.tools.operation import AnyOperation
     from stackroom.tools.own_storage import OwnKinds
     from stackroom.tools.resources.resource import ResourceSpec
 
@@ -103,8 +103,8 @@ class CataloguePackage:
     own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = lambda _catalogues: ()
     """Kinds that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = lambda _catalogues: ()
-    endpoints: Callable[[], Sequence[Endpoint]] = tuple
-    """HTTP endpoints. On a server with accounts, those of `server` with the same method and path
+    endpoints: Callable[[], Sequence[AnyOperation]] = tuple
+    """Operations that are HTTP endpoints. On a server with accounts, those of `server` with the same method and path
     replace them.
     """
     server: str = ""

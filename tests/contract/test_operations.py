@@ -37,7 +37,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.tools.faces.rest import operation_endpoints
+from stackroom.tools.faces.rest import list_doors
 from stackroom.tools.operation import (
     AnyOperation,
     Command,
@@ -142,7 +142,7 @@ class Surfaces:
         if not isinstance(operation.faces.rest, Rest):
             return None
         with closing(self.open_control()) as control:
-            (endpoint,) = operation_endpoints([operation])
+            (endpoint,) = list_doors([operation])
             path = {name: values[name] for name in endpoint.path_parameters if name in values}
             rest = {name: value for name, value in values.items() if name not in path}
             gate = Gate(Toolbox([]), office=self._office(control))

@@ -75,15 +75,10 @@ from stackroom.tools.catalogue import (
     OpenCatalogue,
     ask_each,
 )
-from stackroom.tools.endpoint import (
-    BodyParams,
+from stackroom.tools.faces.rest import (
     ClientProtocol,
-    Endpoint,
-    EndpointRequest,
-    EndpointResult,
     GivenLogin,
     PageParams,
-    QueryParams,
     TextReply,
     WholeNumber,
 )
@@ -110,6 +105,9 @@ from stackroom.tools.media import (
     find_file,
 )
 from stackroom.tools.operation import (
+    ANY_CALLER,
+    FOLLOWING,
+    OFF,
     AnyOperation,
     Audit,
     Call,
@@ -117,7 +115,9 @@ from stackroom.tools.operation import (
     Needs,
     Operation,
     Reads,
+    Rest,
     Tool,
+    addressed,
     operation,
 )
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
@@ -152,7 +152,6 @@ __all__ += [
     "Address",
     "AllOf",
     "AnyOf",
-    "BodyParams",
     "BusyError",
     "ByCatalogue",
 ]
@@ -171,11 +170,8 @@ __all__ += [
     "Cost",
     "EditAction",
     "EditRequest",
-    "Endpoint",
 ]
 __all__ += [
-    "EndpointRequest",
-    "EndpointResult",
     "Evidence",
     "ExpectedError",
     "ExplainParams",
@@ -229,7 +225,6 @@ __all__ += [
 __all__ += [
     "Principal",
     "Provider",
-    "QueryParams",
     "QueryText",
     "QueryVector",
     "Range",
@@ -332,14 +327,15 @@ __all__ += [
     "shape_why",
 ]
 __all__ += [
+    "ANY_CALLER",
+    "FOLLOWING",
+    "OFF",
     "AnyOperation",
     "Audit",
     "Call",
     "Faces",
     "Needs",
     "Operation",
-    "Reads",
-    "Tool",
-    "operation",
 ]
+__all__ += ["Reads", "Rest", "Tool", "addressed", "operation"]
 __all__ += ["shown_id", "strength_of", "told_of", "tool", "tools_of", "understand", "why_lines"]

@@ -35,8 +35,8 @@ from stackroom.net.files import open_like
 from stackroom.net.polite import Clock, back_off_s
 from stackroom.settings import SectionT
 from stackroom.shelf.port import Author
-from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.faces.mcp import DeclaredTool
+from stackroom.tools.operation import AnyOperation
 from stackroom.tools.resources.resource import ResourceSpec
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 
@@ -137,8 +137,8 @@ class ServerParts:
 
     tools: Sequence[DeclaredTool] = ()
     resources: Sequence[ResourceSpec] = ()
-    endpoints: Sequence[Endpoint] = ()
-    """Endpoints that use the context; they replace those of `CataloguePackage.endpoints` with the
+    endpoints: Sequence[AnyOperation] = ()
+    """Operations with an address that use the context; they replace those of `CataloguePackage.endpoints` with the
     same address.
     """
     jobs: Sequence[JobSpec] = ()

@@ -57,8 +57,8 @@ from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, find_place, has_records_file
 from stackroom.sources.location import LIMIT_MARK, TABLE_PREFIX, SourceLocation
 from stackroom.sources.port import RowSource
-from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.health import check_catalogue
+from stackroom.tools.operation import AnyOperation, Rest
 
 # called with the number of rows read so far; may raise to stop reading
 RowsRead = Callable[[int], None]
@@ -544,25 +544,25 @@ def build_server_parts(app: App, control: Control, events: EventLog) -> ServerPa
     return join_parts(found)
 
 
-def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoint]:
-    """Return the HTTP endpoints of all packages; those of server parts replace others with the same
-    address.
+def list_operations(packages: PackageRegistry, parts: ServerParts) -> list[AnyOperation]:
+    """Return the operations of all packages that have an address; those of server parts replace
+    others with the same one.
     """
     declared = _by_address(
-        endpoint for package in packages.iter_packages() for endpoint in package.endpoints()
+        one for package in packages.iter_packages() for one in package.endpoints()
     )
     return list((declared | _by_address(parts.endpoints)).values())
 
 
-def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint]:
-    """Return endpoints by method and path; refuse two of one address, since one would hide the
-    other.
-    """
-    found: dict[tuple[str, str], Endpoint] = {}
-    for endpoint in endpoints:
-        if (other := found.setdefault((endpoint.method, endpoint.path), endpoint)) is not endpoint:
-            names = f"{other.run.__module__} and {endpoint.run.__module__}"
-            raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}: of {names}")
+def _by_address(operations: Iterable[AnyOperation]) -> dict[str, AnyOperation]:
+    """Return operations by address; refuse two of one address, since one would hide the other."""
+    found: dict[str, AnyOperation] = {}
+    for one in operations:
+        rest = one.faces.rest
+        address = rest.address if isinstance(rest, Rest) else ""
+        if (other := found.setdefault(address, one)) is not one:
+            names = f"{other.run.__module__} and {one.run.__module__}"
+            raise ValueError(f"two endpoints answer {address}: of {names}")
     return found
 
 

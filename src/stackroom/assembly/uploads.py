@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from itertools import count
@@ -49,17 +49,12 @@ from stackroom.packs.installed import InstalledPack
 from stackroom.sources.compressed import COMPRESSED
 from stackroom.sources.location import SourceLocation, stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
-from stackroom.tools.endpoint import (
-    BodyParams,
-    Endpoint,
-    EndpointRequest,
-    EndpointResult,
-    QueryParams,
-    WholeNumber,
-)
+from stackroom.tools.faces.rest import WholeNumber
+from stackroom.tools.operation import FOLLOWING, AnyOperation, Audit, Call, Needs, addressed
+from stackroom.tools.spec import GenericParams, GenericResult
 
 
-class BeginBody(BodyParams):
+class BeginBody(GenericParams):
     """A table that is going to be sent."""
 
     file: str = Field(
@@ -71,7 +66,7 @@ class BeginBody(BodyParams):
     )
 
 
-class BuildBody(BodyParams):
+class BuildBody(GenericParams):
     """Another attempt to build a table, read in another way."""
 
     options: dict[
@@ -79,10 +74,21 @@ class BuildBody(BodyParams):
     ] = Field(max_length=6, description="options of stackroom add, each with its value")
 
 
-class PieceParams(QueryParams):
-    """The place of a piece of the file."""
+class NamedTable(GenericParams):
+    """A table by its id."""
+
+    id: str = Field(description="of the table, as `POST /v1/tables` answers it")
+
+
+class BuildTable(BuildBody, NamedTable):
+    """A table, and how to read it."""
+
+
+class Piece(NamedTable):
+    """A piece of the file, and its place."""
 
     offset: WholeNumber = Field(ge=0, description="how many bytes of the file come before it")
+    content: bytes
 
 
 class TableState(StrEnum):
@@ -95,7 +101,7 @@ class TableState(StrEnum):
     FAILED = "failed"
 
 
-class TableResult(EndpointResult):
+class TableResult(GenericResult):
     """An uploaded table, and what became of it."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -115,7 +121,7 @@ class TableResult(EndpointResult):
     """Sentences about a build that has ended."""
 
 
-class TablesResult(EndpointResult):
+class TablesResult(GenericResult):
     """The limits of an upload, and the tables of the caller."""
 
     max_bytes: int
@@ -166,7 +172,8 @@ class _Table:
 
 
 PATH = "/v1/tables"
-ONE = f"{PATH}/{{id}}"
+
+declare = partial(addressed, tag="tables", needs=Needs(any_of=(Action.SERVER_ADMIN,)))
 
 
 class Uploads:
@@ -190,37 +197,16 @@ class Uploads:
             period_s=LOOK_S,
         )
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints of a server's uploaded tables."""
-        declare = partial(Endpoint, tag="tables", action=Action.SERVER_ADMIN)
-        one = partial(
-            declare,
-            path_parameters={"id": "of the table, as `POST /v1/tables` answers it"},
-            target="id",
-        )
-        follow = partial(one, is_limited=False, is_audited=False, result=TableResult)
-        begin = partial(declare, body=BeginBody, result=TableResult, status=201, cost=Cost.WRITE)
+    def operations(self) -> list[AnyOperation]:
+        """Return the operations on a server's uploaded tables."""
+        change, one = partial(declare, cost=Cost.WRITE), f"{PATH}/{{id}}"
         return [
-            declare(
-                "GET",
-                PATH,
-                self.list_tables,
-                result=TablesResult,
-                is_limited=False,
-                is_audited=False,
-            ),
-            begin("POST", PATH, self.begin_table, target="file"),
-            follow("PUT", f"{ONE}/content", self.send_piece, takes_bytes=True, query=PieceParams),
-            follow("GET", ONE, self.show_table),
-            one(
-                "POST",
-                f"{ONE}/build",
-                self.build_table,
-                body=BuildBody,
-                result=TableResult,
-                cost=Cost.WRITE,
-            ),
-            one("DELETE", ONE, self.discard_table, status=204, cost=Cost.WRITE),
+            declare(f"GET {PATH}", audit=FOLLOWING)(self.list_tables),
+            change(f"POST {PATH}", 201, target="file")(self.begin_table),
+            declare(f"PUT {one}/content", audit=FOLLOWING)(self.send_piece),
+            declare(f"GET {one}", audit=FOLLOWING)(self.show_table),
+            change(f"POST {one}/build", target="id")(self.build_table),
+            change(f"DELETE {one}", 204, target="id")(self.discard_table),
         ]
 
     def stop(self) -> None:
@@ -232,9 +218,9 @@ class Uploads:
         with self._lock:
             return list(self._tables.values())
 
-    def list_tables(self, request: EndpointRequest[Any, Any]) -> TablesResult:
+    def list_tables(self, call: Call, _params: GenericParams) -> TablesResult:
         """Tell what can be uploaded, and list the caller's tables."""
-        owner = _owner(request)
+        owner = _owner(call)
         mine = sorted(
             (table for table in self._list() if table.owner == owner),
             key=lambda table: -table.created_at,
@@ -246,9 +232,9 @@ class Uploads:
             tables=list(map(TableResult.model_validate, mine)),
         )
 
-    def begin_table(self, request: EndpointRequest[Any, BeginBody]) -> TableResult:
+    def begin_table(self, call: Call, params: BeginBody) -> TableResult:
         """Announce a table; it is then sent in pieces."""
-        owner, file, size_bytes = _owner(request), request.body.file, request.body.size_bytes
+        owner, file, size_bytes = _owner(call), params.file, params.size_bytes
         if not self._max_bytes:
             raise ForbiddenError(
                 "tables cannot be added on the page: the setting 'server.max_upload_mb' is 0"
@@ -277,8 +263,8 @@ class Uploads:
                 owner=owner,
                 path=self._make_file(table_id, safe, size_bytes),
                 file=file.replace("\\", "/").rpartition("/")[2],
-                catalogue=request.body.catalogue or self._free_name(catalogue_name(stem_of(safe))),
-                is_update=bool(request.body.catalogue),
+                catalogue=params.catalogue or self._free_name(catalogue_name(stem_of(safe))),
+                is_update=bool(params.catalogue),
                 size_bytes=size_bytes,
                 created_at=self._monotonic(),
             )
@@ -305,9 +291,9 @@ class Uploads:
             )
         return folder / name
 
-    def send_piece(self, request: EndpointRequest[PieceParams, bytes]) -> TableResult:
+    def send_piece(self, call: Call, params: Piece) -> TableResult:
         """Take a piece of a table's file; after the last one the catalogue is built."""
-        table, piece, offset = self._get(request), request.body, request.query.offset
+        table, piece, offset = self._get(call, params.id), params.content, params.offset
         with table.lock:
             if table.state is not TableState.RECEIVING:
                 raise ConflictError(
@@ -341,16 +327,16 @@ class Uploads:
                 self._start(table)
         return TableResult.model_validate(table)
 
-    def build_table(self, request: EndpointRequest[Any, BuildBody]) -> TableResult:
+    def build_table(self, call: Call, params: BuildTable) -> TableResult:
         """Try again to build a table that could not be built, read in another way."""
-        table = self._get(request)
+        table = self._get(call, params.id)
         with table.lock:
             if table.state is not TableState.FAILED:
                 raise ConflictError(
                     "only a table that could not be built is built again; wait, or send another"
                     " file"
                 )
-            given = request.body.options.items()
+            given = params.options.items()
             table.options = tuple(
                 f"--{key}" if key == "accept-losses" else f"--{key}={text}" for key, text in given
             )
@@ -361,27 +347,27 @@ class Uploads:
         table.state, table.problem = TableState.BUILDING, None
         table.thread = start_thread(f"table {table.id}", lambda: self._build(table))
 
-    def show_table(self, request: EndpointRequest[Any, Any]) -> TableResult:
+    def show_table(self, call: Call, params: NamedTable) -> TableResult:
         """Tell how far a table is."""
-        return TableResult.model_validate(self._get(request))
+        return TableResult.model_validate(self._get(call, params.id))
 
-    def find_file(self, request: EndpointRequest[Any, Any], table_id: str) -> Path:
+    def find_file(self, call: Call, table_id: str, catalogue: str) -> Path:
         """Return the received file of a table that is to update a catalogue."""
-        table = self._get(replace(request, path={"id": table_id}))
-        if table.state is not TableState.RECEIVED or table.catalogue != request.path["name"]:
+        table = self._get(call, table_id)
+        if table.state is not TableState.RECEIVED or table.catalogue != catalogue:
             raise ConflictError(
                 "the file was sent for another catalogue, or has not arrived; send it again"
             )
         return table.path
 
-    def discard_table(self, request: EndpointRequest[Any, Any]) -> None:
+    def discard_table(self, call: Call, params: NamedTable) -> None:
         """Discard a table: stop its build; a catalogue that can be searched already stays until it
         is removed.
         """
-        self._release(self._get(request))
+        self._release(self._get(call, params.id))
 
-    def _get(self, request: EndpointRequest[Any, Any]) -> _Table:
-        owner, table_id = _owner(request), request.path["id"]
+    def _get(self, call: Call, table_id: str) -> _Table:
+        owner = _owner(call)
         if (table := self._tables.get(table_id)) is None or table.owner != owner:
             raise NotFoundError(
                 f"no table '{table_id[:40]}' of yours; it may have been discarded: send the file"
@@ -510,13 +496,13 @@ def find_problem(work: Callable[[], None]) -> str | None:
     return None
 
 
-def _owner(request: EndpointRequest[Any, Any]) -> str:
-    """Return whose tables a request is about; a credential for some catalogues makes no others."""
-    if request.principal.visibility.only is not None:
+def _owner(call: Call) -> str:
+    """Return whose tables a call is about; a credential for some catalogues makes no others."""
+    if call.principal.visibility.only is not None:
         raise ForbiddenError(
             "a token that is confined to catalogues cannot add tables: use one for all catalogues"
         )
-    return request.principal.name
+    return call.principal.name
 
 
 def require_table(file: str) -> str:
@@ -555,7 +541,7 @@ What = Literal[
 ]
 
 
-class WorkBody(BodyParams):
+class WorkBody(GenericParams):
     """A command to be run on a catalogue."""
 
     what: What = Field(description="the command")
@@ -578,7 +564,17 @@ class WorkBody(BodyParams):
     )
 
 
-class WorkResult(EndpointResult):
+class OwnedCatalogue(GenericParams):
+    """A catalogue by name."""
+
+    name: str = Field(description="the catalogue's name")
+
+
+class StartWork(WorkBody, OwnedCatalogue):
+    """A command to be run on a catalogue of this name."""
+
+
+class WorkResult(GenericResult):
     """The last command on a catalogue, and its report."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -589,7 +585,7 @@ class WorkResult(EndpointResult):
     report: Any
 
 
-class OwnedResult(EndpointResult):
+class OwnedResult(GenericResult):
     """A catalogue as its owner sees it."""
 
     name: str
@@ -626,37 +622,22 @@ class _Work:
 class OwnerPages:
     """The owners' pages of one server."""
 
-    def __init__(
-        self, app: App, *, find_file: Callable[[EndpointRequest[Any, Any], str], Path]
-    ) -> None:
-        """`find_file` returns an uploaded file of the caller by the id of its table."""
+    def __init__(self, app: App, *, find_file: Callable[[Call, str, str], Path]) -> None:
+        """`find_file` returns an uploaded file of the caller by the id of its table, and the
+        catalogue that it is to update.
+        """
         self._app = app
         self._find_file = find_file
         self._works: dict[str, _Work] = {}
         self._lock = threading.Lock()
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints of the owners' pages."""
-        one = partial(
-            Endpoint,
-            tag="tables",
-            action=Action.SERVER_ADMIN,
-            path_parameters={"name": "the catalogue's name"},
+    def operations(self) -> list[AnyOperation]:
+        """Return the operations of the owners' pages."""
+        work = declare(
+            f"POST {CATALOGUE_PATH}/work", 202, cost=Cost.WRITE, audit=Audit(target="name")
         )
-        work = partial(
-            one, body=WorkBody, result=WorkResult, status=202, cost=Cost.WRITE, target="name"
-        )
-        return [
-            one(
-                "GET",
-                CATALOGUE_PATH,
-                self.show_owned,
-                result=OwnedResult,
-                is_limited=False,
-                is_audited=False,
-            ),
-            work("POST", f"{CATALOGUE_PATH}/work", self.start_work, notes_parameters=True),
-        ]
+        show = declare(f"GET {CATALOGUE_PATH}", audit=FOLLOWING)
+        return [show(self.show_owned), work(self.start_work)]
 
     def stop(self) -> None:
         """End the commands that run."""
@@ -664,9 +645,9 @@ class OwnerPages:
             if work.child is not None and work.is_running:
                 work.child.end()
 
-    def show_owned(self, request: EndpointRequest[Any, Any]) -> OwnedResult:
+    def show_owned(self, call: Call, params: OwnedCatalogue) -> OwnedResult:
         """Tell everything that the owner of a catalogue wants to know of it."""
-        installed = self._get(request)
+        installed = self._get(call, params.name)
         # its own: servers may not have followed a change yet
         with closing(self._app.open_shelf(installed)) as shelf:
             spec, reader = shelf.spec, shelf.reader()
@@ -702,26 +683,24 @@ class OwnerPages:
             work=WorkResult.model_validate(work) if work else None,
         )
 
-    def start_work(self, request: EndpointRequest[Any, WorkBody]) -> WorkResult:
+    def start_work(self, call: Call, params: StartWork) -> WorkResult:
         """Run a command on a catalogue; its report is shown with the catalogue."""
-        installed = self._get(request)
-        command = self._command_of(installed, request)
+        installed = self._get(call, params.name)
+        command = self._command_of(installed, call, params)
         with self._lock:
             if (known := self._works.get(installed.name)) is not None and known.is_running:
                 raise ConflictError(
                     f"'{known.what}' runs on '{installed.name}' already; wait until it has ended"
                 )
-            work = self._works[installed.name] = _Work(what=request.body.what)
+            work = self._works[installed.name] = _Work(what=params.what)
         start_thread(
             f"{work.what} {installed.name}", lambda: self._run(work, installed.name, command)
         )
         return WorkResult.model_validate(work)
 
-    def _command_of(
-        self, installed: Installed, request: EndpointRequest[Any, WorkBody]
-    ) -> Sequence[str]:
+    def _command_of(self, installed: Installed, call: Call, body: WorkBody) -> Sequence[str]:
         """Return the command of a request."""
-        body, name = request.body, installed.name
+        name = installed.name
         if body.what in ("rejects", "grade", "update", "rollback"):
             return "eval" if body.what == "grade" else body.what, name
         added = (
@@ -731,7 +710,7 @@ class OwnerPages:
             *(() if installed.own_declaration else ("--as", installed.spec_name)),
         )
         if body.what in ("plan", "replace"):
-            file = str(self._find_file(request, body.table))
+            file = str(self._find_file(call, body.table, name))
             return "add", file, *added, "--replace", *(["--plan"] if body.what == "plan" else [])
         if len(installed.sources) != 1:
             raise InputError(
@@ -759,9 +738,8 @@ class OwnerPages:
         problem = find_problem(run)
         work.problem, work.is_running = problem and self._app.hide_places(problem), False
 
-    def _get(self, request: EndpointRequest[Any, Any]) -> Installed:
-        name = request.path["name"]
-        if not request.principal.visibility.sees_catalogue(name):
+    def _get(self, call: Call, name: str) -> Installed:
+        if not call.principal.visibility.sees_catalogue(name):
             raise NotFoundError(
                 f"no catalogue '{name[:80]}'; list the catalogues for those you see"
             )

@@ -7,7 +7,7 @@ import click
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
-from stackroom.assembly.builtin_jobs import list_endpoints
+from stackroom.assembly.builtin_jobs import list_operations
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.upkeep import MapTask, add_upkeep
 from stackroom.assembly.uploads import OwnerPages, Uploads
@@ -77,10 +77,10 @@ def host(app: App, settings: Settings, load: Load) -> None:
             metrics=metrics,
             workers=workers,
             streams=streams,
-            endpoints=[
-                *list_endpoints(app.packages, parts),
-                *uploads.endpoints(),
-                *owners.endpoints(),
+            operations=[
+                *list_operations(app.packages, parts),
+                *uploads.operations(),
+                *owners.operations(),
             ],
             health=health,
             hide_places=app.hide_places,

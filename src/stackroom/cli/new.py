@@ -15,6 +15,7 @@ from stackroom.cli.output import HELP, json_option, print_json
 from stackroom.errors import InputError
 from stackroom.library import require_name
 from stackroom.packages import PACKAGES
+from stackroom.tools.operation import Rest
 
 TEMPLATE = files("stackroom.cli") / "new_package"
 # of a template's file, so that no tool takes it for code; the written file is named without it
@@ -85,7 +86,11 @@ def packages_command(as_json: bool) -> None:
             "from": PACKAGES.find_origin(package.name),
             "summary": package.spec.summary,
             "tools": [tool.name for tool in package.tools(())],
-            "endpoints": [f"{one.method} {one.path}" for one in package.endpoints()],
+            "endpoints": [
+                one.faces.rest.address
+                for one in package.endpoints()
+                if isinstance(one.faces.rest, Rest)
+            ],
             "samples": [sample.name for sample in package.samples],
             "sources": [f"{prefix}:QUERY" for prefix in package.providers],
         }

@@ -411,7 +411,7 @@ class Gate:
         context = CallContext(
             principal=principal,
             via=origin.via,
-            operation="tools/call" if origin.as_tool else operation.name,
+            operation="tools/call" if origin.as_tool else operation.noted_as,
             target=(served.name if served else origin.as_tool) if origin.as_tool else "",
             parameters=NOT_READ,
             cost=operation.cost_of(raw.values),
@@ -668,10 +668,11 @@ def _noted(
     """
     if origin.as_tool:
         return {"parameters": raw.values}
-    face = operation.faces.audit
-    noted = params.model_dump(mode="json", exclude_unset=True, exclude={face.target})
+    face, parameters = operation.faces.audit, {}
+    if face.notes_parameters:
+        parameters = params.model_dump(mode="json", exclude_unset=True, exclude={face.target})
     target = str(getattr(params, face.target)) if face.target else ""
-    return {"target": target, "parameters": noted if face.notes_parameters else {}}
+    return {"target": target, "parameters": parameters}
 
 
 def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> Served | None:

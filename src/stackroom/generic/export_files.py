@@ -26,7 +26,7 @@ from arro3.io import write_parquet
 
 from stackroom.catalogue.spec import LIST_TYPES, FieldType, texts_of
 from stackroom.generic.export import Column, ExportedTable, Row, cell_of
-from stackroom.tools.endpoint import Download
+from stackroom.tools.faces.rest import Download
 
 BATCH_ROWS = 1_000
 CHUNK_BYTES = 64 * 1024

@@ -59,7 +59,7 @@ from stackroom.generic.shapes import (
     SimilarResult,
     json_text,
 )
-from stackroom.model.principal import Action, Principal
+from stackroom.model.principal import Principal
 from stackroom.model.record import Record
 from stackroom.model.scope import Scope
 from stackroom.search.names import page_forms
@@ -78,8 +78,8 @@ from stackroom.tools.catalogue import (
     get_catalogue,
     parse_address,
 )
-from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, QueryParams
 from stackroom.tools.faces.mcp import DeclaredTool
+from stackroom.tools.faces.rest import Download
 from stackroom.tools.filters import (
     filter_schema,
     includes_adult,
@@ -88,6 +88,7 @@ from stackroom.tools.filters import (
     require_excludable,
 )
 from stackroom.tools.media import CallerMedia, MediaSpec
+from stackroom.tools.operation import OFF, Call, Faces, Rest, operation
 from stackroom.tools.reading import (
     EVERY,
     is_list,
@@ -96,7 +97,13 @@ from stackroom.tools.reading import (
     words_of_list,
 )
 from stackroom.tools.result_text import catalogue_tool
-from stackroom.tools.spec import ToolResult, ToolSpec, explanation_lines, validate_fields
+from stackroom.tools.spec import (
+    GenericParams,
+    ToolResult,
+    ToolSpec,
+    explanation_lines,
+    validate_fields,
+)
 
 DESCRIPTIONS: Final = load_packaged("stackroom.generic", "tools.toml")
 MOST_GROUPS = 1_000_000  # the most groups of a file
@@ -533,7 +540,7 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
     return None
 
 
-class ExportParams(QueryParams):
+class ExportParams(GenericParams):
     """Which records or figures, and as which kind of file."""
 
     format: Literal["csv", "json", "jsonl", "parquet", "xlsx"] = Field(
@@ -557,19 +564,26 @@ class ExportParams(QueryParams):
     )
 
 
-def export_records(request: EndpointRequest[ExportParams, None]) -> Download:
+@operation(
+    "records/export",
+    faces=Faces(
+        tool=OFF,
+        rest=Rest("GET /v1/export", tag="page", operation_id="exportRecords", media_type="*/*"),
+    ),
+)
+def export_records(call: Call, query: ExportParams) -> Download:
     """Return all records that a search of one catalogue lists, in its order, as a file; or its
     figures by group.
     """
-    tools, query = GenericTools(request.catalogues), request.query
+    tools = GenericTools(call.catalogues)
     if bool(query.search) == bool(query.browse):
         raise InputError("give 'search' or 'browse'")
     if query.browse:
         figures = validate_fields(BrowseParams, _read_object("browse", query.browse))
-        name, table = figures.catalogue, tools.export_figures(request.principal, figures)
+        name, table = figures.catalogue, tools.export_figures(call.principal, figures)
     else:
         params = validate_fields(SearchParams, _read_object("search", query.search))
-        name, table = params.catalogue, tools.export(request.principal, params)
+        name, table = params.catalogue, tools.export(call.principal, params)
     return to_download(table, name, ExportFormat(query.format))
 
 
@@ -583,15 +597,4 @@ def _read_object(name: str, text: str) -> dict[str, object]:
     return stated
 
 
-EXPORT = Endpoint(
-    "GET",
-    "/v1/export",
-    export_records,
-    tag="page",
-    action=Action.ACCESS_CATALOG,
-    query=ExportParams,
-    result=Download,
-    media_type="*/*",
-    notes_parameters=True,
-    operation="records/export",
-)
+EXPORT = export_records

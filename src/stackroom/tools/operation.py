@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model
+from pydantic.alias_generators import to_camel
 
 from stackroom.errors import (
     ExpectedError,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:  # to declare an operation needs neither accounts nor search
     from stackroom.jobs.board import JobBoard
     from stackroom.search.result_set import ResultSet
     from stackroom.tools.catalogue import OpenCatalogue
-    from stackroom.tools.endpoint import ClientProtocol
     from stackroom.tools.faces.mcp import Words
+    from stackroom.tools.faces.rest import ClientProtocol
     from stackroom.tools.media import CallerMedia
     from stackroom.tools.toolbox import Toolbox
 
@@ -103,6 +104,7 @@ class Needs:
             )
 
 
+ANY_CALLER = Needs()
 READS_CATALOGUES = Needs(any_of=(Action.ACCESS_CATALOG,))
 
 
@@ -214,32 +216,32 @@ class RawParams:
     noun: str = "field"
     shows_values: bool = False  # whether a refusal may show wrong values: none may be secret
     problem: ExpectedError | None = None  # why they could not be read at all
+    ready: BaseModel | None = None  # as they are declared: a surface of this machine made them
 
     def read(self, model: type[ParamsT]) -> ParamsT:
         """Return them as a model declares them; raise InputError otherwise."""
         if self.problem is not None:
             raise self.problem
+        if self.ready is not None:
+            return cast(ParamsT, self.ready)
         values = self.values
         if self.apart:
             beside = params_beside(model, tuple(self.apart))
             if beside is not None:
                 validate_fields(beside, values, noun=self.noun, shows_values=self.shows_values)
-            values = {**values, **self.apart}
+            return validate_fields(model, {**values, **self.apart})
         return validate_fields(model, values, noun=self.noun, shows_values=self.shows_values)
 
 
 @cache
 def params_beside(params: type[ParamsT], variables: tuple[str, ...]) -> type[BaseModel] | None:
     """Return the shape of the parameters but for these; None if there are no others."""
-    fields: dict[str, Any] = {
-        name: (field.annotation, field)
-        for name, field in params.model_fields.items()
-        if name not in variables
-    }
-    if not fields:
+    beside = {name: one for name, one in params.model_fields.items() if name not in variables}
+    if not beside:
         return None
+    fields: dict[str, Any] = {name: (one.annotation, one) for name, one in beside.items()}
     known = [one for one in params.__mro__ if issubclass(one, BaseModel)]
-    same = [one for one in known if one.model_fields.keys() == fields.keys()]
+    same = [one for one in known if str(one.model_fields) == str(beside)]
     return same[0] if same else create_model(params.__name__, __base__=GenericParams, **fields)
 
 
@@ -270,7 +272,7 @@ class Rest:
     status: int = 200
     tag: str = ""  # the section of the document
     operation_id: str = ""  # empty: derived of the operation's name
-    max_body_bytes: int | None = 64 * 1024
+    max_body_bytes: int | None = 64 * 1024  # None: as many as the server takes
     media_type: str = "application/json"
     result_refusals: tuple[int, ...] = ()  # statuses of failures in the form of the result
     protocol: "ClientProtocol | None" = None  # the rules of another API that it follows
@@ -310,9 +312,6 @@ class Audit:
     notes_parameters: bool = True
     is_limited: bool = True  # whether calls count against the caller's rate limit
     is_noted: bool = True
-    """Whether calls are noted: not those that follow one that was, to ask how far it is or to send
-    its parts.
-    """
     count_of: Callable[[Any], int | None] = lambda _result: None
     """Counts the records of a result, for analytics; None where it lists none."""
 
@@ -333,6 +332,8 @@ class Faces:
 
 
 DERIVED = Faces()
+FOLLOWING = Audit(is_limited=False, is_noted=False)
+"""Of a call that follows one that was noted, to ask how far it is or to send its parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -376,6 +377,18 @@ class Operation(Generic[ParamsT, ResultT]):
         """Whether it changes nothing."""
         return self.cost is not Cost.WRITE
 
+    @property
+    def tag(self) -> str:
+        """The section of the REST document."""
+        rest = self.faces.rest
+        stated = rest.tag if isinstance(rest, Rest) else ""
+        return stated or ("admin" if self.needs.any_of else "account")
+
+    @property
+    def noted_as(self) -> str:
+        """Its name in the audit, where it is called by its address."""
+        return self.name if "/" in self.name else f"{self.tag}/{self.name}"
+
     def cost_of(self, values: Mapping[str, Any]) -> Cost:
         """Return the cost of a call with these values."""
         return Cost.READ if self.only_looks and self.only_looks(values) else self.cost
@@ -401,6 +414,32 @@ def operation(
             "details": "\n\n".join(" ".join(part.split()) for part in details.split("\n\n")),
         }
         return Operation(**{**known, **declared}, name=name, needs=needs, cost=cost, run=run)
+
+    return declare
+
+
+def addressed(
+    address: str,
+    status: int = 200,
+    *,
+    tag: str,
+    needs: Needs = READS_CATALOGUES,
+    cost: Cost = Cost.READ,
+    target: str = "",
+    audit: Audit | None = None,
+    **rest: Any,
+) -> Callable[[Callable[[Call, ParamsT], ResultT]], Operation[ParamsT, ResultT]]:
+    """Declare a function as an operation of programs and pages, which is no tool and no command. It
+    is named after the function; of a call its target is noted, and nothing else.
+    """
+    audit = audit or Audit(target=target, notes_parameters=False)
+
+    def declare(run: Callable[[Call, ParamsT], ResultT]) -> Operation[ParamsT, ResultT]:
+        called = run.__name__
+        named = {"tag": tag, "operation_id": to_camel(called), "max_body_bytes": None}
+        face = Rest(address, status, **{**named, **rest})
+        faces = Faces(tool=OFF, rest=face, command=OFF, audit=audit)
+        return operation(f"{tag}/{called}", needs=needs, cost=cost, faces=faces)(run)
 
     return declare
 

@@ -144,7 +144,9 @@ class Toolbox:
 
     def serve(self, operation: AnyOperation) -> Served:
         """Return an operation over the catalogues of this toolbox, whether it is a tool or not."""
-        return Served(operation=operation, catalogues=self.catalogues)
+        over = operation.over
+        some = [one for one in self.catalogues if over is None or over(one.spec)]
+        return Served(operation=operation, catalogues=some, has_choice=over is not None)
 
     def list_callable(self, principal: Principal) -> list[Served]:
         """Return the tools that a principal may call, sorted by name, but for those that are in no

@@ -5,9 +5,18 @@ leak.
 import pytest
 
 from stackroom.api import NotFoundError, SeenCatalogue, endpoint, endpoints_of, tool, tools_of
+from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.scope import Visibility
-from stackroom.tools.spec import validate_arguments
+from stackroom.tools.faces.rest import list_doors
+from stackroom.tools.operation import (
+    READS_CATALOGUES,
+    AnyOperation,
+    Origin,
+    RawParams,
+    identity_of,
+)
+from stackroom.tools.toolbox import Toolbox
 from support.stories import open_stories
 
 pytestmark = pytest.mark.row("N11")
@@ -17,6 +26,12 @@ GUEST = Principal(
     actions=frozenset({Action.ACCESS_CATALOG}),
     visibility=Visibility(audiences=frozenset()),
 )
+
+
+def gate_of(*declared: AnyOperation) -> Gate:
+    """Return a gate over the stories, with these tools."""
+    catalogues = [open_stories()]
+    return Gate(Toolbox(tools_of(*declared)(catalogues), catalogues=catalogues))
 
 
 @endpoint("GET", "/v1/stories/authors/{author}")
@@ -42,29 +57,25 @@ def everything_of(seen: SeenCatalogue, title: str) -> dict[str, list[str]]:
 
 
 def test_a_function_declares_a_tool_by_its_signature_and_docstring() -> None:
-    (spec,) = tools_of(stories_of)([open_stories()])
-    assert (spec.name, spec.title, spec.description) == (
-        "stories_of",
+    gate = gate_of(stories_of)
+    tool = gate.get_tool(LOCAL_USER, "stories_of")
+    assert (tool.display_name, tool.description) == (
         "Stories by author",
         "List the stories of an author.",
     )
-    assert (spec.action, spec.cost, spec.read_only, spec.cacheable) == (
-        Action.ACCESS_CATALOG,
-        Cost.READ,
-        True,
-        True,
-    )
-    assert spec.input_schema["required"] == ["author"]
-    assert spec.input_schema["properties"]["limit"]["default"] == 10
-    answer = spec.run(LOCAL_USER, validate_arguments(spec, {"author": "Ida"}))
-    assert answer.model_dump() == {"result": ["Secret Snow", "Snow House", "Winter Road"]}
+    declared = tool.operation
+    assert (declared.needs, declared.cost) == (READS_CATALOGUES, Cost.READ)
+    assert declared.reads is not None
+    assert tool.input_schema["required"] == ["author"]
+    assert tool.input_schema["properties"]["limit"]["default"] == 10
+    answer = gate.call(LOCAL_USER, "stories_of", {"author": "Ida"})
+    assert answer.structured == {"result": ["Secret Snow", "Snow House", "Winter Road"]}
 
 
 def test_no_read_of_a_tool_returns_what_the_caller_may_not_see() -> None:
-    stories = open_stories()
+    gate = gate_of(everything_of)
     mine, all_of_it = (
-        spec.run(who, validate_arguments(spec, {"title": "Secret Snow"})).model_dump()["result"]
-        for (spec,) in [tools_of(everything_of)([stories])]
+        gate.call(who, "everything_of", {"title": "Secret Snow"}).structured["result"]
         for who in (GUEST, LOCAL_USER)
     )
     assert all("Secret Snow" in titles for titles in all_of_it.values())
@@ -74,21 +85,27 @@ def test_no_read_of_a_tool_returns_what_the_caller_may_not_see() -> None:
 
 
 def test_an_unknown_name_is_an_error_that_says_so() -> None:
-    (spec,) = tools_of(stories_of)([open_stories()])
-    with pytest.raises(NotFoundError, match="no author 'zzz' in 'stories'"):
-        spec.run(LOCAL_USER, validate_arguments(spec, {"author": "zzz"}))
+    answer = gate_of(stories_of).call(LOCAL_USER, "stories_of", {"author": "zzz"})
+    assert isinstance(answer.error, NotFoundError)
+    assert "no author 'zzz' in 'stories'" in answer.text
 
 
 def test_an_endpoint_takes_arguments_from_its_path_and_its_query() -> None:
-    (declared,) = endpoints_of(stories_of, everything_of)()
-    assert (declared.method, declared.path, declared.tag) == (
+    (declared,) = list_doors(endpoints_of(stories_of, everything_of)())
+    assert (declared.method, declared.path, declared.rest.tag) == (
         "GET",
         "/v1/stories/authors/{author}",
         "stories",
     )
     assert declared.query is not None
     assert set(declared.query.model_fields) == {"catalogue", "limit"}
-    assert (declared.audited_as, declared.run.__doc__) == (
+    assert (declared.name, declared.summary) == (
         "stories/stories_of",
         "List the stories of an author.",
     )
+    found = gate_of(stories_of).run(
+        stories_of,
+        Origin(identity=identity_of(), via="rest"),
+        RawParams(values={"limit": "2", "catalogue": "stories"}, apart={"author": "Ida"}),
+    )
+    assert found.model_dump() == {"result": ["Snow House", "Winter Road"]}

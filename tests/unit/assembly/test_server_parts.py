@@ -14,7 +14,7 @@ from sqlalchemy import select
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
-from stackroom.assembly.builtin_jobs import build_context, build_server_parts, list_endpoints
+from stackroom.assembly.builtin_jobs import build_context, build_server_parts, list_operations
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, NotFoundError
 from stackroom.gate.gate import Gate
@@ -38,19 +38,21 @@ search = true
 """
 PACKAGE = """
 from importlib.resources import files
-from stackroom.api import Action, CataloguePackage, Endpoint
+from stackroom.api import Call, CataloguePackage, GenericParams, addressed
 
 
-def show(request):
+@addressed("GET /v1/games", 204, tag="games")
+def show(call: Call, params: GenericParams) -> None:
     '''Show a game.'''
 
 
+@addressed("GET /v1/loans", 204, tag="games")
+def show_loans(call: Call, params: GenericParams) -> None:
+    '''Show nothing.'''
+
+
 def endpoints():
-    return [
-        Endpoint("GET", "/v1/games", show, tag="games", action=Action.ACCESS_CATALOG),
-        Endpoint("GET", "/v1/loans", show, operation_id="loans", tag="games", action=None,
-                 needs_accounts=True),
-    ]
+    return [show, show_loans]
 
 
 PACKAGE = CataloguePackage(
@@ -60,7 +62,8 @@ PACKAGE = CataloguePackage(
 """
 SERVER = """
 from sqlalchemy import Column, MetaData, Table, Text
-from stackroom.api import Action, Cost, Endpoint, ToolParams, ToolResult, ToolSpec
+from stackroom.api import Action, Call, Cost, GenericParams, GenericResult, Needs
+from stackroom.api import addressed, operation
 from stackroom.api.server import JobSpec, ServerParts, Task
 
 METADATA = MetaData()
@@ -72,11 +75,14 @@ def remind(context):
     log.append("reminded")
 
 
-def lend(principal, params):
-    return ToolResult()
+@operation("games.lend", needs=Needs(any_of=(Action.REQUEST_CONTENT,)), cost=Cost.WRITE)
+def lend(call: Call, params: GenericParams) -> GenericResult:
+    '''Lend a game.'''
+    return GenericResult()
 
 
-def list_loans(request):
+@addressed("GET /v1/loans", 204, tag="games", needs=Needs(accounts=True))
+def list_loans(call: Call, params: GenericParams) -> None:
     '''List the loans.'''
 
 
@@ -86,15 +92,8 @@ def build(context):
             connection.execute(loans.insert(), {"game": "catan"})
 
     return ServerParts(
-        tools=[
-            ToolSpec(
-                name="games.lend", description="Lend a game.", params=ToolParams, result=ToolResult,
-                action=Action.REQUEST_CONTENT, cost=Cost.WRITE, run=lend, text=str,
-            )
-        ],
-        endpoints=[
-            Endpoint("GET", "/v1/loans", list_loans, tag="games", action=None, needs_accounts=True)
-        ],
+        tools=[lend],
+        endpoints=[list_loans],
         jobs=[JobSpec(name="count_games", description="Count.", schedule="manual", body=count)],
         tasks=[Task(name="remind", description="Remind.", run=remind)],
         tables=METADATA,
@@ -164,10 +163,12 @@ def test_a_packages_tasks_run_with_the_background_of_the_server(
 def test_endpoints_of_the_server_replace_those_that_a_package_declares(
     server: AdminServer, app: App
 ) -> None:
-    declared = {one.path: one.run.__name__ for one in list_endpoints(app.packages, NO_PARTS)}
-    served = {one.path: one.run.__name__ for one in list_endpoints(app.packages, server.parts)}
-    assert declared == {"/v1/games": "show", "/v1/loans": "show"}
-    assert served == {"/v1/games": "show", "/v1/loans": "list_loans"}
+    declared = {one.faces.rest.address: one.name for one in list_operations(app.packages, NO_PARTS)}
+    served = {
+        one.faces.rest.address: one.name for one in list_operations(app.packages, server.parts)
+    }
+    assert declared == {"GET /v1/games": "games/show", "GET /v1/loans": "games/show_loans"}
+    assert served == {"GET /v1/games": "games/show", "GET /v1/loans": "games/list_loans"}
 
 
 def test_two_packages_with_an_endpoint_of_one_address_are_refused(
@@ -175,12 +176,12 @@ def test_two_packages_with_an_endpoint_of_one_address_are_refused(
 ) -> None:
     twice = replace(
         server.parts,
-        endpoints=[*server.parts.endpoints, replace(server.parts.endpoints[0], tag="other")],
+        endpoints=[*server.parts.endpoints, replace(server.parts.endpoints[0], name="other/x")],
     )
     with pytest.raises(
         ValueError, match=r"two endpoints answer GET /v1/loans: of lent_games.server and "
     ):
-        list_endpoints(app.packages, twice)
+        list_operations(app.packages, twice)
 
 
 def test_a_packages_prunings_are_run_by_the_job(server: AdminServer) -> None:

@@ -21,7 +21,7 @@ from stackroom.assembly.uploads import (
     FOLDER,
     MOST_TABLES,
     BeginBody,
-    PieceParams,
+    Piece,
     TableResult,
     TableState,
     Uploads,
@@ -67,24 +67,22 @@ def open_uploads(home: Path, *, clock: Clock | None = None, **settings: int) -> 
 
 
 def ask(table_id: str = "", *, offset: int = 0, owner: str = OWNER, **body: Any) -> Any:
-    """Return a request of a user about a table."""
-    return SimpleNamespace(
-        principal=replace(LOCAL_USER, name=owner),
-        path={"id": table_id},
-        query=PieceParams(offset=offset),
-        body=body.get("piece") or (BeginBody(**body) if body else None),
-    )
+    """Return the call of a user about a table, and its parameters."""
+    call = SimpleNamespace(principal=replace(LOCAL_USER, name=owner))
+    if "file" in body:
+        return call, BeginBody(**body)
+    return call, Piece(id=table_id, offset=offset, content=body.get("piece", b""))
 
 
 def begin(tables: Uploads, file: str = "plays.csv", size_bytes: int = 10) -> TableResult:
-    return tables.begin_table(ask(file=file, size_bytes=size_bytes))
+    return tables.begin_table(*ask(file=file, size_bytes=size_bytes))
 
 
 def send(tables: Uploads, content: bytes = PLAYS, file: str = "plays.csv") -> str:
     """Send a file in two pieces."""
     table_id = begin(tables, file, len(content)).id
-    tables.send_piece(ask(table_id, piece=content[:20]))
-    tables.send_piece(ask(table_id, piece=content[20:], offset=20))
+    tables.send_piece(*ask(table_id, piece=content[:20]))
+    tables.send_piece(*ask(table_id, piece=content[20:], offset=20))
     return table_id
 
 
@@ -92,7 +90,7 @@ def built(tables: Uploads, table_id: str) -> TableResult:
     """Wait until a table is built, and return its state."""
     until = time.monotonic() + WAIT_S
     while (
-        state := tables.show_table(ask(table_id))
+        state := tables.show_table(*ask(table_id))
     ).state is TableState.BUILDING and time.monotonic() < until:
         time.sleep(0.01)
     return state
@@ -138,7 +136,7 @@ def test_a_table_is_built_found_and_undone(
     source = Path(app.library.get_installed("plays").sources[0])
     assert source.read_bytes() == PLAYS
 
-    tables.discard_table(ask(table_id))
+    tables.discard_table(*ask(table_id))
     app.library.set_aside("plays", now=time.time())
     assert gate.refresh()
     gate.refresh()
@@ -159,9 +157,9 @@ def test_a_file_that_is_no_table_says_so_and_can_be_discarded(opened: tuple[App,
     assert state.state is TableState.FAILED
     assert state.problem is not None
     assert state.problem.startswith("plays.xlsx: ")
-    tables.discard_table(ask(table_id))
+    tables.discard_table(*ask(table_id))
     with pytest.raises(NotFoundError, match="no table"):
-        tables.show_table(ask(table_id))
+        tables.show_table(*ask(table_id))
     assert not (app.settings.home / FOLDER / table_id).exists()
 
 
@@ -173,7 +171,7 @@ def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Uplo
     until = time.monotonic() + WAIT_S
     while not (app.library.folder / "many").exists() and time.monotonic() < until:
         time.sleep(0.01)
-    tables.discard_table(ask(table_id))
+    tables.discard_table(*ask(table_id))
     assert not (app.library.folder / "many").exists()
     assert not (app.settings.home / FOLDER / table_id).exists()
 
@@ -197,11 +195,11 @@ def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Pat
     with pytest.raises(
         ConflictError, match="'offset': 3 is not where the next piece begins, which is 0"
     ):
-        tables.send_piece(ask(table.id, piece=b"abc", offset=3))
+        tables.send_piece(*ask(table.id, piece=b"abc", offset=3))
     with pytest.raises(TooLargeError, match="the file has 10 bytes"):
-        tables.send_piece(ask(table.id, piece=b"more than ten"))
+        tables.send_piece(*ask(table.id, piece=b"more than ten"))
     with pytest.raises(NotFoundError, match="of yours"):
-        tables.send_piece(ask(table.id, piece=b"abc", owner="eve"))
+        tables.send_piece(*ask(table.id, piece=b"abc", owner="eve"))
     for _ in range(MOST_TABLES - 1):
         begin(tables)
     with pytest.raises(ConflictError, match="8 tables wait"):
@@ -243,6 +241,6 @@ def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Pat
     young = begin(tables)
     clock.now = DAY_S
     tables.look()
-    assert [table.id for table in tables.list_tables(ask()).tables] == [young.id]
+    assert [table.id for table in tables.list_tables(*ask()).tables] == [young.id]
     assert {path.name for path in (tmp_path / FOLDER).iterdir()} == {"used", "fresh", young.id}
     assert old.id not in {path.name for path in (tmp_path / FOLDER).iterdir()}

@@ -8,12 +8,8 @@ from pydantic import ValidationError
 
 from stackroom.errors import StorageError, UnknownResourceError
 from stackroom.model.principal import LOCAL_USER, Action, Principal
-from stackroom.tools.endpoint import BodyParams, Endpoint, PageParams
+from stackroom.tools.faces.rest import PageParams
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec
-
-
-class NamedBody(BodyParams):
-    name: str
 
 
 def media_of(catalogue: str, *ids: str, action: Action = Action.ACCESS_CATALOG) -> MediaSpec:
@@ -42,17 +38,11 @@ def test_a_number_of_a_query_string_is_plain_digits(text: str) -> None:
 
 
 def test_a_page_has_bounds_and_defaults() -> None:
-    page = PageParams.model_validate({"offset": "20", "unknown": "x"})
+    page = PageParams.model_validate({"offset": "20"})
     assert (page.offset, page.limit) == (20, 100)
     for outside in ({"limit": "0"}, {"limit": "1001"}):
         with pytest.raises(ValidationError):
             PageParams.model_validate(outside)
-
-
-def test_a_body_with_an_undeclared_field_is_refused_without_its_value() -> None:
-    with pytest.raises(ValidationError) as refused:
-        NamedBody.model_validate({"name": "x", "password": "hunter2"})
-    assert "hunter2" not in str(refused.value)
 
 
 def test_media_come_from_the_first_catalogue_that_has_the_record() -> None:
@@ -67,16 +57,6 @@ def test_media_that_the_caller_may_not_use_are_as_unknown_as_missing_ones() -> N
     assert media.missing_among(["one"]) == ["one"]
     with pytest.raises(UnknownResourceError, match="'one'"):
         media.get_file("one", MediaKind.AUDIO)
-
-
-@pytest.mark.parametrize(
-    ("method", "is_public", "why"), [("GET", True, "cannot be public"), ("get", False, "capitals")]
-)
-def test_an_endpoint_that_could_answer_no_request_is_refused(
-    method: str, is_public: bool, why: str
-) -> None:
-    with pytest.raises(ValueError, match=why):
-        Endpoint(method, "/v1/x", lambda _request: None, tag="x", action=None, is_public=is_public)
 
 
 def test_media_of_other_catalogues_are_found_where_the_storage_of_one_fails() -> None:

@@ -30,8 +30,10 @@ from stackroom.serve.async_gate import Caller
 from stackroom.serve.http.guard import COOKIE, SMALL_BODY, find_secret
 from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import STRANGER, ServerRequest
-from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec
+from stackroom.tools.faces.rest import ANYBODY, Door
+from stackroom.tools.operation import Needs, Rest
 from stackroom.tools.schema import is_none
+from stackroom.tools.spec import GenericParams, GenericResult
 
 LONGEST_PASSWORD = 1024
 LONGEST_NAME = 256
@@ -40,14 +42,14 @@ WRONG_PAIR = "the name or the password is not right"
 Password = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PASSWORD)]
 
 
-class LoginParams(BodyParams):
+class LoginParams(GenericParams):
     """A name and a password."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="the user's name")
     password: Password = Field(description="the password, or the one-time secret")
 
 
-class PasswordParams(BodyParams):
+class PasswordParams(GenericParams):
     """A new password."""
 
     password: Password = Field(description="the new password, 8 characters or more")
@@ -56,7 +58,7 @@ class PasswordParams(BodyParams):
     )
 
 
-class SessionResult(EndpointResult):
+class SessionResult(GenericResult):
     """A session that has begun."""
 
     token: str
@@ -65,7 +67,7 @@ class SessionResult(EndpointResult):
     must_change_password: bool
 
 
-class CredentialResult(EndpointResult):
+class CredentialResult(GenericResult):
     """The credential that the caller sent."""
 
     id: str
@@ -76,7 +78,7 @@ class CredentialResult(EndpointResult):
     expires_at: datetime | None
 
 
-class MeResult(EndpointResult):
+class MeResult(GenericResult):
     """The caller, and what they may do."""
 
     name: str
@@ -268,19 +270,18 @@ def _kind(secret: str | None) -> str:
     )
 
 
-_declare = partial(
-    EndpointSpec,
-    tag="account",
-    needs_accounts=True,
-    max_body_bytes=SMALL_BODY,
-    before_password=True,
-)
-_declare_session = partial(_declare, result=SessionResult)
-ACCOUNT_ENDPOINTS = (
-    _declare_session(
-        "POST", "/v1/login", log_in, body=LoginParams, is_public=True, operation="account/login"
+_rest = partial(Rest, tag="account", max_body_bytes=SMALL_BODY)
+_door = partial(Door, needs=Needs(accounts=True), before_password=True)
+ACCOUNT_DOORS = (
+    Door(
+        _rest("POST /v1/login"),
+        log_in,
+        replace(ANYBODY, accounts=True),
+        named="account/login",
+        body=LoginParams,
+        result=SessionResult,
     ),
-    _declare_session("POST", "/v1/me/password", set_password, body=PasswordParams),
-    _declare("POST", "/v1/logout", log_out, status=204),
-    EndpointSpec("GET", "/v1/me", show_me, tag="account", result=MeResult, before_password=True),
+    _door(_rest("POST /v1/me/password"), set_password, body=PasswordParams, result=SessionResult),
+    _door(_rest("POST /v1/logout", 204), log_out),
+    Door(Rest("GET /v1/me", tag="account"), show_me, result=MeResult, before_password=True),
 )

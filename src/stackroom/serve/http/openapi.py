@@ -8,15 +8,15 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, RootModel
-from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from starlette.responses import Response
 
 from stackroom import __version__
 from stackroom.serve.http.replies import ErrorResult, model_reply
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest
-from stackroom.tools.endpoint import EndpointSpec
 from stackroom.tools.faces.mcp import Served
+from stackroom.tools.faces.rest import ANYBODY, Door
+from stackroom.tools.operation import Rest
 
 COMPONENT = "#/components/schemas/"
 DESCRIPTION = (
@@ -35,7 +35,7 @@ class OpenapiDocument(RootModel[dict[str, Any]]):
     """An OpenAPI document."""
 
 
-def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
+def openapi_door(doors: Sequence[Door]) -> Door:
     """Return the endpoint of the document that describes these endpoints, and itself."""
 
     async def show_openapi(request: ServerRequest) -> Response:
@@ -45,12 +45,10 @@ def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
         if identity is None and "authorization" in headers:
             return service.authenticator.refusal(request.http.scope)
         has_accounts = service.control is not None
-        offered = [
-            endpoint for endpoint in described if has_accounts or not endpoint.needs_accounts
-        ]
+        offered = [door for door in described if has_accounts or not door.needs.accounts]
         tools: list[Served] = []
         if identity is None:
-            offered = [one for one in offered if one.tag in PUBLIC_TAGS]
+            offered = [one for one in offered if one.rest.tag in PUBLIC_TAGS]
         else:
             tools = await service.gate.run(
                 identity.principal, lambda gate: gate.list_tools(identity.principal)
@@ -58,15 +56,15 @@ def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
         document = build_document(offered, tools, base=request.base_url, has_accounts=has_accounts)
         return model_reply(OpenapiDocument(document))
 
-    shown = EndpointSpec(
-        "GET", "/openapi.json", show_openapi, tag="server", result=OpenapiDocument, is_public=True
+    shown = Door(
+        Rest("GET /openapi.json", tag="server"), show_openapi, ANYBODY, result=OpenapiDocument
     )
-    described = [shown, *(endpoint for endpoint in endpoints if endpoint.path != TOOL_PATH)]
+    described = [shown, *(door for door in doors if door.path != TOOL_PATH)]
     return shown
 
 
 def build_document(
-    specs: Sequence[EndpointSpec], tools: Sequence[Served], *, base: str, has_accounts: bool
+    specs: Sequence[Door], tools: Sequence[Served], *, base: str, has_accounts: bool
 ) -> dict[str, Any]:
     """Return the document of these endpoints and tools."""
     references, schemas = _list_schemas(specs)
@@ -89,7 +87,9 @@ def build_document(
         "openapi": "3.1.0",
         "info": {"title": "Stackroom", "version": __version__, "description": DESCRIPTION},
         "servers": [{"url": base}],
-        "tags": [{"name": name} for name in dict.fromkeys([*TAGS, *(spec.tag for spec in specs)])],
+        "tags": [
+            {"name": name} for name in dict.fromkeys([*TAGS, *(spec.rest.tag for spec in specs)])
+        ],
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -110,7 +110,7 @@ class _Untitled(GenerateJsonSchema):
 References = Mapping[Any, Mapping[str, Any]]
 
 
-def _list_schemas(specs: Iterable[EndpointSpec]) -> tuple[References, dict[str, Any]]:
+def _list_schemas(specs: Iterable[Door]) -> tuple[References, dict[str, Any]]:
     """Return a reference to the schema of each body and result, and the schemas that these lead
     to.
     """
@@ -141,43 +141,43 @@ def _build_query_schema(query: type[BaseModel]) -> dict[str, Any]:
     return query.model_json_schema(schema_generator=_Untitled)
 
 
-def _find_model(spec: EndpointSpec) -> type[BaseModel] | None:
+def _find_model(spec: Door) -> type[BaseModel] | None:
     return spec.result if spec.result is not None and issubclass(spec.result, BaseModel) else None
 
 
-def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool) -> dict[str, Any]:
+def _operation(spec: Door, references: References, *, has_accounts: bool) -> dict[str, Any]:
     """Return an endpoint as the document describes it: parameters, body, and what it answers
     with.
     """
     parameters, body = _parameters(spec), {}
-    if spec.takes_bytes:
+    if spec.raw_body:
         body = _content({}, "application/octet-stream", required=True)
     elif spec.body:
         body = _content(references[spec.body, "validation"], required=True)
     return {
-        "operationId": spec.operation_id or to_camel(spec.run.__name__),
-        "tags": [spec.tag],
-        "summary": spec.summary or " ".join((spec.run.__doc__ or "").partition("\n\n")[0].split()),
+        "operationId": spec.operation_id,
+        "tags": [spec.rest.tag],
+        "summary": spec.summary,
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": body} if body else {}),
         "responses": {**_answers(spec, references), "default": ERROR},
-        **({"security": BEARER} if has_accounts and not spec.is_public else {}),
+        **({"security": BEARER} if has_accounts and not spec.needs.is_public else {}),
     }
 
 
-def _answers(spec: EndpointSpec, references: References) -> dict[str, Any]:
-    if spec.status == 204:
+def _answers(spec: Door, references: References) -> dict[str, Any]:
+    if spec.rest.status == 204:
         return {"204": {"description": "Done."}}
     model = _find_model(spec)
     answer = _content(
         references[model, "serialization"] if model else {},
-        spec.media_type,
+        spec.rest.media_type,
         description="The answer.",
     )
-    return {str(status): answer for status in (spec.status, *spec.result_refusals)}
+    return {str(status): answer for status in (spec.rest.status, *spec.rest.result_refusals)}
 
 
-def _parameters(spec: EndpointSpec) -> list[dict[str, Any]]:
+def _parameters(spec: Door) -> list[dict[str, Any]]:
     listed = [
         {
             "name": name,

@@ -28,8 +28,9 @@ from stackroom.serve.http.guard import LOCAL_IDENTITY, WithBody, require_passwor
 from stackroom.serve.http.replies import PRIVATE
 from stackroom.serve.http.service import PARAMETER, ServerRequest, Service
 from stackroom.text.safe import safe_json, safe_text
-from stackroom.tools.endpoint import ClientProtocol, Endpoint, GivenLogin, TextReply
+from stackroom.tools.faces.rest import ClientProtocol, Door, GivenLogin, TextReply
 from stackroom.tools.media import MediaFile
+from stackroom.tools.operation import RawParams
 from stackroom.tools.spec import validate_fields
 
 MOST_FORM_BYTES = 512 * 1024
@@ -40,13 +41,13 @@ COMPRESSED_FROM = 2_000
 
 NOBODY = Identity(principal=ANONYMOUS, credential_id="", expires_at=None)
 
-Run = Callable[[ServerRequest], Awaitable[Response]]
+Run = Callable[[Request, RawParams], Awaitable[Response]]
 
 
 def build_protocol_app(
     service: Service,
     logins: "ProtocolLogins",
-    endpoint: Endpoint,
+    door: Door,
     protocol: ClientProtocol,
     run: Run,
 ) -> ASGIApp:
@@ -58,16 +59,16 @@ def build_protocol_app(
             sent = await _read_parameters(request)
             first = {name: values[0] for name, values in sent.items()}
             _require_own_page(request.headers)
-            identity = await logins.identify(endpoint, protocol, request, first)
+            identity = await logins.identify(door, protocol, request, first)
             request.scope[CALLER] = Caller(
                 principal=identity.principal, via="rest", identity=identity
             )
-            return await run(await _checked(service, endpoint, request, sent))
+            return await run(request, _declared(door, sent))
         except ExpectedError as error:
             return _refusal(error, protocol.reply_error(error, first))
 
     app: ASGIApp = request_response(handle)
-    if endpoint.result is not MediaFile:
+    if door.result is not MediaFile:
         app = GZipMiddleware(app, minimum_size=COMPRESSED_FROM)
     return WithBody(app, service.bodies, most_bytes=MOST_FORM_BYTES, is_public=True)
 
@@ -89,17 +90,14 @@ def _refusal(error: ExpectedError, reply: TextReply) -> Response:
     return response
 
 
-async def _checked(
-    service: Service, endpoint: Endpoint, request: Request, sent: dict[str, list[str]]
-) -> ServerRequest:
-    """Return a request with its parameters as declared; one that has not its form is audited."""
-    given = {name: values if len(values) > 1 else values[0] for name, values in sent.items()}
-    try:
-        shape = endpoint.query
-        query = validate_fields(shape, given, noun=PARAMETER, shows_values=True) if shape else None
-    except InputError as error:
-        raise await service.refused(request, endpoint.audited_as, error) from None
-    return ServerRequest(service=service, http=request, query=query)
+def _declared(door: Door, sent: Mapping[str, list[str]]) -> RawParams:
+    """Return those parameters that are declared."""
+    fields = door.query.model_fields if door.query else {}
+    known = {field.alias or name for name, field in fields.items()}
+    values = {
+        name: some if len(some) > 1 else some[0] for name, some in sent.items() if name in known
+    }
+    return RawParams(values=values, noun=PARAMETER, shows_values=True)
 
 
 async def _read_parameters(request: Request) -> dict[str, list[str]]:
@@ -140,7 +138,7 @@ class ProtocolLogins:
 
     async def identify(
         self,
-        endpoint: Endpoint,
+        door: Door,
         protocol: ClientProtocol,
         request: Request,
         parameters: Mapping[str, str],
@@ -148,7 +146,7 @@ class ProtocolLogins:
         """Return the caller; without accounts every request is the local user's."""
         if self._service.control is None:
             return LOCAL_IDENTITY
-        if endpoint.is_public:
+        if door.needs.is_public:
             return NOBODY
         given = protocol.find_login(parameters)
         identity = await self._service.authenticator.identify_secret(given.secret)

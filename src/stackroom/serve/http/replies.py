@@ -6,21 +6,23 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from pydantic import BaseModel, Field
 from pydantic_core import to_jsonable_python
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.staticfiles import NotModifiedResponse
 
 from stackroom.errors import ExpectedError, UnknownResourceError
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_json
-from stackroom.tools.endpoint import EndpointResult
+from stackroom.tools.faces.rest import Download
 from stackroom.tools.media import MediaFile
 from stackroom.tools.schema import is_none
+from stackroom.tools.spec import GenericResult
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Headers of an answer that is for this caller alone."""
@@ -31,7 +33,7 @@ NO_STORE = {"Cache-Control": "no-store"}  # headers of an answer that must not b
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class ErrorDetails(EndpointResult):
+class ErrorDetails(GenericResult):
     """A failure."""
 
     code: str = Field(description="stable; for programs")
@@ -41,7 +43,7 @@ class ErrorDetails(EndpointResult):
     )
 
 
-class ErrorResult(EndpointResult):
+class ErrorResult(GenericResult):
     """The answer to every request that fails."""
 
     error: ErrorDetails
@@ -99,6 +101,14 @@ def with_error_replies(handler: Handler) -> Handler:
             )
 
     return handle
+
+
+def download_reply(download: Download) -> Response:
+    """Return a file that is made while it is sent."""
+    saved = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(download.name)}"}
+    return StreamingResponse(
+        download.pieces, 200, {**CONTENT_HEADERS, **saved}, download.media_type
+    )
 
 
 _SINGLE_RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})")

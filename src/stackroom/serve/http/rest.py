@@ -15,8 +15,10 @@ from stackroom.model.record import Flag
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
-from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
+from stackroom.tools.faces.rest import Door
+from stackroom.tools.operation import Rest
 from stackroom.tools.resources.resource import ResourceContent, split_address
+from stackroom.tools.spec import GenericParams, GenericResult
 
 _SHOWN_FORMS = {
     "application": ["json"],
@@ -34,13 +36,13 @@ BYTES_TYPE = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}")
 
 
-class ResourcesParams(QueryParams):
+class ResourcesParams(GenericParams):
     """A page of resources."""
 
     cursor: str | None = Field(default=None, description="from the page before")
 
 
-class ReadParams(QueryParams):
+class ReadParams(GenericParams):
     """A resource to read."""
 
     uri: str = Field(
@@ -62,20 +64,20 @@ class ReadParams(QueryParams):
         )
 
 
-class ToolsResult(EndpointResult):
+class ToolsResult(GenericResult):
     """The tools that the caller may use, as MCP lists them."""
 
     tools: list[types.Tool]
 
 
-class ResourcesResult(EndpointResult):
+class ResourcesResult(GenericResult):
     """A page of resources, as MCP lists them."""
 
     resources: list[types.Resource]
     nextCursor: str | None = None
 
 
-class TemplatesResult(EndpointResult):
+class TemplatesResult(GenericResult):
     """The templates of addresses that the caller may read, as MCP lists them."""
 
     resourceTemplates: list[types.ResourceTemplate]
@@ -158,28 +160,27 @@ def _told_headers(flags: Sequence[Flag], notes: Sequence[str] = ()) -> dict[str,
     return {name: json.dumps(some, separators=(",", ":")) for name, some in told.items() if some}
 
 
-def _list_reply(result: EndpointResult) -> Response:
+def _list_reply(result: GenericResult) -> Response:
     """Return a list as MCP has it: without the fields that its entries do not use."""
     return JSONReply(result.model_dump(by_alias=True, exclude_none=True), headers=PRIVATE)
 
 
-_get = partial(EndpointSpec, "GET", tag="resources")
-REST_ENDPOINTS = (
-    EndpointSpec("POST", TOOL_PATH, call_tool, tag="tools"),
-    EndpointSpec("GET", "/v1/tools", list_tools, tag="tools", result=ToolsResult),
-    _get(
-        "/v1/resources",
+_rest = partial(Rest, tag="resources")
+REST_DOORS = (
+    Door(Rest(f"POST {TOOL_PATH}", tag="tools", max_body_bytes=None), call_tool),
+    Door(Rest("GET /v1/tools", tag="tools"), list_tools, result=ToolsResult),
+    Door(
+        _rest("GET /v1/resources"),
         list_resources,
+        named="resources/list",
         query=ResourcesParams,
         result=ResourcesResult,
-        operation="resources/list",
     ),
-    _get("/v1/resource-templates", list_resource_templates, result=TemplatesResult),
-    _get(
-        "/v1/resources/read",
+    Door(_rest("GET /v1/resource-templates"), list_resource_templates, result=TemplatesResult),
+    Door(
+        _rest("GET /v1/resources/read", media_type="*/*"),
         read_resource,
+        named="resources/read",
         query=ReadParams,
-        media_type="*/*",
-        operation="resources/read",
     ),
 )

@@ -2,33 +2,44 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
+from pydantic import Field
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.admin.operations import ADMIN_OPERATIONS
-from stackroom.errors import ExpectedError, ForbiddenError, NotFoundError, UnknownResourceError
-from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import Gate, Shown
+from stackroom.errors import ExpectedError, NotFoundError, UnknownResourceError
+from stackroom.gate.gate import Shown
 from stackroom.generic.tools import EXPORT
-from stackroom.serve.async_gate import CALLER, AsyncGate
+from stackroom.serve.async_gate import CALLER
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http import replies
-from stackroom.serve.http.accounts import ACCOUNT_ENDPOINTS
+from stackroom.serve.http.accounts import ACCOUNT_DOORS
 from stackroom.serve.http.guard import Authenticated, WithBody
-from stackroom.serve.http.openapi import openapi_endpoint
+from stackroom.serve.http.openapi import openapi_door
 from stackroom.serve.http.protocols import ProtocolLogins, Run, build_protocol_app, text_reply
-from stackroom.serve.http.rest import REST_ENDPOINTS
-from stackroom.serve.http.server import SERVER_ENDPOINTS
-from stackroom.serve.http.service import ServerRequest, Service, read_raw, read_request
-from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec, TextReply
-from stackroom.tools.faces.rest import OperationEndpoint, operation_endpoints
-from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
-from stackroom.tools.operation import Origin
+from stackroom.serve.http.rest import REST_DOORS
+from stackroom.serve.http.server import SERVER_DOORS
+from stackroom.serve.http.service import Service, read_raw, read_request
+from stackroom.tools.faces.rest import Door, Download, TextReply, list_doors
+from stackroom.tools.media import MediaFile, MediaKind
+from stackroom.tools.operation import (
+    ANY_CALLER,
+    OFF,
+    AnyOperation,
+    Audit,
+    Call,
+    Faces,
+    Operation,
+    Origin,
+    RawParams,
+    Rest,
+    operation,
+)
+from stackroom.tools.spec import GenericParams
 
 MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
 COMPRESSED_FROM = 2_000
@@ -42,12 +53,11 @@ def build_routes(service: Service) -> list[BaseRoute]:
     """Return the routes of all endpoints, one for each path."""
     methods: dict[str, dict[str, ASGIApp]] = {}
     logins = ProtocolLogins(service)
-    for endpoint in list_endpoints(service):
-        app = _build_app(service, endpoint, logins)
-        protocol = endpoint.protocol if isinstance(endpoint, Endpoint) else None
-        addresses = [(endpoint.method, endpoint.path)]
+    for door in list_endpoints(service):
+        app, protocol = _build_app(service, door, logins), door.rest.protocol
+        addresses = [(door.method, door.path)]
         if protocol is not None:
-            paths = (endpoint.path, f"{endpoint.path}{protocol.suffix}")
+            paths = (door.path, f"{door.path}{protocol.suffix}")
             addresses = [(method, path) for method in ("GET", "POST") for path in paths]
         for method, path in addresses:
             on_path = methods.setdefault(path, {})
@@ -57,147 +67,76 @@ def build_routes(service: Service) -> list[BaseRoute]:
     return [Route(path, _ByMethod(apps), methods=list(apps)) for path, apps in methods.items()]
 
 
-def list_endpoints(service: Service) -> list[EndpointSpec]:
-    """Return the server's own endpoints and those that catalogue packages bring."""
-    endpoints = [
-        *REST_ENDPOINTS,  # first, since routes are tried in this order
-        *SERVER_ENDPOINTS,
-        *ACCOUNT_ENDPOINTS,
-        *operation_endpoints(ADMIN_OPERATIONS),
-        MEDIA_FILE,
-        EXPORT,
-        *service.endpoints,
+def list_endpoints(service: Service) -> list[Door]:
+    """Return the endpoints of the server and of the operations that it offers."""
+    doors = [
+        *REST_DOORS,  # first, since routes are tried in this order
+        *SERVER_DOORS,
+        *ACCOUNT_DOORS,
+        *list_doors([*ADMIN_OPERATIONS, show_file, EXPORT, *service.operations]),
     ]
-    return [*endpoints, openapi_endpoint(endpoints)]
+    return [*doors, openapi_door(doors)]
 
 
-def show_file(request: EndpointRequest[None, None]) -> MediaFile:
+class FileParams(GenericParams):
+    """A file of a record."""
+
+    catalogue: str = Field(description="the record's catalogue")
+    kind: str = Field(description=" or ".join(MEDIA_KINDS))
+    id: str = Field(description="the record's id")
+
+
+@operation(
+    "media/file",
+    needs=ANY_CALLER,
+    faces=Faces(
+        tool=OFF,
+        rest=Rest(
+            "GET /v1/media/{catalogue}/{kind}/{id:path}",
+            tag="page",
+            operation_id="showFile",
+            media_type="*/*",
+        ),
+        audit=Audit(target="id", notes_parameters=False, is_limited=False),
+    ),
+)
+def show_file(call: Call, params: FileParams) -> MediaFile:
     """Return a file of a record, such as its cover, whole or a range of bytes."""
-    kind, record_id = request.path["kind"], request.path["id"]
-    if kind in MEDIA_KINDS:
-        found = request.media.find_file_in(request.path["catalogue"], record_id, MediaKind(kind))
+    if params.kind in MEDIA_KINDS:
+        found = call.media.find_file_in(params.catalogue, params.id, MediaKind(params.kind))
         if found is not None:
             return found
-    asked = record_id[:200]
+    asked = params.id[:200]
     raise UnknownResourceError(
-        f"there is no {kind[:20]} of '{asked}'; get the record to see what it has", uri=asked
+        f"there is no {params.kind[:20]} of '{asked}'; get the record to see what it has", uri=asked
     )
 
 
-MEDIA_FILE = Endpoint(
-    "GET",
-    "/v1/media/{catalogue}/{kind}/{id:path}",
-    show_file,
-    tag="page",
-    action=None,
-    target="id",
-    result=MediaFile,
-    is_limited=False,
-    path_parameters={
-        "catalogue": "the record's catalogue",
-        "kind": " or ".join(MEDIA_KINDS),
-        "id": "the record's id",
-    },
-    media_type="*/*",
-    operation="media/file",
-)
+def _answer_of(service: Service, wanted: AnyOperation) -> Run:
+    """Return how requests to an operation are answered, by the gate."""
+    rest, faces = wanted.faces.rest, wanted.faces
+    assert isinstance(rest, Rest), "it has an address"
+    status, headers = rest.status, replies.NO_STORE if faces.secret else replies.PRIVATE
 
+    async def run(request: Request, raw: RawParams) -> Response:
+        def show(result: Any) -> Shown:
+            if isinstance(result, MediaFile):
+                given = {**raw.values, **raw.apart}
+                reply = replies.file_reply(request, result, str(given.get(faces.audit.target, "")))
+                return Shown(reply, replies.count_sent(request, reply))
+            if isinstance(result, Download):
+                return Shown(replies.download_reply(result))
+            if isinstance(result, TextReply):
+                return Shown(text_reply(result))
+            if result is None:
+                return Shown(Response(status_code=status))
+            return Shown(replies.model_reply(result, status=status, headers=headers))
 
-def _through_gate(async_gate: AsyncGate, endpoint: Endpoint) -> Run:
-    """Return how an endpoint is answered: permission, rate limit and audit by the gate, then its
-    function.
-    """
-
-    async def run(request: ServerRequest) -> Response:
-        context = _context_of(endpoint, request)
-
-        def work(gate: Gate) -> Response:
-            def answer() -> Response:
-                return _reply(
-                    endpoint, request, context, _run_endpoint(endpoint, gate, request, context)
-                )
-
-            if not endpoint.is_audited:
-                return answer()
-
-            def count_sent(reply: Response) -> int:
-                return replies.count_sent(request.http, reply)
-
-            return gate.perform(context, answer, is_limited=endpoint.is_limited, size_of=count_sent)
-
-        return await async_gate.run(
-            context.principal, work, context if endpoint.is_audited else None
-        )
+        origin = Origin(identity=request.scope[CALLER].identity, via="rest")
+        reply: Response = await service.gate.operate(wanted, origin, raw, show)
+        return reply
 
     return run
-
-
-def _run_endpoint(
-    endpoint: Endpoint, gate: Gate, request: ServerRequest, context: CallContext
-) -> Any:
-    principal, action = context.principal, endpoint.action
-    if action is not None and action not in principal.actions:
-        raise ForbiddenError(f"this needs the permission {action}, and you do not have it")
-    toolbox = gate.toolbox_of(principal)
-    return endpoint.run(
-        EndpointRequest(
-            identity=request.identity,
-            call_id=context.call_id,
-            path=_path_of(request),
-            query=request.query,
-            body=request.body,
-            catalogues=toolbox.catalogues,
-            media=CallerMedia(principal, toolbox.media),
-        )
-    )
-
-
-def _reply(
-    endpoint: Endpoint, request: ServerRequest, context: CallContext, result: Any
-) -> Response:
-    if isinstance(result, MediaFile):
-        return replies.file_reply(request.http, result, context.target)
-    if isinstance(result, Download):
-        saved = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(result.name)}"}
-        return StreamingResponse(
-            result.pieces, 200, {**replies.CONTENT_HEADERS, **saved}, result.media_type
-        )
-    if isinstance(result, TextReply):
-        return text_reply(result)
-    if endpoint.result is None:
-        return Response(status_code=endpoint.status)
-    headers = replies.NO_STORE if endpoint.is_secret else replies.PRIVATE
-    return replies.model_reply(result, status=endpoint.status, headers=headers)
-
-
-def _context_of(endpoint: Endpoint, request: ServerRequest) -> CallContext:
-    """Return a request as it is audited: its target, and what was sent beside it where that is
-    noted.
-    """
-    name, target = endpoint.target, ""
-    parameters: dict[str, Any] = _path_of(request)
-    if name is not None:
-        target = parameters[name] if name in parameters else str(getattr(request.body, name))
-    for part in (request.query, request.body) if endpoint.notes_parameters else ():
-        parameters |= part.model_dump(mode="json", exclude_unset=True) if part else {}
-    parameters.pop(name or "", None)
-    noted = parameters if endpoint.notes_parameters else {}
-    return request.caller.asking(endpoint.audited_as, target, noted, cost=endpoint.cost)
-
-
-async def _run_operation(
-    service: Service, endpoint: OperationEndpoint, request: Request
-) -> Response:
-    """Answer a request to an operation by the gate."""
-    operation, caller = endpoint.declared, request.scope[CALLER]
-    raw, origin = await read_raw(endpoint, request), Origin(identity=caller.identity, via="rest")
-    headers = replies.NO_STORE if operation.faces.secret else replies.PRIVATE
-
-    def show(result: Any) -> Shown:
-        return Shown(replies.model_reply(result, status=endpoint.status, headers=headers))
-
-    reply: Response = await service.gate.operate(operation, origin, raw, show)
-    return reply
 
 
 class _ByMethod:
@@ -211,35 +150,34 @@ class _ByMethod:
         await self._apps[method](scope, receive, send)
 
 
-def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins) -> ASGIApp:
-    if endpoint.needs_accounts and service.control is None:
+def _build_app(service: Service, door: Door, logins: ProtocolLogins) -> ASGIApp:
+    if door.needs.accounts and service.control is None:
         return request_response(replies.with_error_replies(_refuse_without_accounts))
-    run: Run = (
-        _through_gate(service.gate, endpoint) if isinstance(endpoint, Endpoint) else endpoint.run
-    )
-    if isinstance(endpoint, Endpoint) and endpoint.protocol:
-        return build_protocol_app(service, logins, endpoint, endpoint.protocol, run)
+    run = _answer_of(service, door.behind) if isinstance(door.behind, Operation) else None
+    if run and door.rest.protocol:
+        return build_protocol_app(service, logins, door, door.rest.protocol, run)
 
     async def handle(request: Request) -> Response:
-        if isinstance(endpoint, OperationEndpoint):
-            return await _run_operation(service, endpoint, request)
+        if run is not None:
+            return await run(request, await read_raw(door, request))
         try:
-            asked = await read_request(service, endpoint, request)
+            asked = await read_request(service, door, request)
         except ExpectedError as error:
-            raise await service.refused(request, endpoint.audited_as, error) from None
-        return await run(asked)
+            raise await service.refused(request, door.name, error) from None
+        reply: Response = await door.behind(asked)
+        return reply
 
     answering: ASGIApp = request_response(replies.with_error_replies(handle))
-    if endpoint.method == "GET" and endpoint.result not in (MediaFile, Download):
+    if door.method == "GET" and door.result not in (MediaFile, Download):
         answering = GZipMiddleware(
             answering, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION
         )
-    most_bytes = endpoint.max_body_bytes or MAX_FRAME_BYTES
-    app = WithBody(answering, service.bodies, most_bytes=most_bytes, is_public=endpoint.is_public)
-    if endpoint.is_public:
+    most_bytes, is_public = door.rest.max_body_bytes or MAX_FRAME_BYTES, door.needs.is_public
+    app = WithBody(answering, service.bodies, most_bytes=most_bytes, is_public=is_public)
+    if is_public:
         return app
     return Authenticated(
-        app, service.authenticator, via="rest", before_password=endpoint.before_password
+        app, service.authenticator, via="rest", before_password=door.before_password
     )
 
 
@@ -247,7 +185,3 @@ async def _refuse_without_accounts(_request: Request) -> Response:
     raise NotFoundError(
         "this server has no accounts: every request is the local user's, and needs no token"
     )
-
-
-def _path_of(request: ServerRequest) -> dict[str, str]:
-    return {name: str(value) for name, value in request.http.path_params.items()}

@@ -28,8 +28,10 @@ from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.http.guard import METADATA_PATH
 from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply
 from stackroom.serve.http.service import ServerRequest, Service
-from stackroom.tools.endpoint import EndpointResult, EndpointSpec
+from stackroom.tools.faces.rest import ANYBODY, Door
+from stackroom.tools.operation import Rest
 from stackroom.tools.schema import is_none
+from stackroom.tools.spec import GenericResult
 
 ALSO_BY_ACCEPT = {**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
 """Headers of an answer at a path where browsers get a page."""
@@ -41,7 +43,7 @@ MAY_SEE_METRICS = (Action.VIEW_ANALYTICS, Action.SERVER_ADMIN)
 Status = Literal["ok", "degraded", "starting", "ending"]
 
 
-class McpAddresses(EndpointResult):
+class McpAddresses(GenericResult):
     """The addresses of MCP."""
 
     streamable_http: str
@@ -49,7 +51,7 @@ class McpAddresses(EndpointResult):
     websocket: str
 
 
-class ServerDescription(EndpointResult):
+class ServerDescription(GenericResult):
     """The server's name, version and addresses, and the caller's name."""
 
     name: str
@@ -68,7 +70,7 @@ class ServerDescription(EndpointResult):
     user: str | None
 
 
-class ResourceMetadata(EndpointResult):
+class ResourceMetadata(GenericResult):
     """The protected resource, MCP at `/mcp`, as RFC 9728 describes it to MCP clients."""
 
     resource: str
@@ -77,14 +79,14 @@ class ResourceMetadata(EndpointResult):
     resource_name: str = "Stackroom"
 
 
-class DegradedPart(EndpointResult):
+class DegradedPart(GenericResult):
     """A part of the server that does not work as it should."""
 
     part: str
     reason: str
 
 
-class PartResult(EndpointResult):
+class PartResult(GenericResult):
     """A part of the server and its state."""
 
     part: str
@@ -94,7 +96,7 @@ class PartResult(EndpointResult):
     )
 
 
-class HealthResult(EndpointResult):
+class HealthResult(GenericResult):
     """The state of the server; strangers are told whether it is well, and nothing else."""
 
     status: Status
@@ -109,27 +111,27 @@ class HealthResult(EndpointResult):
     calls_in_flight: int | None = Field(default=None, exclude_if=is_none)
 
 
-class LiveResult(EndpointResult):
+class LiveResult(GenericResult):
     """The process answers."""
 
     live: bool
 
 
-class ReadyResult(EndpointResult):
+class ReadyResult(GenericResult):
     """The readiness of the server."""
 
     ready: bool
     status: Status
 
 
-class ChildResult(EndpointResult):
+class ChildResult(GenericResult):
     """A process that the server has started."""
 
     name: str
     pid: int
 
 
-class StatusResult(EndpointResult):
+class StatusResult(GenericResult):
     """The tasks and processes in the background of the server."""
 
     tasks: list[TaskStatus]
@@ -360,30 +362,25 @@ def _status(service: Service, problems: Mapping[str, str]) -> Status:
     return "ok" if is_loaded else "starting"
 
 
-def _reply(report: EndpointResult, *, is_well: bool = True) -> Response:
+def _reply(report: GenericResult, *, is_well: bool = True) -> Response:
     return model_reply(
         report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK
     )
 
 
-_declare = partial(EndpointSpec, tag="server")
-_declare_metadata = partial(_declare, result=ResourceMetadata, is_public=True, needs_accounts=True)
-SERVER_ENDPOINTS = (
-    _declare("GET", "/", show_server, result=ServerDescription, is_public=True),
-    _declare_metadata("GET", METADATA_PATH, show_metadata),
-    _declare_metadata("GET", f"{METADATA_PATH}/mcp", show_metadata, operation_id="showMcpMetadata"),
-    _declare(
-        "GET", "/health", show_health, result=HealthResult, result_refusals=(503,), is_public=True
+_rest = partial(Rest, tag="server")
+_metadata = partial(
+    Door, behind=show_metadata, needs=replace(ANYBODY, accounts=True), result=ResourceMetadata
+)
+SERVER_DOORS = (
+    Door(_rest("GET /"), show_server, ANYBODY, result=ServerDescription),
+    _metadata(_rest(f"GET {METADATA_PATH}")),
+    _metadata(_rest(f"GET {METADATA_PATH}/mcp", operation_id="showMcpMetadata")),
+    Door(_rest("GET /health", result_refusals=(503,)), show_health, ANYBODY, result=HealthResult),
+    Door(_rest("GET /health/live"), show_live, ANYBODY, result=LiveResult),
+    Door(
+        _rest("GET /health/ready", result_refusals=(503,)), show_ready, ANYBODY, result=ReadyResult
     ),
-    _declare("GET", "/health/live", show_live, result=LiveResult, is_public=True),
-    _declare(
-        "GET",
-        "/health/ready",
-        show_ready,
-        result=ReadyResult,
-        result_refusals=(503,),
-        is_public=True,
-    ),
-    _declare("GET", "/status", show_status, result=StatusResult),
-    _declare("GET", "/metrics", show_metrics, media_type="text/plain"),
+    Door(_rest("GET /status"), show_status, result=StatusResult),
+    Door(_rest("GET /metrics", media_type="text/plain"), show_metrics),
 )

@@ -31,8 +31,8 @@ from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
-from stackroom.tools.endpoint import Endpoint, EndpointSpec
-from stackroom.tools.operation import RawParams
+from stackroom.tools.faces.rest import Door
+from stackroom.tools.operation import AnyOperation, RawParams
 from stackroom.tools.spec import validate_fields
 
 STRANGER = Caller(principal=ANONYMOUS, via="rest")
@@ -51,7 +51,7 @@ class Service:
     health: ServerHealth
     hide_places: Callable[[str], str] = hide_places
     """Takes paths and addresses out of a reason, for callers who do not administer the server."""
-    endpoints: Sequence[Endpoint] = ()  # endpoints that catalogue packages bring
+    operations: Sequence[AnyOperation] = ()  # those that packages and uploads bring
     bodies: Bodies = field(default_factory=Bodies)
     gate: AsyncGate = field(init=False)
     authenticator: Authenticator = field(init=False)
@@ -146,24 +146,26 @@ class ServerRequest:
         return identity
 
 
-async def read_raw(spec: EndpointSpec, request: Request) -> RawParams:
+async def read_raw(door: Door, request: Request) -> RawParams:
     """Return the parameters of a request to an operation, as they were sent."""
     apart = {name: str(value) for name, value in request.path_params.items()}
     try:
-        if spec.body:
+        if door.body is not None:
             return RawParams(values=await read_object(request), apart=apart)
-        sent = _read_query(spec.query, request) if spec.query else {}
+        values: dict[str, Any] = _read_query(door.query, request)
+        if door.raw_body:
+            values[door.raw_body] = await request.body()
+        return RawParams(values=values, apart=apart, noun=PARAMETER, shows_values=True)
     except ExpectedError as error:
         # another error of the same words: that one refers to the input, and a thread remembers what
         # it worked on
-        return RawParams(values={}, apart=apart, problem=type(error)(error.message))
-    return RawParams(values=sent, apart=apart, noun=PARAMETER, shows_values=True)
+        return RawParams(values={}, problem=type(error)(error.message))
 
 
-def _read_query(shape: type[BaseModel], request: Request) -> dict[str, str]:
+def _read_query(shape: type[BaseModel] | None, request: Request) -> dict[str, Any]:
     """Return those parameters of a query string that are declared."""
-    sent: dict[str, str] = {}
-    for name in shape.model_fields:
+    sent: dict[str, Any] = {}
+    for name in shape.model_fields if shape else ():
         values = request.query_params.getlist(name)
         if len(values) > 1:
             raise InputError(f"'{name}' is in the query string {len(values)} times; give it once")
@@ -172,19 +174,15 @@ def _read_query(shape: type[BaseModel], request: Request) -> dict[str, str]:
     return sent
 
 
-async def read_request(service: Service, spec: EndpointSpec, request: Request) -> ServerRequest:
+async def read_request(service: Service, door: Door, request: Request) -> ServerRequest:
     """Return a request with its body and query validated; refuse it where they are not as
     declared.
     """
-    body: Any = None
+    body = validate_fields(door.body, await read_object(request)) if door.body else None
     query = None
-    if spec.takes_bytes:
-        body = await request.body()
-    elif spec.body:
-        body = validate_fields(spec.body, await read_object(request))
-    if spec.query:
-        sent = _read_query(spec.query, request)
-        query = validate_fields(spec.query, sent, noun=PARAMETER, shows_values=True)
+    if door.query:
+        sent = _read_query(door.query, request)
+        query = validate_fields(door.query, sent, noun=PARAMETER, shows_values=True)
     return ServerRequest(service=service, http=request, query=query, body=body)
 
 

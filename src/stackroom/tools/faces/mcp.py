@@ -44,16 +44,19 @@ class Words:
 NO_WORDS = Words()
 
 
+def with_choice(params: type[BaseModel]) -> type[BaseModel]:
+    """Return a shape of parameters with one that chooses a catalogue."""
+    return create_model(params.__name__, __base__=params, catalogue=(str | None, CHOICE))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Served:
     """An operation as a tool, and the catalogues that it is over."""
 
     operation: AnyOperation
     catalogues: Sequence[OpenCatalogue] = ()
-    of_package: bool = False
-    """Whether the catalogues are those of one package; of several, a call may choose one by the
-    argument `catalogue`.
-    """
+    has_choice: bool = False
+    """Whether a call may choose one of the catalogues, by the parameter `catalogue`."""
     is_brief: bool = False
     """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool
     list small.
@@ -76,11 +79,6 @@ class Served:
         return self.face.title or re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", self.name).capitalize()
 
     @cached_property
-    def has_choice(self) -> bool:
-        """Whether a call may choose one of the catalogues."""
-        return self.of_package and len(self.catalogues) > 1
-
-    @cached_property
     def names(self) -> list[str]:
         """The names of the catalogues."""
         return [one.name for one in self.catalogues]
@@ -95,9 +93,7 @@ class Served:
     def params(self) -> type[BaseModel]:
         """The shape of its arguments."""
         params = self.operation.params
-        if not self.has_choice:
-            return params
-        return create_model(params.__name__, __base__=params, catalogue=(str | None, CHOICE))
+        return with_choice(params) if self.has_choice else params
 
     def chosen(self, params: BaseModel) -> str | None:
         """Return the catalogue that a call chooses; None for all."""
@@ -110,7 +106,7 @@ class Served:
         reads = self.operation.reads
         if reads is not None and reads.names is not None:
             return reads.names(self.catalogues, params)
-        if reads is None or not self.of_package:
+        if reads is None or not self.catalogues:
             return None
         chosen = self.chosen(params)
         return self.names if chosen is None else [meant(chosen, self.names)]
@@ -192,7 +188,7 @@ def serve(
             some = catalogues if over is None else [each for each in catalogues if over(each.spec)]
             if over is not None and not some:
                 continue
-            one = Served(operation=one, catalogues=some, of_package=of_package)
+            one = Served(operation=one, catalogues=some, has_choice=of_package and len(some) > 1)
         served.append(replace(one, is_brief=is_brief or one.is_brief))
     return served
 

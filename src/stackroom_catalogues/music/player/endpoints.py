@@ -1,7 +1,8 @@
 """HTTP endpoints of music: lists and lyrics for a player, and likes, playlists and plays."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
@@ -32,7 +33,7 @@ NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
-class PlaylistParams(api.BodyParams):
+class PlaylistParams(api.GenericParams):
     """A new playlist, or the new state of one."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
@@ -46,7 +47,7 @@ class PlaylistParams(api.BodyParams):
     )
 
 
-class PlayParams(api.BodyParams):
+class PlayParams(api.GenericParams):
     """A track that was played."""
 
     track_id: RecordName = Field(description="the track's id")
@@ -74,7 +75,7 @@ class PlaylistsParams(api.PageParams):
     )
 
 
-class LikeEntry(api.EndpointResult):
+class LikeEntry(api.GenericResult):
     """A record that the caller likes."""
 
     id: str
@@ -82,7 +83,7 @@ class LikeEntry(api.EndpointResult):
     liked_at: datetime
 
 
-class LikesResult(api.EndpointResult):
+class LikesResult(api.GenericResult):
     """A page of what the caller likes."""
 
     likes: list[LikeEntry]
@@ -91,7 +92,7 @@ class LikesResult(api.EndpointResult):
     missing: list[str] = Field(description="ids whose records no longer exist")
 
 
-class PlaylistResult(api.EndpointResult):
+class PlaylistResult(api.GenericResult):
     """A playlist of the caller's."""
 
     id: str
@@ -101,7 +102,7 @@ class PlaylistResult(api.EndpointResult):
     missing: list[str] = Field(description="ids whose records no longer exist")
 
 
-class PlaylistsResult(api.EndpointResult):
+class PlaylistsResult(api.GenericResult):
     """A page of the caller's playlists."""
 
     playlists: list[PlaylistResult]
@@ -109,32 +110,55 @@ class PlaylistsResult(api.EndpointResult):
     has_more: bool
 
 
-class LyricsLine(api.EndpointResult):
+class LyricsLine(api.GenericResult):
     """A line, and when it begins where that is known."""
 
     start_s: float | None
     text: str
 
 
-class LyricsResult(api.EndpointResult):
+class LyricsResult(api.GenericResult):
     """The lyrics of a track; none where its file has none."""
 
     lines: list[LyricsLine]
 
 
-AnyRequest = api.EndpointRequest[Any, Any]
+class NamedRecord(api.GenericParams):
+    """A record by its id."""
+
+    id: str = Field(description="the record's id")
 
 
-def open_store(request: AnyRequest) -> Any:
+class NamedTrack(api.GenericParams):
+    """A track by its id."""
+
+    id: str = Field(description="the track's id")
+
+
+class NamedPlaylist(api.GenericParams):
+    """A playlist by its id."""
+
+    id: str = Field(description="the playlist's id")
+
+
+class PutPlaylist(PlaylistParams, NamedPlaylist):
+    """The new state of a playlist."""
+
+
+def open_store(call: api.Call) -> Any:
     """Return the likes, playlists and plays of all callers."""
-    return open_player(listening.music_catalogues(request.catalogues)[0].open_storage())
+    return open_player(listening.music_catalogues(call.catalogues)[0].open_storage())
+
+
+_read = partial(api.addressed, tag="player")
+_write = partial(_read, cost=api.Cost.WRITE)
 
 
 def _get_records(
-    request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], *, field: str
+    call: api.Call, ids: Sequence[str], kinds: Sequence[str], *, field: str
 ) -> list[listening.Placed]:
     """Return the records of ids; refuse unknown ones, and those of other kinds."""
-    found = listening.find_placed(listening.open_libraries(request), ids)
+    found = listening.find_placed(listening.open_libraries(call), ids)
     for record_id in ids:
         if record_id not in found:
             raise api.NotFoundError(
@@ -148,21 +172,21 @@ def _get_records(
     return [found[record_id] for record_id in ids]
 
 
-def list_music(
-    request: api.EndpointRequest[listening.ListenParams, None],
-) -> listening.ListenResult:
+@_read("GET /v1/player")
+def list_music(call: api.Call, params: listening.ListenParams) -> listening.ListenResult:
     """List artists, albums and tracks, as a player shows them."""
-    return listening.ListenAnswer(request, lambda: open_store(request)).answer()
+    return listening.ListenAnswer(call, params, lambda: open_store(call)).answer()
 
 
-def show_lyrics(request: api.EndpointRequest[None, None]) -> LyricsResult:
+@_read("GET /v1/lyrics/{id:path}", target="id")
+def show_lyrics(call: api.Call, params: NamedTrack) -> LyricsResult:
     """Return the lyrics of a track."""
-    return LyricsResult(lines=find_lyrics(request, request.path["id"]))
+    return LyricsResult(lines=find_lyrics(call, params.id))
 
 
-def find_lyrics(request: AnyRequest, track_id: str) -> list[LyricsLine]:
+def find_lyrics(call: api.Call, track_id: str) -> list[LyricsLine]:
     """Return the lines in the tags of a track's file."""
-    return parse_lyrics(read_lyrics(request.media.get_file(track_id, api.MediaKind.AUDIO).path))
+    return parse_lyrics(read_lyrics(call.media.get_file(track_id, api.MediaKind.AUDIO).path))
 
 
 def parse_lyrics(text: str) -> list[LyricsLine]:
@@ -186,143 +210,103 @@ def parse_lyrics(text: str) -> list[LyricsLine]:
     )
 
 
-def list_likes(request: api.EndpointRequest[LikesParams, None]) -> LikesResult:
+@_read("GET /v1/likes", audit=replace(api.FOLLOWING, is_limited=True))
+def list_likes(call: api.Call, params: LikesParams) -> LikesResult:
     """List what the caller likes, the newest first."""
-    offset, limit = request.query.offset, request.query.limit
-    likes, total = open_store(request).list_likes(
-        request.principal.name, offset=offset, limit=limit
-    )
+    offset, limit = params.offset, params.limit
+    likes, total = open_store(call).list_likes(call.principal.name, offset=offset, limit=limit)
     return LikesResult(
         likes=likes,
         total=total,
         has_more=offset + len(likes) < total,
-        missing=request.media.missing_among([like.id for like in likes]),
+        missing=call.media.missing_among([like.id for like in likes]),
     )
 
 
-def like(request: api.EndpointRequest[None, None]) -> None:
+@_write("PUT /v1/likes/{id:path}", 204, target="id")
+def like(call: api.Call, params: NamedRecord) -> None:
     """Like an artist, an album or a track."""
-    (placed,) = _get_records(request, [request.path["id"]], KINDS, field="id")
-    open_store(request).like(request.principal.name, placed.record.id, placed.record.kind)
+    (placed,) = _get_records(call, [params.id], KINDS, field="id")
+    open_store(call).like(call.principal.name, placed.record.id, placed.record.kind)
 
 
-def unlike(request: api.EndpointRequest[None, None]) -> None:
+@_write("DELETE /v1/likes/{id:path}", 204, target="id")
+def unlike(call: api.Call, params: NamedRecord) -> None:
     """Withdraw a like."""
-    open_store(request).unlike(request.principal.name, request.path["id"])
+    open_store(call).unlike(call.principal.name, params.id)
 
 
-def list_playlists(request: api.EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
+@_read("GET /v1/playlists")
+def list_playlists(call: api.Call, params: PlaylistsParams) -> PlaylistsResult:
     """List the caller's playlists, by name."""
-    offset, limit = request.query.offset, request.query.limit
-    shown, total = open_store(request).list_playlists(
-        request.principal.name, offset=offset, limit=limit
-    )
-    results = _with_missing(request, *shown)
+    offset, limit = params.offset, params.limit
+    shown, total = open_store(call).list_playlists(call.principal.name, offset=offset, limit=limit)
+    results = _with_missing(call, *shown)
     return PlaylistsResult(playlists=results, total=total, has_more=offset + len(shown) < total)
 
 
-def get_playlist(request: api.EndpointRequest[None, None]) -> PlaylistResult:
+@_read("GET /v1/playlists/{id}", target="id")
+def get_playlist(call: api.Call, params: NamedPlaylist) -> PlaylistResult:
     """Return a playlist of the caller's."""
-    return _with_missing(
-        request, open_store(request).get_playlist(request.principal.name, request.path["id"])
-    )[0]
+    return _with_missing(call, open_store(call).get_playlist(call.principal.name, params.id))[0]
 
 
-def create_playlist(request: api.EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
+@_write("POST /v1/playlists", 201, target="name")
+def create_playlist(call: api.Call, params: PlaylistParams) -> PlaylistResult:
     """Create a playlist."""
-    tracks = request.body.tracks or []
-    _get_records(request, tracks, (TRACK,), field="tracks")
-    made = open_store(request).create_playlist(request.principal.name, request.body.name, tracks)
-    return _with_missing(request, made)[0]
+    tracks = params.tracks or []
+    _get_records(call, tracks, (TRACK,), field="tracks")
+    made = open_store(call).create_playlist(call.principal.name, params.name, tracks)
+    return _with_missing(call, made)[0]
 
 
-def put_playlist(request: api.EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
+@_write("PUT /v1/playlists/{id}", target="id")
+def put_playlist(call: api.Call, params: PutPlaylist) -> PlaylistResult:
     """Rename a playlist, and replace its tracks where they are given."""
-    store, user, subject = open_store(request), request.principal.name, request.path["id"]
+    store, user, subject = open_store(call), call.principal.name, params.id
     known = store.get_playlist(user, subject).tracks
-    added = [track for track in request.body.tracks or () if track not in known]
-    _get_records(request, added, (TRACK,), field="tracks")
-    return _with_missing(
-        request, store.put_playlist(user, subject, request.body.name, request.body.tracks)
-    )[0]
+    added = [track for track in params.tracks or () if track not in known]
+    _get_records(call, added, (TRACK,), field="tracks")
+    return _with_missing(call, store.put_playlist(user, subject, params.name, params.tracks))[0]
 
 
-def delete_playlist(request: api.EndpointRequest[None, None]) -> None:
+@_write("DELETE /v1/playlists/{id}", 204, target="id")
+def delete_playlist(call: api.Call, params: NamedPlaylist) -> None:
     """Delete a playlist."""
-    open_store(request).delete_playlist(request.principal.name, request.path["id"])
+    open_store(call).delete_playlist(call.principal.name, params.id)
 
 
-def note_play(request: api.EndpointRequest[None, PlayParams]) -> None:
+@_read("POST /v1/plays", 204, target="track_id", max_body_bytes=SMALL_BODY)
+def note_play(call: api.Call, params: PlayParams) -> None:
     """Record that the caller played a track, for their list and for analytics."""
-    user, seconds = request.principal.name, request.body.seconds
-    (placed,) = _get_records(request, [request.body.track_id], (TRACK,), field="track_id")
+    user, seconds = call.principal.name, params.seconds
+    (placed,) = _get_records(call, [params.track_id], (TRACK,), field="track_id")
     length_s = float(placed.record.get("seconds") or 0.0)
     if length_s and seconds > length_s + ROUNDING_S:
         raise api.InputError(
             f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given; give at most"
             " its length"
         )
-    open_store(request).add_play(user, placed.record.id, round(seconds))
+    open_store(call).add_play(user, placed.record.id, round(seconds))
     catalogue = placed.library.view.name
     placed.library.catalogue.open_storage().record_play(
         user, placed.record.id, seconds, catalogue=catalogue
     )
 
 
-def list_endpoints() -> list[api.Endpoint]:
-    """Return all endpoints: lists, what belongs to a user, and those for other players."""
-    track, record = ({"id": f"the {kind}'s id"} for kind in ("track", "record"))
-    read = partial(api.Endpoint, tag="player", action=api.Action.ACCESS_CATALOG)
-    write = partial(read, cost=api.Cost.WRITE)
-    one_like = partial(write, path_parameters=record, target="id", status=204)
-    playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
-    created: Mapping[str, Any] = {"status": 201, "result": PlaylistResult}
-    changed: Mapping[str, Any] = {"result": PlaylistResult}
-    played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY}
+def list_endpoints() -> list[api.AnyOperation]:
+    """Return all operations: lists, what belongs to a user, and those for other players."""
     return [
         *subsonic_endpoints(),
-        read(
-            "GET",
-            "/v1/player",
-            list_music,
-            query=listening.ListenParams,
-            result=listening.ListenResult,
-        ),
-        read(
-            "GET",
-            "/v1/lyrics/{id:path}",
-            show_lyrics,
-            path_parameters=track,
-            target="id",
-            result=LyricsResult,
-        ),
-        read(
-            "GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult, is_audited=False
-        ),
-        one_like("PUT", "/v1/likes/{id:path}", like),
-        one_like("DELETE", "/v1/likes/{id:path}", unlike),
-        read("GET", "/v1/playlists", list_playlists, query=PlaylistsParams, result=PlaylistsResult),
-        write(
-            "POST", "/v1/playlists", create_playlist, body=PlaylistParams, target="name", **created
-        ),
-        playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult),
-        playlist(
-            "PUT",
-            "/v1/playlists/{id}",
-            put_playlist,
-            cost=api.Cost.WRITE,
-            body=PlaylistParams,
-            **changed,
-        ),
-        playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=api.Cost.WRITE, status=204),
-        read("POST", "/v1/plays", note_play, body=PlayParams, target="track_id", **played),
+        *(list_music, show_lyrics, list_likes, like, unlike, list_playlists, create_playlist),
+        *(get_playlist, put_playlist, delete_playlist, note_play),
     ]
 
 
-def _with_missing(request: AnyRequest, *playlists: PlaylistResult) -> list[PlaylistResult]:
+def _with_missing(call: api.Call, *playlists: PlaylistResult) -> list[PlaylistResult]:
     """Return playlists, each with the tracks that no longer exist for the caller."""
     missing = set(
-        request.media.missing_among([track for playlist in playlists for track in playlist.tracks])
+        call.media.missing_among([track for playlist in playlists for track in playlist.tracks])
     )
     return [
         playlist.model_copy(

@@ -65,14 +65,14 @@ class ListenParams(api.PageParams):
     )
 
 
-class Named(api.EndpointResult):
+class Named(api.GenericResult):
     """A record that another refers to."""
 
     id: str
     name: str
 
 
-class ListedRecord(api.EndpointResult):
+class ListedRecord(api.GenericResult):
     """A record in a list."""
 
     kind: str
@@ -97,7 +97,7 @@ class ListedRecord(api.EndpointResult):
     about: str | None = None
 
 
-class ListedPage(api.EndpointResult):
+class ListedPage(api.GenericResult):
     """A part of a list; the total is null where it was not counted."""
 
     items: list[ListedRecord]
@@ -105,7 +105,7 @@ class ListedPage(api.EndpointResult):
     has_more: bool
 
 
-class ListedGenre(api.EndpointResult):
+class ListedGenre(api.GenericResult):
     """A genre, or another mark of a track such as its instrument."""
 
     category: str
@@ -114,7 +114,7 @@ class ListedGenre(api.EndpointResult):
     albums: int
 
 
-class ListenResult(api.EndpointResult):
+class ListenResult(api.GenericResult):
     """Lists, and the record or playlist that they belong to."""
 
     item: ListedRecord | None = None
@@ -181,12 +181,10 @@ def music_catalogues(catalogues: Sequence[api.OpenCatalogue]) -> list[api.OpenCa
     return found
 
 
-def open_libraries(request: api.EndpointRequest[Any, Any]) -> dict[str, MusicLibrary]:
+def open_libraries(call: api.Call) -> dict[str, MusicLibrary]:
     """Return the catalogues of music as the caller sees them."""
-    found = music_catalogues(request.catalogues)
-    return {
-        catalogue.name: MusicLibrary(catalogue.view(), request.principal) for catalogue in found
-    }
+    found = music_catalogues(call.catalogues)
+    return {catalogue.name: MusicLibrary(catalogue.view(), call.principal) for catalogue in found}
 
 
 def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> dict[str, Placed]:
@@ -225,13 +223,11 @@ def _sort_keys(library: MusicLibrary, keys: Sequence[api.Key], sort: str) -> Seq
 class ListenAnswer:
     """Answers one request for lists."""
 
-    def __init__(
-        self, request: api.EndpointRequest[ListenParams, None], open_store: Callable[[], Any]
-    ) -> None:
-        self._query = request.query
-        self._user = request.principal.name
+    def __init__(self, call: api.Call, params: ListenParams, open_store: Callable[[], Any]) -> None:
+        self._query = params
+        self._user = call.principal.name
         self._open_store = open_store
-        every = open_libraries(request)
+        every = open_libraries(call)
         wanted = self._query.catalogue
         if wanted and wanted not in every:
             raise api.InputError(f"'catalogue': no '{wanted[:80]}'; there are: {', '.join(every)}")

@@ -3,9 +3,8 @@ plays give.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, wraps
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -47,7 +46,7 @@ REFUSED = (
 FIND_METHOD = re.compile(r"(?P<name>\D+)(?P<number>\d?)")
 
 
-class Params(api.QueryParams):
+class Params(api.GenericParams):
     """The form of the answer, and the catalogue that is meant."""
 
     model_config = ConfigDict(alias_generator=to_camel)
@@ -113,31 +112,29 @@ def _required(name: str, value: Any) -> Any:
 class SubsonicCall:
     """One call of a method; each returns the content of its answer."""
 
-    def __init__(self, request: api.EndpointRequest[Any, Any]) -> None:
-        self._request = request
-        self._query = request.query
-        self._user = request.principal.name
+    def __init__(self, call: api.Call, params: Any) -> None:
+        self._call = call
+        self._query = params
+        self._user = call.principal.name
         self._forms = Forms(
             lambda: {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]}
         )
 
     @property
     def _store(self) -> Any:
-        return player.open_store(self._request)
+        return player.open_store(self._call)
 
     def _ask(self, name: str, **parameters: Any) -> ListenResult:
         """Return the lists of the player for these parameters; without a limit, everything."""
         names, folder = (
-            [one.name for one in music_catalogues(self._request.catalogues)],
+            [one.name for one in music_catalogues(self._call.catalogues)],
             self._query.music_folder_id,
         )
         if folder is not None and not 1 <= folder <= len(names):
             raise api.InputError(f"'musicFolderId': no {folder}; getMusicFolders lists them")
         chosen = {"catalogue": names[folder - 1]} if folder else {}
         given = {"list": name, "limit": EVERYTHING, "counts": True, **chosen, **parameters}
-        return player.list_music(
-            replace(self._request, query=ListenParams.model_construct(**given))
-        )
+        return player.list_music.run(self._call, ListenParams.model_construct(**given))
 
     def _record(self, kind: str) -> tuple[ListenResult, Form]:
         """Return the lists of the record of a kind that is meant, and its form."""
@@ -163,7 +160,7 @@ class SubsonicCall:
             raise api.ForbiddenError(
                 "only your own user is told here; an administrator lists users in the page"
             )
-        folders = list(range(1, len(music_catalogues(self._request.catalogues)) + 1))
+        folders = list(range(1, len(music_catalogues(self._call.catalogues)) + 1))
         roles = {
             **dict.fromkeys(ALLOWED, True),
             **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False),
@@ -181,7 +178,7 @@ class SubsonicCall:
 
     def get_music_folders(self) -> Form:
         """List the catalogues of music."""
-        named = enumerate(music_catalogues(self._request.catalogues), start=1)
+        named = enumerate(music_catalogues(self._call.catalogues), start=1)
         return {
             "musicFolders": {
                 "musicFolder": [{"id": number, "name": one.name} for number, one in named]
@@ -313,29 +310,27 @@ class SubsonicCall:
         """Withdraw likes."""
         return self._each_kept(player.unlike)
 
-    def _each_kept(self, work: Callable[[Any], None]) -> Form:
+    def _each_kept(self, change: api.Operation[player.NamedRecord, None]) -> Form:
         ids = [*self._query.id, *self._query.album_id, *self._query.artist_id]
         for record_id in _required("id", ids):
-            work(replace(self._request, path={"id": record_id}))
+            change.run(self._call, player.NamedRecord(id=record_id))
         return {}
 
     def scrobble(self) -> Form:
         """WholeNumber songs as played; that one begins is not kept."""
         ids = _required("id", self._query.id) if self._query.submission else []
-        placed = find_placed(open_libraries(self._request), ids)
+        placed = find_placed(open_libraries(self._call), ids)
         for song_id in ids:
             length_s = (placed[song_id].record.get("seconds") if song_id in placed else None) or 1.0
-            body = player.PlayParams(
-                track_id=song_id, seconds=min(float(length_s), player.LONGEST_PLAY_S)
-            )
-            player.note_play(replace(self._request, body=body))
+            seconds = min(float(length_s), player.LONGEST_PLAY_S)
+            player.note_play.run(self._call, player.PlayParams(track_id=song_id, seconds=seconds))
         return {}
 
     def get_playlists(self) -> Form:
         """List the caller's playlists."""
         playlists = self._store.list_playlists(self._user)[0]
         placed = find_placed(
-            open_libraries(self._request), [track for one in playlists for track in one.tracks]
+            open_libraries(self._call), [track for one in playlists for track in one.tracks]
         )
         lengths = {track: float(one.record.get("seconds") or 0) for track, one in placed.items()}
         return {
@@ -359,8 +354,8 @@ class SubsonicCall:
         query: KeptParams = self._query
         if query.playlist_id:
             return self._playlist(self._put(query.playlist_id, query.song_id))
-        body = player.PlaylistParams(name=_required("name", query.name), tracks=query.song_id)
-        return self._playlist(player.create_playlist(replace(self._request, body=body)))
+        wanted = player.PlaylistParams(name=_required("name", query.name), tracks=query.song_id)
+        return self._playlist(player.create_playlist.run(self._call, wanted))
 
     def update_playlist(self) -> Form:
         """Rename a playlist, remove songs by their places, and add others at its end."""
@@ -378,31 +373,31 @@ class SubsonicCall:
 
     def _put(self, playlist_id: str, tracks: Sequence[str]) -> Any:
         name = self._query.name or self._store.get_playlist(self._user, playlist_id).name
-        body = player.PlaylistParams(name=name, tracks=list(tracks))
-        return player.put_playlist(replace(self._request, path={"id": playlist_id}, body=body))
+        wanted = player.PutPlaylist(id=playlist_id, name=name, tracks=list(tracks))
+        return player.put_playlist.run(self._call, wanted)
 
     def delete_playlist(self) -> Form:
         """Delete a playlist."""
-        player.delete_playlist(replace(self._request, path={"id": self._query.id}))
+        player.delete_playlist.run(self._call, player.NamedPlaylist(id=self._query.id))
         return {}
 
     def get_lyrics_by_song_id(self) -> Form:
         """Return the lyrics of a song, line by line."""
         song = self._ask("track", id=self._query.id).item
-        lines = player.find_lyrics(self._request, song.id) if song and song.playable else []
+        lines = player.find_lyrics(self._call, song.id) if song and song.playable else []
         return {
             "lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}
         }
 
 
-def stream(request: api.EndpointRequest[IdParams, None]) -> api.MediaFile:
+def stream(call: api.Call, params: IdParams) -> api.MediaFile:
     """Return the audio of a song as it is, whole or a range of bytes."""
-    return request.media.get_file(request.query.id, api.MediaKind.AUDIO)
+    return call.media.get_file(params.id, api.MediaKind.AUDIO)
 
 
-def get_cover_art(request: api.EndpointRequest[IdParams, None]) -> api.MediaFile:
+def get_cover_art(call: api.Call, params: IdParams) -> api.MediaFile:
     """Return the cover of an album, or of a song's album."""
-    return request.media.get_file(request.query.id, api.MediaKind.COVER)
+    return call.media.get_file(params.id, api.MediaKind.COVER)
 
 
 READ: dict[type[Params], str] = {
@@ -423,33 +418,50 @@ WRITE: dict[type[Params], str] = {
 FILES = {"stream": stream, "download": stream, "getCoverArt": get_cover_art}
 
 
-def list_endpoints() -> list[api.Endpoint]:
+def list_endpoints() -> list[api.AnyOperation]:
     """Return the endpoints of all methods."""
-    declare: Any = partial(api.Endpoint, "GET", tag="subsonic", protocol=PROTOCOL, media_type="*/*")
-    method = partial(
-        declare, action=api.Action.ACCESS_CATALOG, result=api.TextReply, result_refusals=(429, 503)
-    )
-    file = partial(declare, action=None, query=IdParams, result=api.MediaFile, is_limited=False)
-    extensions = _method("getOpenSubsonicExtensions")
-    public = {"action": None, "is_public": True, "is_audited": False}
+    extensions = _method("getOpenSubsonicExtensions", Params)
+    public = replace(extensions, needs=api.Needs(is_public=True))
     return [
-        method(query=Params, **extensions, **public),
+        replace(public, faces=replace(public.faces, audit=replace(api.FOLLOWING, is_limited=True))),
         *(
-            method(query=query, cost=cost, **_method(name))
+            _method(name, params, cost=cost)
             for cost, methods in ((api.Cost.READ, READ), (api.Cost.WRITE, WRITE))
-            for query, names in methods.items()
+            for params, names in methods.items()
             for name in names.split()
         ),
-        *(file(**_named(name), run=run) for name, run in FILES.items()),
+        *(
+            _declare(
+                name,
+                params=IdParams,
+                result=api.MediaFile,
+                needs=api.ANY_CALLER,
+                audit=replace(QUIET, is_limited=False),
+            )(run)
+            for name, run in FILES.items()
+        ),
     ]
 
 
-def _named(name: str) -> dict[str, str]:
-    document_id = f"subsonic{name[0].upper()}{name[1:]}"
-    return {"path": f"/rest/{name}", "operation": f"subsonic/{name}", "operation_id": document_id}
+QUIET = api.Audit(notes_parameters=False)
 
 
-def _method(name: str) -> dict[str, Any]:
+def _declare(
+    name: str, *, audit: api.Audit = QUIET, refusals: tuple[int, ...] = (), **declared: Any
+) -> Any:
+    rest = api.Rest(
+        f"GET /rest/{name}",
+        tag="subsonic",
+        operation_id=f"subsonic{name[0].upper()}{name[1:]}",
+        media_type="*/*",
+        result_refusals=refusals,
+        protocol=PROTOCOL,
+    )
+    faces = api.Faces(tool=api.OFF, rest=rest, command=api.OFF, audit=audit)
+    return api.operation(f"subsonic/{name}", faces=faces, **declared)
+
+
+def _method(name: str, params: type[Params], cost: api.Cost = api.Cost.READ) -> api.AnyOperation:
     """Return the declaration of a method; one with a number answers as that without it, under a
     name that has it.
     """
@@ -457,11 +469,11 @@ def _method(name: str) -> dict[str, Any]:
     assert found is not None, name
     work = getattr(SubsonicCall, re.sub(r"([A-Z])", r"_\1", found["name"]).lower())
 
-    @wraps(work)
-    def run(request: api.EndpointRequest[Any, Any]) -> api.TextReply:
-        content = work(SubsonicCall(request))
-        return render(
-            {f"{key}{found['number']}": value for key, value in content.items()}, request.query.f
-        )
+    def run(call: api.Call, asked: Params) -> api.TextReply:
+        content = work(SubsonicCall(call, asked))
+        return render({f"{key}{found['number']}": value for key, value in content.items()}, asked.f)
 
-    return {**_named(name), "run": run}
+    run.__doc__ = work.__doc__
+    declare = _declare(name, params=params, cost=cost, refusals=(429, 503))
+    declared: api.AnyOperation = declare(run)
+    return declared

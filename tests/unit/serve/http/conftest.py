@@ -28,9 +28,8 @@ from stackroom.serve.http.routes import build_routes, list_endpoints
 from stackroom.serve.http.service import TOOL_PATH, Service
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
-from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
-from stackroom.tools.operation import Office
+from stackroom.tools.operation import AnyOperation, Office
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox, Toolboxes
@@ -147,7 +146,7 @@ def _events(control: Control, opened: ExitStack) -> EventLog:
 def _document(service: Service, gate: Gate) -> dict[str, Any]:
     """Describe every endpoint of a server, and every tool."""
     has_accounts = service.control is not None
-    offered = [one for one in list_endpoints(service) if has_accounts or not one.needs_accounts]
+    offered = [one for one in list_endpoints(service) if has_accounts or not one.needs.accounts]
     documented = [one for one in offered if one.path != TOOL_PATH]
     return build_document(
         documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts
@@ -209,7 +208,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         accounts: bool = True,
         is_loaded: bool = True,
         toolboxes: Toolboxes | None = None,
-        endpoints: Sequence[Endpoint] = (),
+        operations: Sequence[AnyOperation] = (),
         **settings: Any,
     ) -> Site:
         configured = Settings(home=tmp_path, **settings)
@@ -236,7 +235,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=Workers(),
             streams=Streams(10),
             metrics=metrics,
-            endpoints=[*player_endpoints.list_endpoints(), *endpoints],
+            operations=[*player_endpoints.list_endpoints(), *operations],
             health=health,
         )
         routes = build_routes(service)

@@ -3,20 +3,16 @@ fail.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from stackroom.model.principal import Action
 from stackroom.serve.http.server import LiveResult
-from stackroom.tools.endpoint import (
-    BodyParams,
-    Endpoint,
-    EndpointRequest,
-    EndpointResult,
-    PageParams,
-)
+from stackroom.tools.faces.rest import PageParams
+from stackroom.tools.operation import Call, Needs, addressed
+from stackroom.tools.spec import GenericParams, GenericResult
 from support.rest_answers import AnswerCheck
 
 
@@ -49,60 +45,51 @@ def test_an_undocumented_status_or_value_fails(
         )
 
 
-class Note(BodyParams):
+class Note(GenericParams):
     text: str
 
 
-class Notes(EndpointResult):
+class NoteOn(Note):
+    topic: str = Field(description="what it is about")
+
+
+class Notes(GenericResult):
     by: str
     texts: list[str]
     call_id: str
 
 
-def write_note(request: EndpointRequest[None, Note]) -> Notes:
+@addressed(
+    "POST /v1/notes/{topic}",
+    201,
+    tag="notes",
+    needs=Needs(any_of=(Action.EDIT_CATALOG,), accounts=True),
+    target="topic",
+)
+def write_note(call: Call, params: NoteOn) -> Notes:
     """Write a note."""
-    return Notes(
-        by=request.principal.name,
-        texts=[request.path["topic"], request.body.text],
-        call_id=request.call_id,
-    )
+    return Notes(by=call.principal.name, texts=[params.topic, params.text], call_id=call.call_id)
 
 
-def list_notes(request: EndpointRequest[PageParams, None]) -> Notes:
+@addressed("GET /v1/notes", tag="notes")
+def list_notes(call: Call, params: PageParams) -> Notes:
     """List the notes."""
-    return Notes(by=request.principal.name, texts=["a", "b"][: request.query.limit], call_id="")
+    return Notes(by=call.principal.name, texts=["a", "b"][: params.limit], call_id="")
 
 
-NOTES = [
-    Endpoint(
-        "POST",
-        "/v1/notes/{topic}",
-        write_note,
-        tag="notes",
-        path_parameters={"topic": "what it is about"},
-        body=Note,
-        result=Notes,
-        status=201,
-        action=Action.EDIT_CATALOG,
-        target="topic",
-        needs_accounts=True,
-    ),
-    Endpoint(
-        "GET",
-        "/v1/notes",
-        list_notes,
-        tag="notes",
-        query=PageParams,
-        result=Notes,
-        action=Action.ACCESS_CATALOG,
-    ),
-]
+@addressed("GET /health", tag="notes")
+def hide_health(_call: Call, _params: PageParams) -> Notes:
+    """Answer where the server does."""
+    return Notes(by="", texts=[], call_id="")
+
+
+NOTES = [write_note, list_notes]
 
 
 def test_an_endpoint_of_a_package_has_the_server_s_authentication_permissions_audit_and_document(
     make_site: Callable[..., Any],
 ) -> None:
-    site = make_site(endpoints=NOTES)
+    site = make_site(operations=NOTES)
     site.add_user("reader")
     site.add_user("editor", "admin")
     reader, editor = site.token("reader"), site.token("editor")
@@ -134,7 +121,7 @@ def test_an_endpoint_of_a_package_has_the_server_s_authentication_permissions_au
 def test_without_accounts_an_endpoint_of_a_package_that_needs_them_says_so_and_others_answer(
     make_site: Callable[..., Any],
 ) -> None:
-    site = make_site(accounts=False, endpoints=NOTES)
+    site = make_site(accounts=False, operations=NOTES)
     refused = site.client.post("/v1/notes/t", json={"text": "x"})
     assert (refused.status_code, "no accounts" in refused.json()["error"]["message"]) == (404, True)
     assert site.client.get("/v1/notes").json()["by"] == "local"
@@ -142,4 +129,4 @@ def test_without_accounts_an_endpoint_of_a_package_that_needs_them_says_so_and_o
 
 def test_two_endpoints_with_one_address_are_refused(make_site: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="two endpoints answer GET /health"):
-        make_site(endpoints=[replace(NOTES[1], path="/health")])
+        make_site(operations=[hide_health])

@@ -23,7 +23,7 @@ def tables(tmp_path: Path) -> Uploads:
 def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
     make_site: Callable[..., Any], tables: Uploads
 ) -> None:
-    site = make_site(endpoints=tables.endpoints())
+    site = make_site(operations=tables.operations())
     site.add_user()
     site.add_user("root", "admin")
     refused = site.client.post("/v1/tables", json=BEGIN, headers=site.token())
@@ -52,7 +52,7 @@ def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
 def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_names_are_taken(
     make_site: Callable[..., Any], tables: Uploads
 ) -> None:
-    site = make_site(endpoints=tables.endpoints())
+    site = make_site(operations=tables.operations())
     site.add_user("root", "admin")
     begun = site.client.post("/v1/tables", json=BEGIN, headers=site.token("root")).json()
     at = f"/v1/tables/{begun['id']}"
@@ -73,7 +73,7 @@ def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_nam
 def test_wrong_input_is_refused_by_the_name_of_its_field(
     make_site: Callable[..., Any], tables: Uploads
 ) -> None:
-    site = make_site(accounts=False, endpoints=tables.endpoints())
+    site = make_site(accounts=False, operations=tables.operations())
     at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN).json()['id']}"
     for method, path, body, says in (
         ("POST", "/v1/tables", {"file": "plays.csv"}, "'size_bytes' is missing"),
