@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from stackroom.assembly.app import App
+from stackroom.assembly.app import App, gate_over
+from stackroom.gate.gate import Gate
+from stackroom.generic import tools
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
-from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 from stackroom.tools.catalogue import OpenCatalogue
@@ -60,18 +60,18 @@ def main() -> None:
 
 def measure(rounds: int) -> dict[str, dict[str, float]]:
     catalogue = App(load_settings()).open_catalogue("anime")
-    tools = GenericTools([catalogue])
+    gate = gate_over(catalogue)
     table = in_sqlite(catalogue)
-    require_same(tools, table)
+    require_same(gate, table)
     asked: dict[str, Callable[[], object]] = {
-        name: lambda arguments=arguments: tools.browse(LOCAL_USER, BrowseParams(**arguments))
+        name: lambda arguments=arguments: gate.ask(tools.browse, BrowseParams(**arguments))
         for name, arguments in CALLS.items()
     }
-    asked["the records of a group"] = lambda: tools.search(
-        LOCAL_USER,
+    asked["the records of a group"] = lambda: gate.ask(
+        tools.search,
         SearchParams(query="*", filters={"type": ["OVA"], "year": {"min": 1990, "max": 1999}}),
     )
-    asked["a search"] = lambda: tools.search(LOCAL_USER, SearchParams(query="pirates in space"))
+    asked["a search"] = lambda: gate.ask(tools.search, SearchParams(query="pirates in space"))
     asked["SQLite, by a value"] = lambda: table.execute(SQL).fetchall()
     return timed(asked, rounds)
 
@@ -113,8 +113,8 @@ def in_sqlite(catalogue: OpenCatalogue) -> sqlite3.Connection:
     return table
 
 
-def require_same(tools: GenericTools, table: sqlite3.Connection) -> None:
-    (found,) = tools.browse(LOCAL_USER, BrowseParams(by=["type"], of="episodes")).catalogues
+def require_same(gate: Gate, table: sqlite3.Connection) -> None:
+    (found,) = gate.ask(tools.browse, BrowseParams(by=["type"], of="episodes")).catalogues
     groups = {
         one.values["type"]: (one.count, one.min, one.max, one.sum) for one in found.groups or ()
     }

@@ -15,13 +15,13 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from stackroom.assembly.app import App
+from stackroom.assembly.app import App, gate_over
 from stackroom.assembly.serving import ToolChoice
 from stackroom.cli.ask import search_params
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
+from stackroom.generic import tools
 from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import STRONG_AT, Evidence
 from stackroom.model.principal import LOCAL_USER
 from stackroom.toml_text import parse_toml
@@ -145,7 +145,7 @@ def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
 def _search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any]:
     opened = app.open_catalogue(catalogue)
     params = search_params(query, (), [opened.spec], with_adult=False)
-    return GenericTools([opened]).search(LOCAL_USER, params).model_dump(mode="json")
+    return gate_over(opened).ask(tools.search, params).model_dump(mode="json")
 
 
 def ask_plain_questions(
@@ -192,7 +192,7 @@ def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozens
     listing = SearchParams(
         query="*", filters=question.filters, exclude=question.exclude, include=["keys"]
     )
-    found = GenericTools([app.open_catalogue(catalogue)]).search(LOCAL_USER, listing)
+    found = gate_over(app.open_catalogue(catalogue)).ask(tools.search, listing)
     return frozenset(key.removeprefix(f"{catalogue}/") for key in found.keys or ())
 
 

@@ -27,13 +27,12 @@ from typing import Any
 from fetching import TableStore, UnreachableError
 from marking import Mark, Question, TableTruth, fields_of, mark_table
 
-from stackroom.assembly.app import App
+from stackroom.assembly.app import App, gate_over
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
 from stackroom.errors import ExpectedError
+from stackroom.generic import tools
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.shapes import FetchParams, SearchParams, SearchResult
-from stackroom.generic.tools import GenericTools
-from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 
 HERE = Path(__file__).parent
@@ -94,7 +93,7 @@ class AskedCatalogue:
     def __init__(self, app: App) -> None:
         catalogue = app.open_catalogue(NAME)
         self.spec: CatalogueSpec = catalogue.spec
-        self._tools = GenericTools([catalogue])
+        self._gate = gate_over(catalogue)
 
     def count_records(self) -> int:
         """Return the number of all records."""
@@ -129,7 +128,7 @@ class AskedCatalogue:
         results = self._search(question.words, filters).results
         if not results:
             return "nothing found"
-        record = self._tools.fetch(LOCAL_USER, FetchParams(id=results[0].id))
+        record = self._gate.ask(tools.fetch, FetchParams(id=results[0].id))
         is_right = (
             question.first.casefold() in f"{record.id}\n{record.title}\n{record.text}".casefold()
         )
@@ -141,7 +140,7 @@ class AskedCatalogue:
         by = [self._field(question.by).name] if question.by else None
         of = self._field(question.of, is_number=True).name if question.of else None
         asked = BrowseParams(by=by, of=of, filters=dict(filters), limit=MOST_GROUPS)
-        (browsed,) = self._tools.browse(LOCAL_USER, asked).catalogues
+        (browsed,) = self._gate.ask(tools.browse, asked).catalogues
         if not by:
             return browsed.overall.model_dump() if browsed.overall else {}
         right = (
@@ -168,8 +167,8 @@ class AskedCatalogue:
         raise LookupError(f"no {'number' if is_number else 'filter by'} {column}")
 
     def _search(self, query: str, filters: Mapping[str, Any]) -> SearchResult:
-        return self._tools.search(
-            LOCAL_USER, SearchParams(query=query, filters=dict(filters), limit=1)
+        return self._gate.ask(
+            tools.search, SearchParams(query=query, filters=dict(filters), limit=1)
         )
 
 

@@ -13,19 +13,18 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from stackroom.assembly.app import App
+from stackroom.assembly.app import App, gate_over
 from stackroom.assembly.build import add_sample
 from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.cli.main import main
 from stackroom.errors import BusyError, InputError
+from stackroom.generic import tools
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
 from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.library import PLACE_FILE
 from stackroom.model.hits import Promises
-from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import ModelId
@@ -205,19 +204,19 @@ def test_rankings_by_words_are_exact_however_little_is_read_at_once(
 
 
 def test_every_answer_says_what_is_promised_of_it(large: Stock) -> None:
-    tools = GenericTools([open_shelf(large.shelf)])
+    gate = gate_over(open_shelf(large.shelf))
     said = f"anime: {Promises()}"
     assert said.startswith(
         "anime: at least 97% of the nearest records are found; totals are exact up to 10,000"
     )
-    assert said in tools.search(LOCAL_USER, SearchParams(query="robot")).notes
+    assert said in gate.ask(tools.search, SearchParams(query="robot")).notes
     assert (
         said
-        in tools.search(
-            LOCAL_USER, SearchParams(query="*", filters={large.group_field: ["War"]})
+        in gate.ask(
+            tools.search, SearchParams(query="*", filters={large.group_field: ["War"]})
         ).notes
     )
-    assert said in tools.browse(LOCAL_USER, BrowseParams(field=large.group_field)).notes
+    assert said in gate.ask(tools.browse, BrowseParams(field=large.group_field)).notes
 
 
 def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_names(

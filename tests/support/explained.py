@@ -176,9 +176,9 @@ class ExplanationCheck:
         self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]
     ) -> None:
         question = WhyParams(id=record.id, tool=self._tool.name, arguments={**more, "query": query})
-        tools = self._library.gate.toolbox_of(LOCAL_USER).tools.values()
+        call = Call(identity=identity_of(), server=self._library.gate.toolbox_of(LOCAL_USER))
         found = FoundRecord(self._view, record)
-        told = explain_call(found, tools, LOCAL_USER, question).model_dump(mode="json")
+        told = explain_call(found, call, question).model_dump(mode="json")
         place = answer["ids"].index(record.id) + 1 if record.id in answer["ids"] else None
         assert told["rank"] == place, (
             f"{query!r} {more} {record.id}: said {told['rank']}, is {place}: {told}"

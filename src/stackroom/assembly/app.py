@@ -17,6 +17,7 @@ from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import Gate, Limiter
+from stackroom.generic.tools import generic_tools
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES, PackageRegistry, load_target
 from stackroom.packs.status import ReleaseStatus
@@ -28,7 +29,7 @@ from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import NO_OFFICE, Office
 from stackroom.tools.own_storage import OwnStorage
-from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
+from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools, Toolbox
 
 OPEN_LOCAL = "stackroom.control.database.engine:open_local"
 RERANKER = "stackroom.search.remote_reranker:RemoteReranker"
@@ -73,6 +74,11 @@ class OwnRecords:
             if self._local is not None:
                 self._local.close()
                 self._local = self._storage = None
+
+
+def gate_over(*catalogues: OpenCatalogue) -> Gate:
+    """Return the gate to the generic tools over these catalogues, for a program of this machine."""
+    return Gate(Toolbox(generic_tools(catalogues), catalogues=catalogues))
 
 
 class App(Workshop):

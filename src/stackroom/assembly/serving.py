@@ -126,7 +126,7 @@ class ToolboxBuilder:
         )
         shown = [] if choice is ToolChoice.GENERIC else own
         media = [*picture_media(opened), *(media for part in parts for media in part.media)]
-        generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
+        generic = generic_tools(opened, is_listed=with_generic)
         tools = [
             *shown,
             *generic,

@@ -17,23 +17,23 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from stackroom.assembly.app import App
+from stackroom.assembly.app import App, gate_over
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts_of
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table, shortened
 from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.generic import tools
 from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.browse import BrowseParams
-from stackroom.generic.explain import explain_record
-from stackroom.generic.export_files import ExportFormat, write
+from stackroom.generic.explain import WhyParams
+from stackroom.generic.export_files import ExportFormat
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import list_written
 from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
-from stackroom.generic.tools import GenericTools
+from stackroom.generic.tools import ExportParams
 from stackroom.model.hits import Evidence
-from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
@@ -181,7 +181,7 @@ def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> 
     params = search_params(
         query, options, [one.spec for one in chosen.values()], limit=limit, with_adult=adult
     )
-    found = GenericTools(list(chosen.values())).search(LOCAL_USER, params)
+    found = gate_over(*chosen.values()).ask(tools.search, params)
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
@@ -312,7 +312,7 @@ def recommend_command(
         exclude=list(exclude),
         include=["tiles"],
     )
-    found = GenericTools([opened]).recommend(LOCAL_USER, params)
+    found = gate_over(opened).ask(tools.recommend, params)
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
@@ -337,8 +337,8 @@ def similar_command(record_id: str, limit: int, as_json: bool) -> None:
     """Show the records nearest in meaning to one: CATALOGUE/ID, CATALOGUE/TITLE, or a TITLE that
     only one has.
     """
-    tools = GenericTools(list(_every_catalogue(open_app()).values()))
-    found = tools.similar(LOCAL_USER, SimilarParams(id=record_id, limit=limit))
+    gate = gate_over(*_every_catalogue(open_app()).values())
+    found = gate.ask(tools.similar, SimilarParams(id=record_id, limit=limit))
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
@@ -440,9 +440,9 @@ def explain_command(
         raise InputError("the query is empty; give the words to explain a search for")
     opened = open_app().open_catalogue(catalogue)
     params = search_params(query, options, [opened.spec], limit=limit, with_adult=adult)
-    tools = GenericTools([opened])
+    gate = gate_over(opened)
     if not ids:
-        hits = tools.search(LOCAL_USER, params.model_copy(update={"explain": True})).results
+        hits = gate.ask(tools.search, params.model_copy(update={"explain": True})).results
         if as_json:
             print_json(
                 [
@@ -458,8 +458,11 @@ def explain_command(
         if not hits:
             click.echo("nothing was found")
         return
-    found, named = tools.find(LOCAL_USER, params), find_named(opened.view(), ids[0])
-    told = explain_record(found, opened, named[0], tool="stackroom search").model_dump(mode="json")
+    record, _doubt = find_named(opened.view(), ids[0])
+    asked = WhyParams(
+        id=f"{opened.name}/{record.id}", arguments=params.model_dump(exclude_unset=True)
+    )
+    told = {**gate.ask(tools.explain, asked).model_dump(mode="json"), "tool": "stackroom search"}
     print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
 
 
@@ -505,7 +508,7 @@ def browse_command(
     params = validate_fields(BrowseParams, {**asked, "search": search, "sort": sort})
     if ctx.get_parameter_source("limit") is not ParameterSource.DEFAULT:
         params = params.model_copy(update={"limit": limit})
-    found = GenericTools([opened]).browse(LOCAL_USER, params)
+    found = gate_over(opened).ask(tools.browse, params)
     if params.has_figures:
         _show_figures(found.catalogues[0], as_json=as_json)
     else:
@@ -622,16 +625,18 @@ def export_command(
     catalogue = open_app().open_catalogue(stated[0])
     query = stated[1] if len(stated) == 2 else EVERY
     params = search_params(query, options, [catalogue.spec], with_adult=adult)
-    tools = GenericTools([catalogue])
-    if by or of:
-        stated_fields = params.model_dump(include={"query", "filters", "exclude"})
-        figures = BrowseParams(
-            **stated_fields, by=split_names(by) or None, of=of, sort=sort or None
-        )
-        table = tools.export_figures(LOCAL_USER, figures)
-    else:
-        table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}))
-    _write_file(Path(target), write(table, chosen), force=force)
+    asked = params.model_dump(include={"query", "filters", "exclude"})
+    has_figures = bool(by or of)
+    asked |= (
+        {"by": split_names(by) or None, "of": of, "sort": sort or None}
+        if has_figures
+        else {"sort": sort}
+    )
+    given: dict[str, Any] = {"format": chosen.value, "search": "", "browse": ""}
+    given["browse" if has_figures else "search"] = orjson.dumps(asked).decode()
+    wanted = ExportParams.model_construct(**given)
+    file = gate_over(catalogue).ask(tools.export_records, wanted)
+    _write_file(Path(target), file.pieces, force=force)
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
 
 

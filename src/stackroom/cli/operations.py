@@ -36,15 +36,14 @@ from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
 from stackroom.tools.operation import (
+    LOCAL,
     AnyOperation,
     Call,
     Command,
     CommandOption,
     Office,
-    Origin,
     RawParams,
     SecretInput,
-    identity_of,
 )
 from stackroom.tools.toolbox import Toolbox
 
@@ -199,9 +198,6 @@ def _marks(field: FieldInfo) -> list[Any]:
 def _has_type(annotation: Any, wanted: type) -> bool:
     is_wanted = wanted in (annotation, get_origin(annotation))
     return is_wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
-
-
-LOCAL = Origin(identity=identity_of(), via="cli")
 
 
 def _run(

@@ -36,6 +36,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.instructions import instructions_for
 from stackroom.tools.operation import (
+    LOCAL,
     NO_OFFICE,
     AnyOperation,
     Call,
@@ -390,6 +391,13 @@ class Gate:
         """Run an operation, and return its result as `show` makes it; for a tool, its answer."""
         return self.begin(wanted, origin, raw, show=show).finish()
 
+    def ask(self, wanted: Operation[Any, ResultT], params: BaseModel) -> ResultT:
+        """Run an operation for the user of this machine, whose parameters a program of theirs
+        made.
+        """
+        result: ResultT = self.run(wanted, LOCAL, RawParams(values={}, ready=params))
+        return result
+
     def begin(
         self,
         wanted: AnyOperation | Served | None,
@@ -587,7 +595,9 @@ class Gate:
         be cached.
         """
         reads = call.served.operation.reads
-        may_cache = self.cache is not None and reads is not None and reads.kept(call.params)
+        may_cache = (
+            self.cache is not None and reads is not None and reads.kept(call.call, call.params)
+        )
         versions = read() if may_cache else None
         if versions is None or self.cache is None:
             return None, None

@@ -13,7 +13,6 @@ from stackroom.catalogue.spec import texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.shapes import StatedId
 from stackroom.model.hits import Evidence, Why
-from stackroom.model.principal import Principal
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import (
     KEY_FIELD,
@@ -35,8 +34,8 @@ from stackroom.shelf.terms import meets, term_of, text_tokens
 from stackroom.text.instructions import quoted
 from stackroom.text.preference_pieces import describe_effect
 from stackroom.tools.catalogue import FoundRecord, OpenCatalogue, address_of
-from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
-from stackroom.tools.operation import Call, RawParams, identity_of
+from stackroom.tools.faces.mcp import Served
+from stackroom.tools.operation import Call, RawParams
 from stackroom.tools.reading import is_list
 from stackroom.tools.spec import (
     DECIMALS,
@@ -44,7 +43,7 @@ from stackroom.tools.spec import (
     GenericResult,
     rounded_parts,
 )
-from stackroom.tools.toolbox import Toolbox, plain_names
+from stackroom.tools.toolbox import plain_names
 
 SHOWN_VALUES = 3
 FILTER = "filters."
@@ -308,12 +307,10 @@ class WhyParams(GenericParams):
     arguments: dict[str, Any] = Field(description="Arguments of that call")
 
 
-def explain_call(
-    asked: FoundRecord, tools: Iterable[DeclaredTool], principal: Principal, why: WhyParams
-) -> ExplainResult:
+def explain_call(asked: FoundRecord, call: Call, why: WhyParams) -> ExplainResult:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     view, record = asked
-    tool = _explained_tool(tools, why.tool)
+    tool = _explained_tool(call.server.declared, why.tool)
     given = RawParams(values=why.arguments, noun="argument", shows_values=True)
     try:
         params: Any = given.read(tool.params)
@@ -322,13 +319,8 @@ def explain_call(
     assert tool.operation.finds is not None, "chosen above"
     names, found = tool.reads(params), ResultSet(parts=[])
     if names is None or view.name in names:
-        call = Call(
-            identity=identity_of(principal),
-            server=Toolbox([]),
-            catalogues=[view.catalogue],
-            chosen=view.name,
-        )
-        found = tool.operation.finds(call, params)
+        only = replace(call, catalogues=[view.catalogue], chosen=view.name)
+        found = tool.operation.finds(only, params)
     if not found.parts:
         raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
     return explain_record(found, view.catalogue, record, tool=tool.name)
@@ -387,9 +379,9 @@ def _is_gone(record: Record) -> NotFoundError:
     return NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
 
 
-def _explained_tool(tools: Iterable[DeclaredTool], name: str) -> Served:
+def _explained_tool(tools: Iterable[Served], name: str) -> Served:
     """Return a tool that searches or recommends, by its name or its plain name."""
-    able = {tool.name: tool for tool in serve(tools, ()) if tool.operation.finds}
+    able = {tool.name: tool for tool in tools if tool.operation.finds}
     by_plain_name = {plain: able[own] for own, plain in plain_names(able).items()}
     tool = able.get(name) or by_plain_name.get(name)
     if tool is None:

@@ -9,7 +9,6 @@ no place, and take no part in labels, colours and their counts.
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -30,14 +29,13 @@ from stackroom.maps.labels import (
 from stackroom.maps.making import EVERYTHING, SAMPLE, find_rows
 from stackroom.maps.map_file import Keys, Places, find_within, parse_area
 from stackroom.model.hits import Occurrences
-from stackroom.model.principal import Principal
 from stackroom.model.record import Key
 from stackroom.model.scope import KEY_FIELD, KIND_FIELD, AnyOf, Scope
-from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
+from stackroom.tools.catalogue import CatalogueView, choose_catalogue
 from stackroom.tools.filters import filters_of, shown_number
 from stackroom.tools.finding import shown_scope
-from stackroom.tools.result_text import catalogue_tool
-from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
+from stackroom.tools.operation import Call, Faces, Reads, Tool, operation
+from stackroom.tools.spec import GenericParams, GenericResult
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 MOST_TITLES = 50_000
@@ -255,33 +253,25 @@ def _shown_range(written: str, field: FieldSpec) -> str:
     return "–".join(dict.fromkeys(ends))
 
 
-def map_operation(catalogues: Sequence[OpenCatalogue]) -> ToolSpec:
-    """Declare the map of a catalogue, for pages."""
-    return catalogue_tool(
-        name="map",
-        description="The places of a catalogue's records on its map, with labels and colours.",
-        params=MapParams,
-        result=MapResult,
-        run=partial(_show_map, catalogues),
-        text=lambda result: f"{result.catalogue}: {result.state}",
-        cacheable=False,
-        is_listed=False,
-    )
-
-
-def _show_map(
-    catalogues: Sequence[OpenCatalogue], principal: Principal, params: MapParams
-) -> MapResult:
+@operation(
+    "map",
+    summary="The places of a catalogue's records on its map, with labels and colours.",
+    reads=Reads(kept=lambda _call, _params: False),
+    faces=Faces(
+        tool=Tool(is_listed=False), text=lambda result: f"{result.catalogue}: {result.state}"
+    ),
+)
+def show_map(call: Call, params: MapParams) -> MapResult:
     """Return a map, or why there is none; to callers who see the same, until something changes, it
     is made once.
     """
-    catalogue = choose_catalogue(catalogues, principal, params.catalogue)
+    catalogue = choose_catalogue(call.catalogues, call.principal, params.catalogue)
     view = catalogue.view()
     placed = catalogue.map.find(view.reader)
     if placed is None:
         state: State = "no vectors" if view.reader.model is None else "being made"
         return MapResult(catalogue=catalogue.name, state=state)
-    scope = shown_scope(view, principal.visibility)
+    scope = shown_scope(view, call.principal.visibility)
     seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
     rows, is_there = find_rows(placed.keys, seen)
     keys, places, unplaced = (

@@ -7,17 +7,15 @@ over REST, with `include` for the parts that it draws; `map` is for pages alone,
 /v1/export` gives what a search lists, or figures, as a file.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
 from pydantic import Field
 
-from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.browse import (
@@ -31,7 +29,7 @@ from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
 from stackroom.generic.export import ExportedTable, facet_table, figures_table, table_of
 from stackroom.generic.export_files import ExportFormat, to_download
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
-from stackroom.generic.maps import in_area, map_operation
+from stackroom.generic.maps import in_area, show_map
 from stackroom.generic.page_parts import describe_catalogues, result_parts
 from stackroom.generic.recommend import (
     RecommendParams,
@@ -68,7 +66,6 @@ from stackroom.search.result_set import Part, ResultSet
 from stackroom.search.searcher import FURTHEST
 from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
-from stackroom.toml_text import load_packaged
 from stackroom.tools import finding
 from stackroom.tools.catalogue import (
     CatalogueView,
@@ -78,7 +75,7 @@ from stackroom.tools.catalogue import (
     get_catalogue,
     parse_address,
 )
-from stackroom.tools.faces.mcp import DeclaredTool
+from stackroom.tools.faces.mcp import Served, Words, serve
 from stackroom.tools.faces.rest import Download
 from stackroom.tools.filters import (
     filter_schema,
@@ -87,8 +84,17 @@ from stackroom.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from stackroom.tools.media import CallerMedia, MediaSpec
-from stackroom.tools.operation import OFF, Call, Faces, Rest, operation
+from stackroom.tools.operation import (
+    OFF,
+    AnyOperation,
+    Audit,
+    Call,
+    Faces,
+    Reads,
+    Rest,
+    Tool,
+    operation,
+)
 from stackroom.tools.reading import (
     EVERY,
     is_list,
@@ -96,324 +102,14 @@ from stackroom.tools.reading import (
     words_conditions,
     words_of_list,
 )
-from stackroom.tools.result_text import catalogue_tool
 from stackroom.tools.spec import (
     GenericParams,
-    ToolResult,
-    ToolSpec,
     explanation_lines,
     validate_fields,
 )
 
-DESCRIPTIONS: Final = load_packaged("stackroom.generic", "tools.toml")
 MOST_GROUPS = 1_000_000  # the most groups of a file
-
-
-class GenericTools:
-    """The tools over these catalogues; `media` are the files of their records, `own` the tools of
-    their packages.
-    """
-
-    def __init__(
-        self,
-        catalogues: Sequence[OpenCatalogue],
-        *,
-        media: Sequence[MediaSpec] = (),
-        own: Sequence[DeclaredTool] = (),
-    ) -> None:
-        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
-        self._recommending = {
-            name: one for name, one in self._catalogues.items() if can_recommend(one.spec)
-        }
-        self._media = tuple(media)
-        self._own = tuple(own)
-        self._pool = new_pool("catalogue", max(1, min(4, len(catalogues))))
-
-    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
-        """Search one catalogue in its own order, or all of them merged by strength; or list what
-        has the filters.
-        """
-        found = self.find(principal, params)
-        understood, asked = None, params
-        if len(found.parts) == 1:
-            (part,) = found.parts
-            read = understood_of(part.reading, params, part.view.spec)
-            stated = {
-                "query": read.query or EVERY,
-                "filters": read.filters,
-                "exclude": read.exclude,
-            }
-            asked = params.model_copy(update=stated)  # with the conditions of the query as filters
-            understood = read if params.include or read.phrases else None
-        cursor = found.cursor_after(params.start)
-        return (SearchResult if params.max_tokens is None else BundledResult)(
-            results=shape_hits(found.page(params.start), self._form(asked, principal)),
-            total=found.total,
-            evidence=found.evidence,
-            has_more=cursor is not None,
-            cursor=cursor,
-            notes=answer_notes(asked, found),
-            unread=list(found.unread),
-            understood=understood,
-            **result_parts(asked, found, CallerMedia(principal, self._media)),
-        )
-
-    def find(
-        self, principal: Principal, params: SearchParams, name: str | None = None
-    ) -> ResultSet:
-        """Return what `search` finds; in one catalogue, where it is named."""
-        chosen, notes = self._chosen(params, name or params.catalogue)
-        scoped, readings = _read(chosen, params, principal)
-        found = find_records(params, scoped, readings, principal.visibility, pool=self._pool)
-        return replace(
-            found,
-            page_size=params.limit,
-            explains=params.explain,
-            filter_notes=[*notes, *scoped.notes],
-        )
-
-    def export(self, principal: Principal, params: SearchParams) -> ExportedTable:
-        """Return all records that a search of one catalogue lists, in its order, as a table; or
-        counts by a `facet`.
-        """
-        if params.facet:
-            counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
-            return facet_table(params.facet, self.search(principal, counted).facets)
-        found = self.find(principal, params)
-        part = only_part(found, "catalogue")
-        return table_of(part.view.spec, found.records(), is_ranked=bool(found.searched))
-
-    def export_figures(self, principal: Principal, params: BrowseParams) -> ExportedTable:
-        """Return all groups that a `browse` counts, or all records by a number, as a table."""
-        if not params.has_figures:
-            raise InputError(
-                "'by' or 'of' is needed: the fields to group by, or the number to describe"
-            )
-        every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
-        return figures_table(self.browse(principal, every).catalogues[0])
-
-    def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
-        """Return the whole record, or what follows the cursor of its text."""
-        scope = Scope(visibility=principal.visibility)
-        view, record = self._get_record(params.id, scope)
-        drawn = (
-            draw_record(view, record, scope, CallerMedia(principal, self._media))
-            if params.include
-            else {}
-        )
-        return fetch_record(view.catalogue, record, start=params.start).model_copy(update=drawn)
-
-    def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
-        """Return the records nearest in meaning to one, in its own catalogue or another; adult ones
-        to an adult one.
-        """
-        scope = Scope(visibility=principal.visibility)
-        view, record = self._get_record(params.id, scope)
-        home, own = view.catalogue, view.reader
-        target = (
-            view
-            if params.catalogue in (None, home.name)
-            else self._get(params.catalogue or "").view()
-        )
-        reader = target.reader
-        key = own.find([record.id], scope=scope)[record.id]
-        vectors = own.vectors([key])
-        if reader.model is None or reader.model != own.model or not np.any(vectors):
-            why = "vectors are missing or by different models"
-            raise InputError(f"'{params.id}' cannot be compared with '{target.name}': {why}")
-        within = (
-            scope
-            if is_adult(record, view.spec)
-            else finding.shown_scope(target, principal.visibility)
-        )
-        (near,) = reader.nearest(vectors, scope=within, limit=FURTHEST + 1)
-        is_other = near.keys != (key if target is view else -1)
-        ranking = replace(near, keys=near.keys[is_other], scores=near.scores[is_other])
-        part = Part(
-            view=target,
-            reading=plain_reading("", within),
-            ranking=ranking.first(FURTHEST),
-            is_graded=False,
-        )
-        found = ResultSet(parts=[part], page_size=params.limit)
-        return SimilarResult(
-            results=shape_hits(found.page(params.start), self._form(params, principal)),
-            cursor=found.cursor_after(params.start),
-        )
-
-    def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
-        """Return what suits a taste."""
-        names = self.read_by_taste(params)
-        if len(names) > 1:
-            raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
-        form = RecordForm(media=CallerMedia(principal, self._media) if params.include else None)
-        return recommend_by_taste(
-            get_catalogue(self._recommending, names[0]).view(), principal, params, form
-        )
-
-    def find_by_taste(self, principal: Principal, params: RecommendParams, name: str) -> ResultSet:
-        """Return what `recommend` recommends from one catalogue."""
-        view = self._get(name).view()
-        return found_by_taste(view, ask_by_taste(view, principal, params)[1], params)
-
-    def read_by_taste(self, params: RecommendParams) -> list[str]:
-        """Return the names of the catalogues that a taste may be about: one that is named, by
-        itself or in an id.
-        """
-        stated = [params.catalogue, *map(self._catalogue_of, params.likes)]
-        named = next((name for name in stated if name), None)
-        return [meant(named, self._catalogues)] if named else list(self._recommending)
-
-    def explain(
-        self, tools: Sequence[ToolSpec], principal: Principal, params: WhyParams
-    ) -> ExplainResult:
-        """Return why a record is in the answer of one of these tools, or why not."""
-        found = self._get_record(params.id, Scope(visibility=principal.visibility))
-        return explain_call(found, [*self._own, *tools], principal, params)
-
-    def _form(self, params: SearchParams | SimilarParams, principal: Principal) -> RecordForm:
-        """Return what results have: beside the telling fields those that a call filters by; tiles
-        for pages.
-        """
-        asked = list(params.filters or ()) if isinstance(params, SearchParams) else ()
-        is_drawn = "tiles" in params.include or "cells" in params.include
-        return RecordForm(
-            whole=params.max_tokens is not None,
-            asked=asked,
-            query=params.query if isinstance(params, SearchParams) else "",
-            media=CallerMedia(principal, self._media) if is_drawn else None,
-            has_cells="cells" in params.include,
-        )
-
-    def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
-        """List the catalogues with their fields, the values of one field, or figures by group."""
-        params = of_one_catalogue(params, self._catalogues)
-        chosen, notes = self._chosen(params, params.catalogue)
-        views, seen = ask_each(chosen, OpenCatalogue.view), Scope(visibility=principal.visibility)
-        scoped = finding.CatalogueScopes(
-            views=views, scopes=dict.fromkeys(views.found, seen), notes=[]
-        )
-        is_limited = params.filters or params.exclude or (params.query or "").strip()
-        # what a search finds, in place of everything that can be seen
-        if params.has_figures or is_limited:
-            scoped = finding.scope_each(views, _asked(params, principal))
-        if params.include:
-            everything = _asked(SearchParams(query=EVERY), principal)
-            return describe_catalogues(
-                scoped.views, everything, CallerMedia(principal, self._media)
-            )
-        return browse_catalogues(self._catalogues, scoped, params, notes)
-
-    def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
-        """Return the names of the catalogues that a call reads: the one it names, or all."""
-        return (
-            self._catalogues
-            if params.catalogue is None
-            else [meant(params.catalogue, self._catalogues)]
-        )
-
-    def read_by_address(self, params: FetchParams | SimilarParams | WhyParams) -> Iterable[str]:
-        """Return the names of the catalogues that a call reads: that of the record, and the one it
-        is compared with.
-        """
-        named = self._catalogue_of(params.id)
-        other = params.catalogue if isinstance(params, SimilarParams) else None
-        names = [*([named] if named else self._catalogues), *([other] if other else ())]
-        return [meant(name, self._catalogues) for name in names]
-
-    def _catalogue_of(self, address: str) -> str | None:
-        """Return the catalogue of `CATALOGUE/ID`; None where the address is something else, such as
-        a title.
-        """
-        parsed = parse_address(address)
-        name = meant(parsed[0], self._catalogues) if parsed and not page_forms(address) else ""
-        return name if name in self._catalogues else None
-
-    def _chosen(
-        self, params: SearchParams | BrowseParams, name: str | None
-    ) -> tuple[dict[str, OpenCatalogue], list[str]]:
-        """Return the catalogues to search, the named one or all that have these filters, and
-        notes.
-        """
-        filters = params.filters or {}
-        chosen = self._catalogues if name is None else self._only(name)
-        require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
-        if len(chosen) == 1:
-            return chosen, []
-        specs = {each: one.spec for each, one in self._catalogues.items()}
-        problems = {
-            each: problem
-            for each, spec in specs.items()
-            if (problem := _filter_problem(filters, spec))
-        }
-        if len(problems) == len(specs):
-            raise InputError(
-                f"no catalogue has these filters; {advice_over(filters, specs, problems)}"
-            )
-        notes = [f"not searched, without these filters: {', '.join(problems)}"] if problems else []
-        return {each: one for each, one in self._catalogues.items() if each not in problems}, notes
-
-    def _get_record(self, address: str, scope: Scope) -> FoundRecord:
-        """Return the record of `CATALOGUE/ID`, of a page, or of an id or exact title that only one
-        catalogue has.
-        """
-        named, parsed = self._catalogue_of(address), parse_address(address)
-        stated, asked = (
-            (str(parsed[1]), self._only(named)) if named and parsed else (address, self._catalogues)
-        )
-        views = ask_each(asked, OpenCatalogue.view).found
-        for find in (CatalogueView.find_stated, _find_titled):
-            found = [
-                FoundRecord(view, one)
-                for view in views.values()
-                if (one := find(view, stated, scope=scope))
-            ]
-            if len(found) == 1:
-                return found[0]
-        if parsed and not page_forms(address):
-            self._only(parsed[0])
-        elif len(asked) > 1 and not page_forms(address):
-            raise InputError(
-                f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}"
-            )
-        raise NotFoundError(
-            f"there is no record '{address[:200]}'; give the id of a result of search"
-        )
-
-    def _only(self, name: str) -> dict[str, OpenCatalogue]:
-        found = self._get(name)
-        return {found.name: found}
-
-    def _get(self, name: str) -> OpenCatalogue:
-        return get_catalogue(self._catalogues, name)
-
-
-def generic_tools(
-    catalogues: Sequence[OpenCatalogue],
-    *,
-    media: Sequence[MediaSpec] = (),
-    own: Sequence[DeclaredTool] = (),
-    is_listed: bool = True,
-) -> list[ToolSpec]:
-    """Declare the tools that serve every catalogue, and those for pages, which are in no list.
-
-    Without `is_listed` all of them are for pages alone.
-    """
-    tools = GenericTools(catalogues, media=media, own=own)
-    asked = _listed_tools(tools, catalogues, has_media=bool(media))
-    explain = catalogue_tool(
-        name="explain",
-        description=DESCRIPTIONS["explain"],
-        params=WhyParams,
-        result=ExplainResult,
-        reads=tools.read_by_address,
-        run=partial(tools.explain, asked),
-        text=lambda told: "\n".join(explanation_lines(told.model_dump(mode="json"))),
-    )
-    return [
-        *(replace(tool, is_listed=is_listed) for tool in (*asked, explain)),
-        map_operation(catalogues),
-    ]
+Named = Mapping[str, OpenCatalogue]
 
 
 def can_recommend(spec: CatalogueSpec) -> bool:
@@ -423,25 +119,49 @@ def can_recommend(spec: CatalogueSpec) -> bool:
     )
 
 
-def _listed_tools(
-    tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, has_media: bool
-) -> list[ToolSpec]:
+def _by_name(catalogues: Iterable[OpenCatalogue]) -> Named:
+    return {catalogue.name: catalogue for catalogue in catalogues}
+
+
+def _named(catalogues: Sequence[OpenCatalogue], params: SearchParams | BrowseParams) -> list[str]:
+    """Return the names of the catalogues that a call reads: the one it names, or all."""
+    known = _by_name(catalogues)
+    return list(known) if params.catalogue is None else [meant(params.catalogue, known)]
+
+
+def _addressed(
+    catalogues: Sequence[OpenCatalogue], params: FetchParams | SimilarParams | WhyParams
+) -> list[str]:
+    """Return the names of the catalogues that a call reads: that of the record, and the one it is
+    compared with.
+    """
+    known = _by_name(catalogues)
+    named = _catalogue_of(known, params.id)
+    other = params.catalogue if isinstance(params, SimilarParams) else None
+    names = [*([named] if named else known), *([other] if other else ())]
+    return [meant(name, known) for name in names]
+
+
+def _of_taste(catalogues: Sequence[OpenCatalogue], params: RecommendParams) -> list[str]:
+    """Return the names of the catalogues that a taste may be about: one that is named, by itself or
+    in an id.
+    """
+    known = _by_name(catalogues)
+    stated = [params.catalogue, *(_catalogue_of(known, one) for one in params.likes)]
+    named = next((name for name in stated if name), None)
+    return [meant(named, known)] if named else list(known)
+
+
+def _is_kept(call: Call, params: Any) -> bool:
+    return not ((call.server.media and params.include) or getattr(params, "area", ""))
+
+
+def _search_words(catalogues: Sequence[OpenCatalogue]) -> Words:
     specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
     facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     filters, definitions = {"type": "object", "description": filter_guide(specs)}, dict[str, Any]()
     if len(specs) == 1:  # its schema names the fields
         filters, definitions = filter_schema(*specs.values())
-
-    def declare(run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
-        known: dict[str, Any] = {
-            "description": DESCRIPTIONS[run.__name__],
-            "reads_more": reads_more,
-            "text": json_text,
-        }
-        return catalogue_tool(name=run.__name__, run=run, **(known | declared))
-
-    def reads_more(params: Any) -> bool:
-        return bool((has_media and params.include) or getattr(params, "area", ""))
 
     def filters_now() -> dict[str, str]:
         """Return the description of `filters` with the bounds and values that the records have
@@ -454,30 +174,273 @@ def _listed_tools(
             else facts_in_words(*known.values())
         }
 
-    def count_results(result: RecommendResult | SimilarResult) -> int:
-        return len(result.results)
-
-    recommend = declare(
-        tools.recommend,
-        reads=tools.read_by_taste,
-        finds=tools.find_by_taste,
-        count_of=count_results,
+    return Words(
+        properties={"catalogue": {"type": "string", "enum": list(specs)}, "filters": filters},
+        definitions=definitions,
+        descriptions=filters_now,
     )
-    return [
-        declare(
-            tools.search,
-            reads=tools.read_by_name,
-            finds=tools.find,
-            properties={"catalogue": {"type": "string", "enum": list(specs)}, "filters": filters},
-            definitions=definitions,
-            descriptions=filters_now,
-            count_of=attrgetter("total"),
-        ),
-        declare(tools.fetch, reads=tools.read_by_address),
-        declare(tools.similar, reads=tools.read_by_address, count_of=count_results),
-        *([recommend] if any(can_recommend(spec) for spec in specs.values()) else []),
-        declare(tools.browse, reads=tools.read_by_name, text=browse_text),
-    ]
+
+
+def find(call: Call, params: SearchParams) -> ResultSet:
+    """Return what `search` finds."""
+    chosen, notes = _chosen(call, params, call.chosen or params.catalogue)
+    scoped, readings = _read(chosen, params, call.principal)
+    found = find_records(params, scoped, readings, call.principal.visibility, pool=call.server.pool)
+    return replace(
+        found,
+        page_size=params.limit,
+        explains=params.explain,
+        filter_notes=[*notes, *scoped.notes],
+    )
+
+
+@operation(
+    "search",
+    finds=find,
+    reads=Reads(names=_named, kept=_is_kept),
+    faces=Faces(
+        tool=Tool(words=_search_words), audit=Audit(count_of=attrgetter("total")), text=json_text
+    ),
+)
+def search(call: Call, params: SearchParams) -> SearchResult:
+    """Search one catalogue or all, by meaning and words: records, and passages of documents; *
+    lists all.
+    """
+    found = find(call, params)
+    understood, asked = None, params
+    if len(found.parts) == 1:
+        (part,) = found.parts
+        read = understood_of(part.reading, params, part.view.spec)
+        stated = {"query": read.query or EVERY, "filters": read.filters, "exclude": read.exclude}
+        asked = params.model_copy(update=stated)  # with the conditions of the query as filters
+        understood = read if params.include or read.phrases else None
+    cursor = found.cursor_after(params.start)
+    return (SearchResult if params.max_tokens is None else BundledResult)(
+        results=shape_hits(found.page(params.start), _form(call, asked)),
+        total=found.total,
+        evidence=found.evidence,
+        has_more=cursor is not None,
+        cursor=cursor,
+        notes=answer_notes(asked, found),
+        unread=list(found.unread),
+        understood=understood,
+        **result_parts(asked, found, call.media),
+    )
+
+
+def export(call: Call, params: SearchParams) -> ExportedTable:
+    """Return all records that a search of one catalogue lists, in its order, as a table; or counts
+    by a `facet`.
+    """
+    if params.facet:
+        counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
+        return facet_table(params.facet, search.run(call, counted).facets)
+    found = find(call, params)
+    part = only_part(found, "catalogue")
+    return table_of(part.view.spec, found.records(), is_ranked=bool(found.searched))
+
+
+def export_figures(call: Call, params: BrowseParams) -> ExportedTable:
+    """Return all groups that a `browse` counts, or all records by a number, as a table."""
+    if not params.has_figures:
+        raise InputError(
+            "'by' or 'of' is needed: the fields to group by, or the number to describe"
+        )
+    every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
+    return figures_table(browse.run(call, every).catalogues[0])
+
+
+OF_RECORD = Reads(names=_addressed, kept=_is_kept)
+AS_JSON = Faces(text=json_text)
+COUNTED = Faces(text=json_text, audit=Audit(count_of=lambda result: len(result.results)))
+
+
+@operation("fetch", reads=OF_RECORD, faces=AS_JSON)
+def fetch(call: Call, params: FetchParams) -> FetchResult:
+    """Read one record or passage whole, by its id in a result."""
+    view, record = _get_record(call, params.id)
+    drawn = draw_record(view, record, call.scope, call.media) if params.include else {}
+    return fetch_record(view.catalogue, record, start=params.start).model_copy(update=drawn)
+
+
+@operation("similar", reads=OF_RECORD, faces=COUNTED)
+def similar(call: Call, params: SimilarParams) -> SimilarResult:
+    """Find records similar in meaning to one, in its catalogue or another."""
+    scope = call.scope
+    view, record = _get_record(call, params.id)
+    home, own = view.catalogue, view.reader
+    target = (
+        view
+        if params.catalogue in (None, home.name)
+        else get_catalogue(_by_name(call.catalogues), params.catalogue or "").view()
+    )
+    reader = target.reader
+    key = own.find([record.id], scope=scope)[record.id]
+    vectors = own.vectors([key])
+    if reader.model is None or reader.model != own.model or not np.any(vectors):
+        why = "vectors are missing or by different models"
+        raise InputError(f"'{params.id}' cannot be compared with '{target.name}': {why}")
+    # adult ones to an adult one
+    is_whole = is_adult(record, view.spec)
+    within = scope if is_whole else finding.shown_scope(target, scope.visibility)
+    (near,) = reader.nearest(vectors, scope=within, limit=FURTHEST + 1)
+    is_other = near.keys != (key if target is view else -1)
+    ranking = replace(near, keys=near.keys[is_other], scores=near.scores[is_other])
+    part = Part(
+        view=target,
+        reading=plain_reading("", within),
+        ranking=ranking.first(FURTHEST),
+        is_graded=False,
+    )
+    found = ResultSet(parts=[part], page_size=params.limit)
+    return SimilarResult(
+        results=shape_hits(found.page(params.start), _form(call, params)),
+        cursor=found.cursor_after(params.start),
+    )
+
+
+def find_by_taste(call: Call, params: RecommendParams) -> ResultSet:
+    """Return what `recommend` recommends from one catalogue."""
+    name = call.chosen or _of_taste(call.server.catalogues, params)[0]
+    view = get_catalogue(_by_name(call.catalogues), name).view()
+    return found_by_taste(view, ask_by_taste(view, call.principal, params)[1], params)
+
+
+@operation(
+    "recommend",
+    finds=find_by_taste,
+    reads=Reads(names=_of_taste, kept=_is_kept),
+    over=can_recommend,
+    faces=COUNTED,
+)
+def recommend(call: Call, params: RecommendParams) -> RecommendResult:
+    """Recommend records: by liked and disliked ones, and wishes in plain words."""
+    names = _of_taste(call.catalogues, params)
+    if len(names) > 1:
+        raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
+    form = RecordForm(media=call.media if params.include else None)
+    view = get_catalogue(_by_name(call.catalogues), names[0]).view()
+    return recommend_by_taste(view, call.principal, params, form)
+
+
+@operation(
+    "browse",
+    reads=Reads(names=_named, kept=_is_kept),
+    faces=Faces(text=browse_text),
+)
+def browse(call: Call, params: BrowseParams) -> BrowseResult:
+    """List catalogues, fields and values to filter by; count, average or sum records by group."""
+    known = _by_name(call.catalogues)
+    params = of_one_catalogue(params, known)
+    chosen, notes = _chosen(call, params, params.catalogue)
+    views = ask_each(chosen, OpenCatalogue.view)
+    scoped = finding.CatalogueScopes(
+        views=views, scopes=dict.fromkeys(views.found, call.scope), notes=[]
+    )
+    is_limited = params.filters or params.exclude or (params.query or "").strip()
+    # what a search finds, in place of everything that can be seen
+    if params.has_figures or is_limited:
+        scoped = finding.scope_each(views, _asked(params, call.principal))
+    if params.include:
+        everything = _asked(SearchParams(query=EVERY), call.principal)
+        return describe_catalogues(scoped.views, everything, call.media)
+    return browse_catalogues(known, scoped, params, notes)
+
+
+@operation(
+    "explain",
+    reads=Reads(names=_addressed),
+    faces=Faces(text=lambda told: "\n".join(explanation_lines(told.model_dump(mode="json")))),
+)
+def explain(call: Call, params: WhyParams) -> ExplainResult:
+    """Explain why a record is, or is not, in the answer of a tool."""
+    return explain_call(_get_record(call, params.id), call, params)
+
+
+GENERIC_OPERATIONS: tuple[AnyOperation, ...] = (
+    *(search, fetch, similar, recommend, browse, explain, show_map),
+)
+
+
+def generic_tools(catalogues: Sequence[OpenCatalogue], *, is_listed: bool = True) -> list[Served]:
+    """Return the tools that serve every catalogue, and those for pages, which are in no list.
+
+    Without `is_listed` all of them are for pages alone.
+    """
+    return serve(GENERIC_OPERATIONS, catalogues, is_listed=is_listed)
+
+
+def _form(call: Call, params: SearchParams | SimilarParams) -> RecordForm:
+    """Return what results have: beside the telling fields those that a call filters by; tiles for
+    pages.
+    """
+    asked = list(params.filters or ()) if isinstance(params, SearchParams) else ()
+    is_drawn = "tiles" in params.include or "cells" in params.include
+    return RecordForm(
+        whole=params.max_tokens is not None,
+        asked=asked,
+        query=params.query if isinstance(params, SearchParams) else "",
+        media=call.media if is_drawn else None,
+        has_cells="cells" in params.include,
+    )
+
+
+def _catalogue_of(known: Named, address: str) -> str | None:
+    """Return the catalogue of `CATALOGUE/ID`; None where the address is something else, such as a
+    title.
+    """
+    parsed = parse_address(address)
+    name = meant(parsed[0], known) if parsed and not page_forms(address) else ""
+    return name if name in known else None
+
+
+def _chosen(
+    call: Call, params: SearchParams | BrowseParams, name: str | None
+) -> tuple[Named, list[str]]:
+    """Return the catalogues to search, the named one or all that have these filters, and notes."""
+    known, filters = _by_name(call.catalogues), params.filters or {}
+    chosen = known if name is None else _only(known, name)
+    require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
+    if len(chosen) == 1:
+        return chosen, []
+    specs = {each: one.spec for each, one in known.items()}
+    problems = {
+        each: problem for each, spec in specs.items() if (problem := _filter_problem(filters, spec))
+    }
+    if len(problems) == len(specs):
+        raise InputError(f"no catalogue has these filters; {advice_over(filters, specs, problems)}")
+    notes = [f"not searched, without these filters: {', '.join(problems)}"] if problems else []
+    return {each: one for each, one in known.items() if each not in problems}, notes
+
+
+def _get_record(call: Call, address: str) -> FoundRecord:
+    """Return the record of `CATALOGUE/ID`, of a page, or of an id or exact title that only one
+    catalogue has.
+    """
+    known = _by_name(call.catalogues)
+    named, parsed = _catalogue_of(known, address), parse_address(address)
+    stated, asked = (str(parsed[1]), _only(known, named)) if named and parsed else (address, known)
+    views = ask_each(asked, OpenCatalogue.view).found
+    for look_up in (CatalogueView.find_stated, _find_titled):
+        found = [
+            FoundRecord(view, one)
+            for view in views.values()
+            if (one := look_up(view, stated, scope=call.scope))
+        ]
+        if len(found) == 1:
+            return found[0]
+    if parsed and not page_forms(address):
+        _only(known, parsed[0])
+    elif len(asked) > 1 and not page_forms(address):
+        raise InputError(
+            f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}"
+        )
+    raise NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
+
+
+def _only(known: Named, name: str) -> Named:
+    found = get_catalogue(known, name)
+    return {found.name: found}
 
 
 def _find_titled(view: CatalogueView, stated: str, *, scope: Scope) -> Record | None:
@@ -502,7 +465,7 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> finding
 
 
 def _read(
-    chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
+    chosen: Named, params: SearchParams, principal: Principal
 ) -> tuple[finding.CatalogueScopes, Readings]:
     """Return how each catalogue reads a call, in its order, and the scope in which it answers; a
     list is not read.
@@ -575,15 +538,14 @@ def export_records(call: Call, query: ExportParams) -> Download:
     """Return all records that a search of one catalogue lists, in its order, as a file; or its
     figures by group.
     """
-    tools = GenericTools(call.catalogues)
     if bool(query.search) == bool(query.browse):
         raise InputError("give 'search' or 'browse'")
     if query.browse:
         figures = validate_fields(BrowseParams, _read_object("browse", query.browse))
-        name, table = figures.catalogue, tools.export_figures(call.principal, figures)
+        name, table = figures.catalogue, export_figures(call, figures)
     else:
         params = validate_fields(SearchParams, _read_object("search", query.search))
-        name, table = params.catalogue, tools.export(call.principal, params)
+        name, table = params.catalogue, export(call, params)
     return to_download(table, name, ExportFormat(query.format))
 
 
@@ -595,6 +557,3 @@ def _read_object(name: str, text: str) -> dict[str, object]:
     if not isinstance(stated, dict):
         raise InputError(f'\'{name}\' must be a JSON object, such as {{"catalogue": "NAME"}}')
     return stated
-
-
-EXPORT = export_records

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, overload
-from uuid import uuid4
 
 from stackroom.catalogue.spec import FieldType
 from stackroom.errors import InputError, NotFoundError
+from stackroom.gate.gate import Gate
+from stackroom.generic import tools
 from stackroom.generic.browse import BrowseParams
-from stackroom.generic.explain import explain_record
+from stackroom.generic.explain import WhyParams
 from stackroom.generic.export import (
     Column,
     ExportedTable,
@@ -26,13 +27,11 @@ from stackroom.generic.export_files import to_arrow
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
 from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
-from stackroom.generic.tools import GenericTools
-from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record as StoredRecord
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
-from stackroom.tools.edits import EditTools, MutateParams
+from stackroom.tools.edits import MutateParams, edit_operation
 from stackroom.tools.filters import ADULT, BOUNDS
 from stackroom.tools.reading import EVERY
 from stackroom.tools.spec import validate_fields
@@ -172,7 +171,6 @@ def text_columns(*names: str) -> list[Column]:
     return [Column(name, FieldType.TEXT) for name in names]
 
 
-EXPLAINED = "search"
 MOST_RESULTS = 1_000_000
 
 Stated = str | Record
@@ -185,11 +183,11 @@ class Catalogue:
     """
 
     def __init__(
-        self, name: str, opened: Callable[[], OpenCatalogue], tools: Callable[[], GenericTools]
+        self, name: str, opened: Callable[[], OpenCatalogue], gate: Callable[[], Gate]
     ) -> None:
         self.name = name
         self._opened = opened
-        self._tools = tools
+        self._gate = gate
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name}: {len(self):,} records>"
@@ -239,7 +237,7 @@ class Catalogue:
         }
         params = validate_fields(SearchParams, {**asked, "sort": sort})
         most = MOST_RESULTS if limit is None else limit
-        found = self._tools().search(LOCAL_USER, params.model_copy(update={"limit": most}))
+        found = self._gate().ask(tools.search, params.model_copy(update={"limit": most}))
         understood = [one.text for one in found.understood.phrases] if found.understood else []
         return self._results(
             found.results,
@@ -254,7 +252,7 @@ class Catalogue:
         params = validate_fields(
             SimilarParams, {"id": f"{self.name}/{id_of(record)}", "limit": limit}
         )
-        found = self._tools().similar(LOCAL_USER, params)
+        found = self._gate().ask(tools.similar, params)
         return self._results(found.results, total=len(found.results))
 
     def recommend(
@@ -278,7 +276,7 @@ class Catalogue:
             "limit": limit,
             "include": ["tiles"],
         }
-        found = self._tools().recommend(LOCAL_USER, validate_fields(RecommendParams, asked))
+        found = self._gate().ask(tools.recommend, validate_fields(RecommendParams, asked))
         understood = [one.text for one in found.understood]
         return self._results(
             found.results, total=len(found.results), understood=understood, notes=found.notes
@@ -320,7 +318,7 @@ class Catalogue:
         params = validate_fields(
             BrowseParams, {**asked, "filters": as_filters(fields) or None, "limit": limit}
         )
-        found = self._tools().browse(LOCAL_USER, params).catalogues[0]
+        found = self._gate().ask(tools.browse, params).catalogues[0]
         if params.has_figures:
             figures = figures_table(found)
             return Table(columns=figures.columns, rows=list(figures.rows))
@@ -332,12 +330,9 @@ class Catalogue:
 
     def explain(self, query: str, record: Stated) -> Explanation:
         """Return why a search has a record at its rank, or why it has not."""
-        params = SearchParams(query=query, catalogue=self.name)
-        found, named = (
-            self._tools().find(LOCAL_USER, params),
-            find_named(self._view(), id_of(record)),
-        )
-        told = explain_record(found, self._opened(), named[0], tool=EXPLAINED)
+        named, _doubt = find_named(self._view(), id_of(record))
+        asked = WhyParams(id=f"{self.name}/{named.id}", arguments={"query": query})
+        told = self._gate().ask(tools.explain, asked)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
         return Explanation(rank=told.rank, because=told.because, parts=parts)
 
@@ -361,8 +356,8 @@ class Catalogue:
 
     def _mutate(self, **arguments: Any) -> Change:
         """Change something at once; the id of the change is what an assistant's call has."""
-        tools = EditTools([self._opened()])
-        told = tools.mutate(LOCAL_USER, validate_fields(MutateParams, arguments), uuid4().hex)
+        edit = edit_operation([self._opened()])
+        told = self._gate().ask(edit, validate_fields(MutateParams, arguments))
         records = [one.model_dump(mode="json") for one in told.changes]
         return Change(call_id=told.call_id, records=records, notes=told.notes, take_back=self.undo)
 

@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from stackroom.assembly.app import App
+from stackroom.assembly.app import App, gate_over
 from stackroom.assembly.build import add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
 from stackroom.assembly.proposal import Order, profile_table, read_order
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
+from stackroom.generic import tools
 from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
 from stackroom.ingest.pipeline import IngestReport, ListRows
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
@@ -59,7 +59,7 @@ class Library:
     def __init__(self, app: App) -> None:
         self._app = app
         self._guard = threading.RLock()
-        self._tools: dict[tuple[str, ...], GenericTools] = {}
+        self._asked: dict[tuple[str, ...], Gate] = {}
         self._gates: dict[tuple[str, ...], Gate] = {}
 
     @property
@@ -78,7 +78,7 @@ class Library:
 
     def __getitem__(self, name: str) -> Catalogue:
         self.open_catalogue(name)
-        return Catalogue(name, partial(self.open_catalogue, name), partial(self.tools_of, name))
+        return Catalogue(name, partial(self.open_catalogue, name), partial(self._gate_over, name))
 
     def __repr__(self) -> str:
         return f"<Library {self.home}: {', '.join(self) or 'empty'}>"
@@ -150,7 +150,7 @@ class Library:
         )
         with self._guard:
             self._app.reopen_catalogue(order.name)
-            self._tools.clear()
+            self._asked.clear()
             self._gates.clear()
         return self[order.name]
 
@@ -159,7 +159,7 @@ class Library:
         first.
         """
         asked = {"query": query, "filters": as_filters(fields) or None, "limit": limit}
-        found = self.tools_of(*self).search(LOCAL_USER, validate_fields(SearchParams, asked))
+        found = self._gate_over(*self).ask(tools.search, validate_fields(SearchParams, asked))
         whole: dict[str, Record] = {}
         for name in dict.fromkeys(one.catalogue for one in found.results):
             view = self.open_catalogue(name).view()
@@ -192,14 +192,14 @@ class Library:
         with self._guard:
             return self._app.open_catalogue(name)
 
-    def tools_of(self, *names: str) -> GenericTools:
-        """Return the tools of search and browsing over these catalogues."""
+    def _gate_over(self, *names: str) -> Gate:
+        """Return the gate to the generic tools over these catalogues."""
         if not names:
             raise NotFoundError("the library is empty; add a table first")
         with self._guard:
-            if names not in self._tools:
-                self._tools[names] = GenericTools([self.open_catalogue(name) for name in names])
-            return self._tools[names]
+            if names not in self._asked:
+                self._asked[names] = gate_over(*map(self.open_catalogue, names))
+            return self._asked[names]
 
     def _order(
         self, table: Any, name: str | None, package: str | None, spec: Any, options: ReadOptions

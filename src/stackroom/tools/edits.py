@@ -280,40 +280,44 @@ def edit_tools(
 ) -> list[AnyOperation]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
-    if not editable:
-        return []
-    tools = EditTools(editable, own_kinds)
-    of_users = {kind: names for kinds in own_kinds for kind, names in kinds.fields.items()}
-    kinds = dict.fromkeys(
-        [*(kind for catalogue in editable for kind in catalogue.spec.kinds), *of_users]
-    )
-    several = len(editable) > 1
-    properties: dict[str, Any] = {
-        "kind": {"type": "string", "enum": list(kinds)},
-        "fields": {
-            "type": "object",
-            "description": f"Values to set; null removes. {_field_guide(editable, of_users)}",
-        },
-    }
-    if several:
-        properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
-    return [
-        Operation(
-            name=EDIT_TOOL,
-            summary="Create, update, delete records; undo; preview first.",
-            params=MutateInCatalogueParams if several else MutateParams,
-            result=MutateResult,
-            needs=Needs(any_of=(Action.EDIT_CATALOG,)),
-            cost=Cost.WRITE,
-            run=lambda call, params: tools.mutate(call.principal, params, call.call_id),
-            only_looks=lambda given: given.get("preview") is True,
-            faces=Faces(
-                tool=Tool(words=lambda _catalogues: Words(properties=properties)),
-                audit=Audit(count_of=attrgetter("total")),
-                text=_result_text,
-            ),
+    return [edit_operation(editable, own_kinds)] if editable else []
+
+
+def edit_operation(
+    editable: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()
+) -> AnyOperation:
+    """Declare how records of these catalogues, and what belongs to users, are changed."""
+    tools, several = EditTools(editable, own_kinds), len(editable) > 1
+
+    def words(_catalogues: Sequence[OpenCatalogue]) -> Words:
+        of_users = {kind: names for kinds in own_kinds for kind, names in kinds.fields.items()}
+        kinds = dict.fromkeys(
+            [*(kind for catalogue in editable for kind in catalogue.spec.kinds), *of_users]
         )
-    ]
+        properties: dict[str, Any] = {
+            "kind": {"type": "string", "enum": list(kinds)},
+            "fields": {
+                "type": "object",
+                "description": f"Values to set; null removes. {_field_guide(editable, of_users)}",
+            },
+        }
+        if several:
+            properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
+        return Words(properties=properties)
+
+    return Operation(
+        name=EDIT_TOOL,
+        summary="Create, update, delete records; undo; preview first.",
+        params=MutateInCatalogueParams if several else MutateParams,
+        result=MutateResult,
+        needs=Needs(any_of=(Action.EDIT_CATALOG,)),
+        cost=Cost.WRITE,
+        run=lambda call, params: tools.mutate(call.principal, params, call.call_id),
+        only_looks=lambda given: given.get("preview") is True,
+        faces=Faces(
+            tool=Tool(words=words), audit=Audit(count_of=attrgetter("total")), text=_result_text
+        ),
+    )
 
 
 def _field_guide(editable: Sequence[OpenCatalogue], of_users: Mapping[str, Sequence[str]]) -> str:

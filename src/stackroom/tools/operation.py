@@ -207,6 +207,10 @@ class Origin:
         return self.identity.principal
 
 
+LOCAL = Origin(identity=identity_of(), via="cli")
+"""The user of this machine, at a terminal or in a program of theirs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawParams:
     """Parameters as a surface received them, and its word for one of them."""
@@ -344,7 +348,7 @@ class Reads(Generic[ParamsT]):
     """Returns the names of the catalogues that a call with these params reads; None: all of the
     operation's.
     """
-    kept: Callable[[ParamsT], bool] = lambda _params: True
+    kept: Callable[[Call, ParamsT], bool] = lambda _call, _params: True
     """Tells whether an answer depends on nothing else, such as what its caller keeps."""
 
 

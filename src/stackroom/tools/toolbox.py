@@ -4,11 +4,13 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
+from stackroom.background.threads import new_pool
 from stackroom.model.principal import Cost, Principal
 from stackroom.model.scope import SEES_PUBLIC, WHOLE, Scope, Visibility
 from stackroom.shelf.port import ShelfReader
@@ -123,7 +125,7 @@ class Toolbox:
         answered about.
         """
         self._behind = behind
-        served = serve(tools, catalogues)
+        self.declared = served = serve(tools, catalogues)
         self.tools = {tool.name: tool for tool in sorted(served, key=attrgetter("name"))}
         self.plain_names = plain_names(self.tools)
         self.changing_tools = frozenset(
@@ -155,13 +157,18 @@ class Toolbox:
         return [
             tool
             for tool in self.tools.values()
-            if tool.face.is_listed and tool.operation.needs.allow(principal)
+            if tool.is_listed and tool.operation.needs.allow(principal)
         ]
 
     @property
     def known_resources(self) -> list[ResourceSpec]:
         """The resources, with those of absent catalogues."""
         return self._behind.resources if self._behind else self.resources
+
+    @cached_property
+    def pool(self) -> Executor:
+        """The threads in which a call asks several catalogues at once."""
+        return new_pool("catalogue", max(1, min(4, len(self.catalogues))))
 
     def media_of(self, principal: Principal) -> CallerMedia:
         """Return the files of records that a caller may see."""

@@ -9,13 +9,11 @@ import pyarrow.parquet
 import pytest
 from openpyxl import load_workbook
 
+from stackroom.assembly.app import gate_over
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import InputError
-from stackroom.generic.browse import BrowseParams
-from stackroom.generic.export_files import ExportFormat, write
-from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
-from stackroom.model.principal import LOCAL_USER
+from stackroom.generic.export_files import ExportFormat
+from stackroom.generic.tools import ExportParams, export_records
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import Put
 from stackroom.tools.catalogue import OpenCatalogue
@@ -78,9 +76,14 @@ def films() -> OpenCatalogue:
     return open_shelf(shelf)
 
 
+def _file(films: OpenCatalogue, form: ExportFormat, **asked: Any) -> bytes:
+    given = {name: orjson.dumps(one).decode() for name, one in asked.items()}
+    params = ExportParams.model_validate({"format": form.value, **given})
+    return b"".join(gate_over(films).ask(export_records, params).pieces)
+
+
 def exported(films: OpenCatalogue, form: ExportFormat, **search: Any) -> bytes:
-    table = GenericTools([films]).export(LOCAL_USER, SearchParams(**{"query": "*", **search}))
-    return b"".join(write(table, form))
+    return _file(films, form, search={"query": "*", **search})
 
 
 def test_a_list_is_exported_in_its_order_with_the_most_complete_records_first(
@@ -158,8 +161,7 @@ def test_an_unknown_field_to_sort_by_is_refused_before_anything_is_written(
 
 
 def figures(films: OpenCatalogue, form: ExportFormat, **browse: Any) -> bytes:
-    table = GenericTools([films]).export_figures(LOCAL_USER, BrowseParams(**browse))
-    return b"".join(write(table, form))
+    return _file(films, form, browse=browse)
 
 
 def test_groups_are_exported_with_their_figures_in_each_kind_of_table(films: OpenCatalogue) -> None:

@@ -1,9 +1,9 @@
 """Facets of a result set: the values that were chosen are marked."""
 
+from stackroom.assembly.app import gate_over
 from stackroom.catalogue.compiler import compile_text
+from stackroom.generic import tools
 from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
-from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
 from stackroom.tools.catalogue import OpenCatalogue
 from support.libraries import Shelved
@@ -41,7 +41,7 @@ def open_tickets() -> OpenCatalogue:
 
 def test_a_field_that_is_named_adult_is_marked_as_chosen_like_any_other() -> None:
     params = SearchParams(query="*", filters={"adult": True}, include=["facets"])
-    found = GenericTools([open_tickets()]).search(LOCAL_USER, params)
+    found = gate_over(open_tickets()).ask(tools.search, params)
     (facet,) = [one for one in found.facets or () if one.field == "adult"]
     assert {value.value: value.chosen for value in facet.values or ()} == {
         "true": True,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from stackroom.assembly.app import gate_over
 from stackroom.catalogue.compiler import compile_text
+from stackroom.generic import tools
 from stackroom.generic.shapes import SearchParams
-from stackroom.generic.tools import GenericTools
-from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.shelf.port import Put
 from support.memory_shelf import MemoryShelf
@@ -154,9 +154,9 @@ def record(row: tuple[Any, ...]) -> Record:
 def ask() -> Any:
     shelf = MemoryShelf(compile_text(GAMES, origin="games.toml"))
     shelf.apply([Put(record=record(row)) for row in ROWS])
-    tools = GenericTools([open_shelf(shelf)])
-    return lambda query, **more: tools.search(
-        LOCAL_USER, SearchParams(query=query, include=["counts"], **more)
+    gate = gate_over(open_shelf(shelf))
+    return lambda query, **more: gate.ask(
+        tools.search, SearchParams(query=query, include=["counts"], **more)
     )
 
 

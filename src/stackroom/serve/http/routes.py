@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ExpectedError, NotFoundError, UnknownResourceError
 from stackroom.gate.gate import Shown
-from stackroom.generic.tools import EXPORT
+from stackroom.generic.tools import export_records
 from stackroom.serve.async_gate import CALLER
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http import replies
@@ -73,7 +73,7 @@ def list_endpoints(service: Service) -> list[Door]:
         *REST_DOORS,  # first, since routes are tried in this order
         *SERVER_DOORS,
         *ACCOUNT_DOORS,
-        *list_doors([*ADMIN_OPERATIONS, show_file, EXPORT, *service.operations]),
+        *list_doors([*ADMIN_OPERATIONS, show_file, export_records, *service.operations]),
     ]
     return [*doors, openapi_door(doors)]
 

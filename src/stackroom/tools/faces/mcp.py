@@ -57,6 +57,8 @@ class Served:
     catalogues: Sequence[OpenCatalogue] = ()
     has_choice: bool = False
     """Whether a call may choose one of the catalogues, by the parameter `catalogue`."""
+    is_listed: bool = True
+    """Whether lists may have it; else it is called over REST only, by pages."""
     is_brief: bool = False
     """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool
     list small.
@@ -175,6 +177,7 @@ def serve(
     catalogues: Sequence[OpenCatalogue],
     *,
     of_package: bool = False,
+    is_listed: bool = True,
     is_brief: bool = False,
 ) -> list[Served]:
     """Return operations as tools over catalogues; one that can be asked about none of these is left
@@ -189,7 +192,13 @@ def serve(
             if over is not None and not some:
                 continue
             one = Served(operation=one, catalogues=some, has_choice=of_package and len(some) > 1)
-        served.append(replace(one, is_brief=is_brief or one.is_brief))
+        served.append(
+            replace(
+                one,
+                is_listed=is_listed and one.is_listed and one.face.is_listed,
+                is_brief=is_brief or one.is_brief,
+            )
+        )
     return served
 
 
@@ -222,7 +231,7 @@ def _as_served(tool: Any) -> Served:
             finds=finds and (lambda call, params: finds(call.principal, params, call.chosen)),
             reads=Reads(
                 names=reads and (lambda _catalogues, params: reads(params)),
-                kept=lambda params: tool.cacheable and not tool.reads_more(params),
+                kept=lambda _call, params: tool.cacheable and not tool.reads_more(params),
             )
             if reads or tool.cacheable
             else None,

@@ -30,9 +30,7 @@ def plain_site(make_site: Callable[..., Any], plain: Library) -> Any:
         )
         for tool in plain.gate.list_tools(LOCAL_USER)
     ]
-    site = make_site(
-        toolboxes=Toolbox([*own, *generic_tools([catalogue], own=own)], catalogues=[catalogue])
-    )
+    site = make_site(toolboxes=Toolbox([*own, *generic_tools([catalogue])], catalogues=[catalogue]))
     site.add_user("ada")
     return site
 
