@@ -104,8 +104,8 @@ class CataloguePackage:
     """Kinds that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = lambda _catalogues: ()
     endpoints: Callable[[], Sequence[AnyOperation]] = tuple
-    """Operations that are HTTP endpoints. On a server with accounts, those of `server` with the same method and path
-    replace them.
+    """Operations that are HTTP endpoints. On a server with accounts, those of `server` with the
+    same method and path replace them.
     """
     server: str = ""
     """`module:function` that gives the package's parts of a shared server; loaded when one

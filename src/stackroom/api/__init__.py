@@ -75,6 +75,7 @@ from stackroom.tools.catalogue import (
     OpenCatalogue,
     ask_each,
 )
+from stackroom.tools.faces.mcp import Served, Words
 from stackroom.tools.faces.rest import (
     ClientProtocol,
     GivenLogin,
@@ -95,7 +96,14 @@ from stackroom.tools.finding import (
     strength_of,
     told_of,
 )
-from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
+from stackroom.tools.layout import (
+    FromCatalogue,
+    find_one,
+    label_of,
+    open_views,
+    require_one,
+    shown_id,
+)
 from stackroom.tools.media import (
     MIME_TYPES,
     CallerMedia,
@@ -193,7 +201,6 @@ __all__ += [
     "InputError",
     "InvalidUrlError",
     "Key",
-    "LayoutCatalogues",
 ]
 __all__ += [
     "MatchType",
@@ -338,4 +345,5 @@ __all__ += [
     "Operation",
 ]
 __all__ += ["Reads", "Rest", "Tool", "addressed", "operation"]
+__all__ += ["Served", "Words", "find_one", "label_of", "open_views", "require_one"]
 __all__ += ["shown_id", "strength_of", "told_of", "tool", "tools_of", "understand", "why_lines"]

@@ -138,8 +138,8 @@ class ServerParts:
     tools: Sequence[DeclaredTool] = ()
     resources: Sequence[ResourceSpec] = ()
     endpoints: Sequence[AnyOperation] = ()
-    """Operations with an address that use the context; they replace those of `CataloguePackage.endpoints` with the
-    same address.
+    """Operations with an address that use the context; they replace those of
+    `CataloguePackage.endpoints` with the same address.
     """
     jobs: Sequence[JobSpec] = ()
     tasks: Sequence[Task] = ()

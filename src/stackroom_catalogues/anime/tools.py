@@ -329,249 +329,223 @@ class BrowseAnimeResult(api.PricedResult):
 _tag = lru_cache(maxsize=4096)(TagShape)
 
 
-class AnimeTools:
-    """The four tools over every anime catalogue."""
-
-    def __init__(self, catalogues: api.LayoutCatalogues) -> None:
-        self._catalogues = catalogues
-
-    def find(
-        self, principal: api.Principal, params: SearchAnimeParams, catalogue: str | None
-    ) -> api.ResultSet:
-        """Return the anime that a call finds."""
-        scoped = api.scope_each(self._catalogues.views(catalogue), _asked(principal, params))
-        return replace(
-            api.find(scoped.views, scoped.scopes, params.query),
-            page_size=params.limit,
-            explains=params.explain,
-            filter_notes=scoped.notes,
-            label=argument_of,
-        )
-
-    def search(
-        self, principal: api.Principal, params: SearchAnimeParams, *, catalogue: str | None = None
-    ) -> SearchAnimeResult:
-        """Search anime (series and films) by description, theme or title."""
-        found, filters = self.find(principal, params, catalogue), params.filters or SearchFilters()
-        fitting = api.fitting_notes(found) if filters.conditions() else []
-        return SearchAnimeResult(
-            results=[self._hit(hit, params.query) for hit in found.page(params.start)],
-            total_matches=found.total,
-            search_mode=found.mode.value,
-            degraded=found.degraded,
-            notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *fitting],
-            **api.told_of(found, params.start),
-        )
-
-    def _hit(self, hit: api.Hit, query: str) -> SearchHit:
-        record = hit.record
-        return SearchHit(
-            **_shape(record),
-            alternatives=first_names(record.get("alternatives") or (), query),
-            status=record.get("status"),
-            match_type=hit.match_type.value,
-            catalogue=self._catalogues.label(hit.view.name),
-            **api.strength_of(hit),
-        )
-
-    def recommend(
-        self,
-        principal: api.Principal,
-        params: RecommendAnimeParams,
-        *,
-        catalogue: str | None = None,
-    ) -> RecommendAnimeResult:
-        """Recommend anime like given titles, within preferences in plain words."""
-        answers, found = self._recommendations(principal, params, catalogue)
-        items = {name: {item.key: item for item in one.items} for name, one in answers.items()}
-        return RecommendAnimeResult(
-            recommendations=[
-                self._recommended(items[hit.view.name][hit.key], hit.view, explain=params.explain)
-                for hit in found.page()[params.start :]
-            ],
-            taste_centroid=list(
-                dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)
-            ),
-            understood=_understood(answers.values()),
-            not_understood=_not_understood(answers.values()),
-            unread=list(found.unread),
-        )
-
-    def find_like(
-        self, principal: api.Principal, params: RecommendAnimeParams, catalogue: str | None
-    ) -> api.ResultSet:
-        """Return the anime that a call recommends."""
-        return self._recommendations(principal, params, catalogue)[1]
-
-    def _recommendations(
-        self, principal: api.Principal, params: RecommendAnimeParams, catalogue: str | None
-    ) -> tuple[Mapping[str, api.Recommendations], api.ResultSet]:
-        """Return what each catalogue recommends that has one of the titles, and the set of all."""
-        request, scope = _request(params), api.Scope(visibility=principal.visibility)
-        views = self._catalogues.views(catalogue)
-        asked = api.ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
-        answers = {
-            name: answer
-            for name, answer in asked.found.items()
-            if isinstance(answer, api.Recommendations)
-        }
-        if not answers:
-            raise next(
-                refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError)
-            )
-        parts = [
-            answer.part_of(views.found[name], by=attrgetter("score"))
-            for name, answer in answers.items()
-        ]
-        unread = [*views.skipped, *asked.skipped]
-        return answers, api.ResultSet(parts=parts, page_size=params.limit, unread=unread)
-
-    def _recommended(
-        self, item: api.Recommendation, view: api.View, *, explain: bool
-    ) -> RecommendedAnime:
-        parts, weights = item.signals, view.spec.recommend
-        return RecommendedAnime(
-            **_shape(item.record),
-            catalogue=self._catalogues.label(view.name),
-            similarity_score=round(item.score, 4),
-            signals=SignalShape(
-                **{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}
-            ),
-            other_signals=OtherSignalsShape(
-                wish=_other_signal(parts.wish, parts.wish_weight),
-                known=_other_signal(parts.known, weights.known if weights else 0.0),
-            ),
-            why=api.shape_why(parts.why(weights)) if explain and weights else None,
-        )
-
-    def details(
-        self, principal: api.Principal, params: DetailsParams, *, catalogue: str | None = None
-    ) -> DetailsResult:
-        """All about one anime, by title or id; null if none matches."""
-        views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
-        if params.id is not None:
-            return self._by_id(views, params.id, scope)
-        title = params.title or ""
-        asked = api.ask_each(views.found, lambda view: view.resolve(title, scope=scope))
-        choices = asked.found
-        likeness = max(choice.likeness for choice in choices.values())
-        found = self._catalogues.find_one(
-            api.ByCatalogue(
-                found={
-                    name: views.found[name]
-                    for name, choice in choices.items()
-                    if choice.likeness == likeness
-                },
-                skipped=[*views.skipped, *asked.skipped],
-            ),
-            title,
-            lambda view, _title: choices[view.name].record,
-        )
-        if found is None:
-            suggestions = dict.fromkeys(
-                suggestion for choice in choices.values() for suggestion in choice.suggestions
-            )
-            return DetailsResult(
-                anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"]
-            )
-        choice = choices[found.view.name]
-        return DetailsResult(
-            anime=self._details(found),
-            suggestions=list(choice.suggestions),
-            confidence=None if choice.is_certain else choice.sureness,
-            notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"]
-            if choice.doubt
-            else [],
-        )
-
-    def _by_id(
-        self, views: api.ByCatalogue[api.CatalogueView], stated: str, scope: api.Scope
-    ) -> DetailsResult:
-        """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a
-        title.
-        """
-        found = self._catalogues.find_one(
-            views, stated, lambda view, plain: view.find_stated(plain, scope=scope)
-        )
-        if found is not None:
-            return DetailsResult(anime=self._details(found), suggestions=[])
-        choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
-        named = dict.fromkeys(
-            label for one in choices for label in ([one.label] if one.label else one.suggestions)
-        )
-        notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
-        return DetailsResult(anime=None, suggestions=list(named), notes=notes)
-
-    def _details(self, found: api.FoundRecord) -> AnimeDetails:
-        record = found.record
-        return AnimeDetails(
-            catalogue=self._catalogues.label(found.view.name),
-            id=record.id,
-            titles=TitlesShape(
-                canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())
-            ),
-            episodes=record.get("episodes") or 0,
-            season=SeasonShape(year=record.get("year"), season=record.get("season")),
-            sources=list(record.get("sources") or ()),
-            relations=list(record.get("relations") or ()),
-            tags=_tags(record),
-            **{name: record.get(name) for name in ("type", "status", "duration", "synopsis")},
-        )
-
-    def browse(
-        self, principal: api.Principal, params: BrowseAnimeParams, *, catalogue: str | None = None
-    ) -> BrowseAnimeResult:
-        """List tags of anime (genres, themes …) with counts."""
-        scope = api.Scope(visibility=principal.visibility)
-        views = self._catalogues.views(catalogue).found
-        facets = api.merge_facets(
-            [view.reader.facets("tags", scope=scope) for view in views.values()]
-        )
-        known = [
-            api.field_values(one.reader, one.spec, "tags", visibility=principal.visibility)
-            for one in views.values()
-        ]
-        if params.search:
-            wanted = {value for values in known for value in values.matching(params.search)}
-            facets = [facet for facet in facets if facet.value in wanted]
-        categories = [params.category] if params.category else CATEGORY_ORDER
-        tags = {
-            category: [
-                TagCount(value=one.value, count=one.count)
-                for one in facets
-                if one.category == category
-            ]
-            for category in categories
-        }
-        shown = [
-            CategoryShape(category=category, tags=some) for category, some in tags.items() if some
-        ]
-        near = dict.fromkeys(
-            value for values in known for value in values.near(params.search or "")
-        )
-        result = BrowseAnimeResult(
-            categories=shown, notes=_browse_notes(params, facets, shown, list(near))
-        )
-        return result.between(params.start, result.item_count) if params.start else result
-
-
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
-    """Declare the anime tools over every anime catalogue that is served."""
-    layout = api.LayoutCatalogues(catalogues)
-    anime = AnimeTools(layout)
-    search = api.catalogue_tool(
-        name="search_anime",
-        run=anime.search,
-        finds=anime.find,
-        count_of=attrgetter("total_matches"),
+def find_anime(call: api.Call, params: SearchAnimeParams) -> api.ResultSet:
+    """Return the anime that a call finds."""
+    scoped = api.scope_each(api.open_views(call), _asked(call.principal, params))
+    return replace(
+        api.find(scoped.views, scoped.scopes, params.query),
+        page_size=params.limit,
+        explains=params.explain,
+        filter_notes=scoped.notes,
+        label=argument_of,
     )
-    every = [
-        search,
-        api.catalogue_tool(name="recommend_similar", run=anime.recommend, finds=anime.find_like),
-        api.catalogue_tool(name="get_anime_details", run=anime.details),
-        api.catalogue_tool(name="browse_taxonomy", run=anime.browse),
+
+
+@api.operation(
+    "search_anime",
+    finds=find_anime,
+    reads=api.Reads(),
+    faces=api.Faces(audit=api.Audit(count_of=attrgetter("total_matches"))),
+)
+def search_anime(call: api.Call, params: SearchAnimeParams) -> SearchAnimeResult:
+    """Search anime (series and films) by description, theme or title."""
+    found, filters = find_anime(call, params), params.filters or SearchFilters()
+    fitting = api.fitting_notes(found) if filters.conditions() else []
+    return SearchAnimeResult(
+        results=[_hit(call, hit, params.query) for hit in found.page(params.start)],
+        total_matches=found.total,
+        search_mode=found.mode.value,
+        degraded=found.degraded,
+        notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *fitting],
+        **api.told_of(found, params.start),
+    )
+
+
+def _hit(call: api.Call, hit: api.Hit, query: str) -> SearchHit:
+    record = hit.record
+    return SearchHit(
+        **_shape(record),
+        alternatives=first_names(record.get("alternatives") or (), query),
+        status=record.get("status"),
+        match_type=hit.match_type.value,
+        catalogue=api.label_of(call, hit.view.name),
+        **api.strength_of(hit),
+    )
+
+
+def find_like(call: api.Call, params: RecommendAnimeParams) -> api.ResultSet:
+    """Return the anime that a call recommends."""
+    return _recommendations(call, params)[1]
+
+
+@api.operation("recommend_similar", finds=find_like, reads=api.Reads())
+def recommend_similar(call: api.Call, params: RecommendAnimeParams) -> RecommendAnimeResult:
+    """Recommend anime like given titles, within preferences in plain words."""
+    answers, found = _recommendations(call, params)
+    items = {name: {item.key: item for item in one.items} for name, one in answers.items()}
+    return RecommendAnimeResult(
+        recommendations=[
+            _recommended(call, items[hit.view.name][hit.key], hit.view, explain=params.explain)
+            for hit in found.page()[params.start :]
+        ],
+        taste_centroid=list(
+            dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)
+        ),
+        understood=_understood(answers.values()),
+        not_understood=_not_understood(answers.values()),
+        unread=list(found.unread),
+    )
+
+
+def _recommendations(
+    call: api.Call, params: RecommendAnimeParams
+) -> tuple[Mapping[str, api.Recommendations], api.ResultSet]:
+    """Return what each catalogue recommends that has one of the titles, and the set of all."""
+    request, scope = _request(params), call.scope
+    views = api.open_views(call)
+    asked = api.ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
+    answers = {
+        name: answer
+        for name, answer in asked.found.items()
+        if isinstance(answer, api.Recommendations)
+    }
+    if not answers:
+        raise next(
+            refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError)
+        )
+    parts = [
+        answer.part_of(views.found[name], by=attrgetter("score"))
+        for name, answer in answers.items()
     ]
-    return layout.declare(every)
+    unread = [*views.skipped, *asked.skipped]
+    return answers, api.ResultSet(parts=parts, page_size=params.limit, unread=unread)
+
+
+def _recommended(
+    call: api.Call, item: api.Recommendation, view: api.View, *, explain: bool
+) -> RecommendedAnime:
+    parts, weights = item.signals, view.spec.recommend
+    return RecommendedAnime(
+        **_shape(item.record),
+        catalogue=api.label_of(call, view.name),
+        similarity_score=round(item.score, 4),
+        signals=SignalShape(
+            **{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}
+        ),
+        other_signals=OtherSignalsShape(
+            wish=_other_signal(parts.wish, parts.wish_weight),
+            known=_other_signal(parts.known, weights.known if weights else 0.0),
+        ),
+        why=api.shape_why(parts.why(weights)) if explain and weights else None,
+    )
+
+
+@api.operation("get_anime_details", reads=api.Reads())
+def get_anime_details(call: api.Call, params: DetailsParams) -> DetailsResult:
+    """All about one anime, by title or id; null if none matches."""
+    views, scope = api.open_views(call), call.scope
+    if params.id is not None:
+        return _by_id(call, views, params.id, scope)
+    title = params.title or ""
+    asked = api.ask_each(views.found, lambda view: view.resolve(title, scope=scope))
+    choices = asked.found
+    likeness = max(choice.likeness for choice in choices.values())
+    found = api.find_one(
+        call,
+        api.ByCatalogue(
+            found={
+                name: views.found[name]
+                for name, choice in choices.items()
+                if choice.likeness == likeness
+            },
+            skipped=[*views.skipped, *asked.skipped],
+        ),
+        title,
+        lambda view, _title: choices[view.name].record,
+    )
+    if found is None:
+        suggestions = dict.fromkeys(
+            suggestion for choice in choices.values() for suggestion in choice.suggestions
+        )
+        return DetailsResult(
+            anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"]
+        )
+    choice = choices[found.view.name]
+    return DetailsResult(
+        anime=_details(call, found),
+        suggestions=list(choice.suggestions),
+        confidence=None if choice.is_certain else choice.sureness,
+        notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
+    )
+
+
+def _by_id(
+    call: api.Call, views: api.ByCatalogue[api.CatalogueView], stated: str, scope: api.Scope
+) -> DetailsResult:
+    """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a
+    title.
+    """
+    found = api.find_one(
+        call, views, stated, lambda view, plain: view.find_stated(plain, scope=scope)
+    )
+    if found is not None:
+        return DetailsResult(anime=_details(call, found), suggestions=[])
+    choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
+    named = dict.fromkeys(
+        label for one in choices for label in ([one.label] if one.label else one.suggestions)
+    )
+    notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
+    return DetailsResult(anime=None, suggestions=list(named), notes=notes)
+
+
+def _details(call: api.Call, found: api.FoundRecord) -> AnimeDetails:
+    record = found.record
+    return AnimeDetails(
+        catalogue=api.label_of(call, found.view.name),
+        id=record.id,
+        titles=TitlesShape(
+            canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())
+        ),
+        episodes=record.get("episodes") or 0,
+        season=SeasonShape(year=record.get("year"), season=record.get("season")),
+        sources=list(record.get("sources") or ()),
+        relations=list(record.get("relations") or ()),
+        tags=_tags(record),
+        **{name: record.get(name) for name in ("type", "status", "duration", "synopsis")},
+    )
+
+
+@api.operation("browse_taxonomy", reads=api.Reads())
+def browse_taxonomy(call: api.Call, params: BrowseAnimeParams) -> BrowseAnimeResult:
+    """List tags of anime (genres, themes …) with counts."""
+    scope = call.scope
+    views = api.open_views(call).found
+    facets = api.merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
+    known = [
+        api.field_values(one.reader, one.spec, "tags", visibility=call.principal.visibility)
+        for one in views.values()
+    ]
+    if params.search:
+        wanted = {value for values in known for value in values.matching(params.search)}
+        facets = [facet for facet in facets if facet.value in wanted]
+    categories = [params.category] if params.category else CATEGORY_ORDER
+    tags = {
+        category: [
+            TagCount(value=one.value, count=one.count) for one in facets if one.category == category
+        ]
+        for category in categories
+    }
+    shown = [CategoryShape(category=category, tags=some) for category, some in tags.items() if some]
+    near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
+    result = BrowseAnimeResult(
+        categories=shown, notes=_browse_notes(params, facets, shown, list(near))
+    )
+    return result.between(params.start, result.item_count) if params.start else result
+
+
+def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
+    """Return the tools of anime."""
+    return [search_anime, recommend_similar, get_anime_details, browse_taxonomy]
 
 
 def _request(params: RecommendAnimeParams) -> api.Request:

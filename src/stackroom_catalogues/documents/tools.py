@@ -6,7 +6,6 @@ Every catalogue of documents is a collection, and its name is the source that cl
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -135,16 +134,15 @@ class DocumentTools:
         self._collections = {catalogue.name: catalogue for catalogue in catalogues}
         self._pool = api.new_pool("collection", max(1, min(SEARCHES_AT_ONCE, len(catalogues))))
 
-    def ping(self, _principal: api.Principal, _params: PingParams) -> PingResult:
+    def ping(self, _call: api.Call, _params: PingParams) -> PingResult:
         """Check the connection."""
         return PingResult(status="ok", message="pong")
 
-    def search(
-        self, principal: api.Principal, params: SearchDocumentsParams
-    ) -> SearchDocumentsResult:
+    def search(self, call: api.Call, params: SearchDocumentsParams) -> SearchDocumentsResult:
         """Find passages of documents, with file and lines; whole ones are at
         documents://COLLECTION/PATH.
         """
+        principal = call.principal
         unserved = next(iter(self._collections.values())).list_unserved()
         damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
@@ -165,11 +163,9 @@ class DocumentTools:
             },
         )
 
-    def find(
-        self, principal: api.Principal, params: SearchDocumentsParams, collection: str
-    ) -> api.ResultSet:
+    def find(self, call: api.Call, params: SearchDocumentsParams) -> api.ResultSet:
         """Return the passages that `search_documents` finds in one collection."""
-        return self._find(principal, params, [collection])
+        return self._find(call.principal, params, [str(call.chosen)])
 
     def _find(
         self, principal: api.Principal, params: SearchDocumentsParams, names: Iterable[str]
@@ -194,23 +190,21 @@ class DocumentTools:
         except api.InputError:
             return ()
 
-    def search_handbook(self, principal: api.Principal, params: HandbookParams) -> HandbookResult:
+    def search_handbook(self, call: api.Call, params: HandbookParams) -> HandbookResult:
         """Find passages of the collection handbook only."""
-        found = self.find_in_handbook(principal, params, HANDBOOK)
+        found = self.find_in_handbook(call, params)
         return HandbookResult(
             results=[FoundPassage(**_shape(hit)) for hit in found.page(params.start)],
             notes=[*found.filter_notes, *_notes(found)],
             **api.told_of(found),
         )
 
-    def find_in_handbook(
-        self, principal: api.Principal, params: HandbookParams, name: str
-    ) -> api.ResultSet:
+    def find_in_handbook(self, call: api.Call, params: HandbookParams) -> api.ResultSet:
         """Return the passages that `search_handbook` finds."""
-        view = self._collections[name].view()
-        scope, notes = _handbook_scope(view, principal, params)
-        views = api.ByCatalogue(found={name: view}, skipped=[])
-        found = _passages(api.find(views, {name: scope}, params.query), params)
+        view = self._collections[HANDBOOK].view()
+        scope, notes = _handbook_scope(view, call.principal, params)
+        views = api.ByCatalogue(found={HANDBOOK: view}, skipped=[])
+        found = _passages(api.find(views, {HANDBOOK: scope}, params.query), params)
         return replace(found, filter_notes=notes, label=_argument_of)
 
     def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
@@ -357,7 +351,7 @@ def _mime_type(path: str) -> str:
     return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
 
 
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.Served]:
     """Declare the tools over these collections; the handbook's only where there is one."""
     documents = DocumentTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
@@ -367,31 +361,32 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     ]
     shown = ", ".join(held) + (", …" if len(names) > NAMES_SHOWN else "")
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    passages = partial(
-        api.catalogue_tool, text=_whole_text, count_of=lambda result: len(result.results)
+    passages = api.Faces(
+        tool=api.Tool(words=lambda _catalogues: api.Words(properties={"sources": sources})),
+        audit=api.Audit(count_of=lambda result: len(result.results)),
+        text=_whole_text,
     )
-    ping = api.catalogue_tool(
-        name="ping",
-        params=PingParams,
-        is_instant=True,
-        reads=lambda _params: (),
-        run=documents.ping,
-        text=lambda result: result.model_dump_json(),
+    ping = api.operation(
+        "ping",
+        reads=api.Reads(names=lambda _catalogues, _params: ()),
+        faces=api.Faces(text=lambda result: result.model_dump_json()),
     )
-    search = passages(
-        name="search_documents",
-        reads=documents.searched,
-        run=documents.search,
+    search = api.operation(
+        "search_documents",
         finds=documents.find,
-        properties={"sources": sources},
+        reads=api.Reads(names=lambda _catalogues, params: documents.searched(params)),
+        faces=passages,
     )
-    handbook = passages(
-        name="search_handbook",
-        reads=lambda _params: [HANDBOOK],
-        run=documents.search_handbook,
+    handbook = api.operation(
+        "search_handbook",
         finds=documents.find_in_handbook,
+        reads=api.Reads(names=lambda _catalogues, _params: [HANDBOOK]),
+        faces=replace(passages, tool=None),
     )
-    return [ping, search, *([handbook] if HANDBOOK in names else [])]
+    declared: list[api.AnyOperation] = [ping(documents.ping), search(documents.search)]
+    if HANDBOOK in names:
+        declared.append(handbook(documents.search_handbook))
+    return [api.Served(operation=one, catalogues=catalogues) for one in declared]
 
 
 def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:

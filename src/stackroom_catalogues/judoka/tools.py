@@ -324,246 +324,254 @@ class CountriesResult(api.PricedResult):
     countries: Annotated[list[CountryCount], LEAN]
 
 
-class JudokonTools:
-    """The nine tools over every judoka catalogue; `chance` draws cards."""
+CHANCE = random.SystemRandom()
+COUNTED = api.Faces(audit=api.Audit(count_of=lambda result: len(result.results)))
 
-    def __init__(self, catalogues: api.LayoutCatalogues, chance: random.Random) -> None:
-        self._catalogues = catalogues
-        self._chance = chance
 
-    def query_rag(
-        self, principal: api.Principal, params: RagParams, *, catalogue: str | None = None
-    ) -> RagResult:
-        """Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards."""
-        views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
-        if not any(view.reader.count(scope) for view in views.found.values()):
-            raise api.NotFoundError(
-                f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}"
-            )
-        found = self.find_passages(principal, params, catalogue)
-        if found.degraded and not any(len(part.ranking.keys) for part in found.parts):
-            raise api.NotFoundError(
-                f"no result by words, and vectors were not used: {_hint(found.degraded)}"
-            )
-        return RagResult(
-            results=list(map(self._rag_hit, found.page(params.start))),
-            notes=found.word_notes,
-            hint=_hint(found.degraded),
-            **api.told_of(found, params.start),
+def find_passages(call: api.Call, params: RagParams) -> api.ResultSet:
+    """Return what `query_rag` finds."""
+    views, scope = api.open_views(call), call.scope
+    reading = api.plain_reading(params.query, scope)
+    found = api.find(
+        views,
+        {},
+        params.query,
+        rank=rank_expanded,
+        readings=dict.fromkeys(views.found, reading),
+    )
+    return replace(found, page_size=RAG_RESULTS, explains=params.explain)
+
+
+@api.operation("query_rag", finds=find_passages, reads=api.Reads(), faces=COUNTED)
+def query_rag(call: api.Call, params: RagParams) -> RagResult:
+    """Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards."""
+    views, scope = api.open_views(call), call.scope
+    if not any(view.reader.count(scope) for view in views.found.values()):
+        raise api.NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
+    found = find_passages(call, params)
+    if found.degraded and not any(len(part.ranking.keys) for part in found.parts):
+        raise api.NotFoundError(
+            f"no result by words, and vectors were not used: {_hint(found.degraded)}"
         )
+    return RagResult(
+        results=list(map(partial(_rag_hit, call), found.page(params.start))),
+        notes=found.word_notes,
+        hint=_hint(found.degraded),
+        **api.told_of(found, params.start),
+    )
 
-    def find_passages(
-        self, principal: api.Principal, params: RagParams, catalogue: str | None
-    ) -> api.ResultSet:
-        """Return what `query_rag` finds."""
-        views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
-        reading = api.plain_reading(params.query, scope)
-        found = api.find(
-            views,
-            {},
-            params.query,
-            rank=rank_expanded,
-            readings=dict.fromkeys(views.found, reading),
+
+def find_cards(call: api.Call, params: SearchJudokaParams) -> api.ResultSet:
+    """Return what `judokon.search` finds; filters ask for all that meet them."""
+    views = api.open_views(call)
+    scoped = _scoped(views, call.principal, params.filters, params.exclude)
+    return replace(
+        api.find(scoped.views, scoped.scopes, params.query, rank=rank_expanded),
+        page_size=params.top_k,
+        explains=params.explain,
+        is_whole=params.filters is not None,
+        filter_notes=scoped.notes,
+    )
+
+
+@api.operation("judokon.search", finds=find_cards, reads=api.Reads(), faces=COUNTED)
+def search(call: api.Call, params: SearchJudokaParams) -> SearchJudokaResult:
+    """Search judoka cards of the game JU-DO-KON! by description."""
+    found = find_cards(call, params)
+    shown = found.page(params.start)
+    hints = (
+        []
+        if shown or params.start
+        else ["no judoka meets this; judokon.listCountries lists the countries there are"]
+    )
+    return SearchJudokaResult(
+        results=[
+            JudokaHit(**_shape(call, hit.view, hit.record), **api.strength_of(hit)) for hit in shown
+        ],
+        hint=_hint(found.degraded),
+        notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *hints],
+        **api.told_of(found, params.start),
+    )
+
+
+@api.operation("judokon.getById", reads=api.Reads())
+def get_by_id(call: api.Call, params: IdParams) -> CardResult:
+    """Get one judoka card, with all stats."""
+    return _card(call, _get_card(call, api.open_views(call), params.id))
+
+
+@api.operation("judokon.random")
+def draw(call: api.Call, params: RandomParams) -> CardResult:
+    """Draw a random judoka card."""
+    scoped = _scoped(api.open_views(call), call.principal, params.filters)
+    views, scopes = scoped.views.found, scoped.scopes
+    cards = [
+        (view, key)
+        for view in views.values()
+        for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
+    ]
+    if not cards:
+        raise api.NotFoundError(
+            "no judoka meets these filters; judokon.listCountries lists the countries"
         )
-        return replace(found, page_size=RAG_RESULTS, explains=params.explain)
+    view, key = CHANCE.choice(cards)
+    return _card(
+        call, api.FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key])
+    )
 
-    def find_cards(
-        self, principal: api.Principal, params: SearchJudokaParams, catalogue: str | None
-    ) -> api.ResultSet:
-        """Return what `judokon.search` finds; filters ask for all that meet them."""
-        views = self._catalogues.views(catalogue)
-        scoped = _scoped(views, principal, params.filters, params.exclude)
-        return replace(
-            api.find(scoped.views, scoped.scopes, params.query, rank=rank_expanded),
-            page_size=params.top_k,
-            explains=params.explain,
-            is_whole=params.filters is not None,
-            filter_notes=scoped.notes,
+
+@api.operation("judokon.resolveCode", reads=api.Reads())
+def resolve_code(call: api.Call, params: ResolveParams) -> CardResult:
+    """Find the judoka card of a card code."""
+    found = _find_by_code(call, params.code)
+    if found is None:
+        reason = check_code(params.code).problem
+        raise api.NotFoundError(
+            f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''};"
+            " try judokon.search"
         )
+    return _card(call, found)
 
-    def search(
-        self, principal: api.Principal, params: SearchJudokaParams, *, catalogue: str | None = None
-    ) -> SearchJudokaResult:
-        """Search judoka cards of the game JU-DO-KON! by description."""
-        found = self.find_cards(principal, params, catalogue)
-        shown = found.page(params.start)
-        hints = (
-            []
-            if shown or params.start
-            else ["no judoka meets this; judokon.listCountries lists the countries there are"]
+
+@api.operation("judokon.validateCardCode", reads=api.Reads())
+def validate_code(call: api.Call, params: CodeParams) -> CodeResult:
+    """Check the form of a card code, and whether a card has it."""
+    form, found = check_code(params.code), _find_by_code(call, params.code)
+    is_known = found is not None
+    return CodeResult(
+        valid=is_known,
+        format=form.is_well_formed,
+        checksum=form.has_right_check,
+        known=is_known,
+        id=shown_id(found.record) if found else None,
+        reason=None if is_known else form.problem or "well-formed, but no card here has it",
+        catalogue=api.label_of(call, found.view.name) if found else None,
+    )
+
+
+@api.operation("judokon.compare", reads=api.Reads())
+def compare(call: api.Call, params: CompareParams) -> CompareResult:
+    """Compare two judoka, stat by stat."""
+    views = api.open_views(call)
+    one, other = (
+        _get_card(call, views, params.id_a),
+        _get_card(call, views, params.id_b),
+    )
+    here, there = stats_of(one.record), stats_of(other.record)
+    rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
+    won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
+    return CompareResult(
+        a=JudokaShape(**_shape(call, *one)),
+        b=JudokaShape(**_shape(call, *other)),
+        stats=rows,
+        totals={"a": sum(here.values()), "b": sum(there.values())},
+        winner=_compared(won, lost).winner,
+    )
+
+
+@api.operation("judokon.suggestOpponent", reads=api.Reads())
+def suggest_opponent(call: api.Call, params: OpponentParams) -> OpponentResult:
+    """Suggest fair opponents for a judoka."""
+    view, card = _get_card(call, api.open_views(call), params.id)
+    others = [one for one in _cards(view, call.principal, SHOWN) if one.id != card.id]
+    others.sort(key=lambda one: _mismatch(card, one))
+    end = params.start + params.top_k
+    return OpponentResult(
+        opponents=[
+            Opponent(**_shape(call, view, other), reasons=_reasons(card, other))
+            for other in others[params.start : end]
+        ],
+        cursor=str(end) if end < len(others) else None,
+    )
+
+
+@api.operation("judokon.listCountries", reads=api.Reads())
+def list_countries(call: api.Call, params: CountriesParams) -> CountriesResult:
+    """List the countries of judoka, with card counts."""
+    readers = [view.reader for view in api.open_views(call).found.values()]
+    scope = _scope(call.principal)
+    facets = api.merge_facets([reader.facets("country", scope=scope) for reader in readers])
+    rows = [
+        CountryCount(
+            country=facet.value,
+            code=_country_code(readers, facet.value, scope),
+            count=facet.count,
         )
-        return SearchJudokaResult(
-            results=[
-                JudokaHit(**self._shape(hit.view, hit.record), **api.strength_of(hit))
-                for hit in shown
-            ],
-            hint=_hint(found.degraded),
-            notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *hints],
-            **api.told_of(found, params.start),
-        )
+        for facet in facets[params.start :]
+    ]
+    return CountriesResult(countries=rows)
 
-    def get_by_id(
-        self, principal: api.Principal, params: IdParams, *, catalogue: str | None = None
-    ) -> CardResult:
-        """Get one judoka card, with all stats."""
-        return self._card(self._get_card(self._catalogues.views(catalogue), principal, params.id))
 
-    def draw(
-        self, principal: api.Principal, params: RandomParams, *, catalogue: str | None = None
-    ) -> CardResult:
-        """Draw a random judoka card."""
-        scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters)
-        views, scopes = scoped.views.found, scoped.scopes
-        cards = [
-            (view, key)
-            for view in views.values()
-            for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
-        ]
-        if not cards:
-            raise api.NotFoundError(
-                "no judoka meets these filters; judokon.listCountries lists the countries"
-            )
-        view, key = self._chance.choice(cards)
-        return self._card(
-            api.FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key])
-        )
+def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
+    """Return the tools of the game."""
+    return [
+        query_rag,
+        search,
+        get_by_id,
+        draw,
+        resolve_code,
+        validate_code,
+        compare,
+        suggest_opponent,
+        list_countries,
+    ]
 
-    def resolve_code(
-        self, principal: api.Principal, params: ResolveParams, *, catalogue: str | None = None
-    ) -> CardResult:
-        """Find the judoka card of a card code."""
-        found = self._find_by_code(principal, params.code, catalogue)
-        if found is None:
-            reason = check_code(params.code).problem
-            raise api.NotFoundError(
-                f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''};"
-                " try judokon.search"
-            )
-        return self._card(found)
 
-    def validate_code(
-        self, principal: api.Principal, params: CodeParams, *, catalogue: str | None = None
-    ) -> CodeResult:
-        """Check the form of a card code, and whether a card has it."""
-        form, found = check_code(params.code), self._find_by_code(principal, params.code, catalogue)
-        is_known = found is not None
-        return CodeResult(
-            valid=is_known,
-            format=form.is_well_formed,
-            checksum=form.has_right_check,
-            known=is_known,
-            id=shown_id(found.record) if found else None,
-            reason=None if is_known else form.problem or "well-formed, but no card here has it",
-            catalogue=self._catalogues.label(found.view.name) if found else None,
-        )
+def _get_card(
+    call: api.Call, views: api.ByCatalogue[api.CatalogueView], stated: str
+) -> api.FoundRecord:
+    scope = _scope(call.principal)
+    found = api.find_one(call, views, stated, lambda view, plain: _find_card(view, plain, scope))
+    if found is None or found.record.kind not in CARDS.values:
+        alike = [
+            one for view in views.found.values() for one in _alike(view.reader, stated, scope)
+        ][:ALIKE]
+        hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
+        raise api.NotFoundError(f"no judoka '{stated[:200]}'{hint}")
+    return found
 
-    def compare(
-        self, principal: api.Principal, params: CompareParams, *, catalogue: str | None = None
-    ) -> CompareResult:
-        """Compare two judoka, stat by stat."""
-        views = self._catalogues.views(catalogue)
-        one, other = (
-            self._get_card(views, principal, params.id_a),
-            self._get_card(views, principal, params.id_b),
-        )
-        here, there = stats_of(one.record), stats_of(other.record)
-        rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
-        won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
-        return CompareResult(
-            a=JudokaShape(**self._shape(*one)),
-            b=JudokaShape(**self._shape(*other)),
-            stats=rows,
-            totals={"a": sum(here.values()), "b": sum(there.values())},
-            winner=_compared(won, lost).winner,
-        )
 
-    def suggest_opponent(
-        self, principal: api.Principal, params: OpponentParams, *, catalogue: str | None = None
-    ) -> OpponentResult:
-        """Suggest fair opponents for a judoka."""
-        view, card = self._get_card(self._catalogues.views(catalogue), principal, params.id)
-        others = [one for one in _cards(view, principal, SHOWN) if one.id != card.id]
-        others.sort(key=lambda one: _mismatch(card, one))
-        end = params.start + params.top_k
-        return OpponentResult(
-            opponents=[
-                Opponent(**self._shape(view, other), reasons=_reasons(card, other))
-                for other in others[params.start : end]
-            ],
-            cursor=str(end) if end < len(others) else None,
-        )
+def _find_by_code(call: api.Call, code: str) -> api.FoundRecord | None:
+    """Return the card with a code; the first by id where several of a catalogue have it."""
+    condition = api.AnyOf("codeKey", (code_key(code),))
+    if not all(condition.values):
+        return None
+    return api.find_one(
+        call,
+        api.open_views(call),
+        code,
+        lambda view, _code: min(
+            _cards(view, call.principal, condition), key=lambda one: one.id, default=None
+        ),
+    )
 
-    def list_countries(
-        self, principal: api.Principal, params: CountriesParams, *, catalogue: str | None = None
-    ) -> CountriesResult:
-        """List the countries of judoka, with card counts."""
-        readers = [view.reader for view in self._catalogues.views(catalogue).found.values()]
-        scope = _scope(principal)
-        facets = api.merge_facets([reader.facets("country", scope=scope) for reader in readers])
-        rows = [
-            CountryCount(
-                country=facet.value,
-                code=_country_code(readers, facet.value, scope),
-                count=facet.count,
-            )
-            for facet in facets[params.start :]
-        ]
-        return CountriesResult(countries=rows)
 
-    def _get_card(
-        self, views: api.ByCatalogue[api.CatalogueView], principal: api.Principal, stated: str
-    ) -> api.FoundRecord:
-        scope = _scope(principal)
-        found = self._catalogues.find_one(
-            views, stated, lambda view, plain: _find_card(view, plain, scope)
-        )
-        if found is None or found.record.kind not in CARDS.values:
-            alike = [
-                one for view in views.found.values() for one in _alike(view.reader, stated, scope)
-            ][:ALIKE]
-            hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
-            raise api.NotFoundError(f"no judoka '{stated[:200]}'{hint}")
-        return found
+def _card(call: api.Call, found: api.FoundRecord) -> CardResult:
+    label = api.label_of(call, found.view.name)
+    return CardResult(**{**card_of(found.record), **({"catalogue": label} if label else {})})
 
-    def _find_by_code(
-        self, principal: api.Principal, code: str, catalogue: str | None
-    ) -> api.FoundRecord | None:
-        """Return the card with a code; the first by id where several of a catalogue have it."""
-        condition = api.AnyOf("codeKey", (code_key(code),))
-        if not all(condition.values):
-            return None
-        return self._catalogues.find_one(
-            self._catalogues.views(catalogue),
-            code,
-            lambda view, _code: min(
-                _cards(view, principal, condition), key=lambda one: one.id, default=None
-            ),
-        )
 
-    def _card(self, found: api.FoundRecord) -> CardResult:
-        label = self._catalogues.label(found.view.name)
-        return CardResult(**{**card_of(found.record), **({"catalogue": label} if label else {})})
+def _shape(call: api.Call, view: api.View, record: api.Record) -> dict[str, Any]:
+    return {
+        "id": shown_id(record),
+        **{name: record.get(name) for name in ("name", "country", "rarity")},
+        "weight_class": record.get("weightClass"),
+        "stats": stats_of(record),
+        "catalogue": api.label_of(call, view.name),
+    }
 
-    def _shape(self, view: api.View, record: api.Record) -> dict[str, Any]:
-        return {
-            "id": shown_id(record),
-            **{name: record.get(name) for name in ("name", "country", "rarity")},
-            "weight_class": record.get("weightClass"),
-            "stats": stats_of(record),
-            "catalogue": self._catalogues.label(view.name),
-        }
 
-    def _rag_hit(self, hit: api.Hit) -> RagHit:
-        record = hit.record
-        return RagHit(
-            id=shown_id(record),
-            text=text_of(record),
-            source=source_of(record),
-            qa_context=record.get("qaContext"),
-            tags=list(record.get("tags") or (record.kind,)),
-            catalogue=self._catalogues.label(hit.view.name),
-            **api.strength_of(hit),
-        )
+def _rag_hit(call: api.Call, hit: api.Hit) -> RagHit:
+    record = hit.record
+    return RagHit(
+        id=shown_id(record),
+        text=text_of(record),
+        source=source_of(record),
+        qa_context=record.get("qaContext"),
+        tags=list(record.get("tags") or (record.kind,)),
+        catalogue=api.label_of(call, hit.view.name),
+        **api.strength_of(hit),
+    )
 
 
 def _find_card(view: api.CatalogueView, stated: str, scope: api.Scope) -> api.Record | None:
@@ -609,25 +617,6 @@ def _country_code(readers: Sequence[api.ShelfReader], country: str, scope: api.S
         for card in reader.fetch(reader.scan(scope=own, limit=1), scope=own).values()
     ]
     return cast(str | None, found[0].get("countryCode")) if found else None
-
-
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
-    """Declare the judoka tools over every judoka catalogue that is served."""
-    layout = api.LayoutCatalogues(catalogues)
-    judokon = JudokonTools(layout, random.SystemRandom())
-    search = partial(api.catalogue_tool, count_of=lambda result: len(result.results))
-    every = [
-        search(name="query_rag", run=judokon.query_rag, finds=judokon.find_passages),
-        search(name="judokon.search", run=judokon.search, finds=judokon.find_cards),
-        api.catalogue_tool(name="judokon.getById", run=judokon.get_by_id),
-        api.catalogue_tool(name="judokon.random", run=judokon.draw, cacheable=False),
-        api.catalogue_tool(name="judokon.resolveCode", run=judokon.resolve_code),
-        api.catalogue_tool(name="judokon.validateCardCode", run=judokon.validate_code),
-        api.catalogue_tool(name="judokon.compare", run=judokon.compare),
-        api.catalogue_tool(name="judokon.suggestOpponent", run=judokon.suggest_opponent),
-        api.catalogue_tool(name="judokon.listCountries", run=judokon.list_countries),
-    ]
-    return layout.declare(every)
 
 
 def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:

@@ -24,110 +24,126 @@ from stackroom_catalogues.music.playlist import make_playlist
 TOP_TRACKS = 10  # albums and tracks of an artist that are listed unless a call says how many
 
 
-class MusicTools:
-    """The tools over every music catalogue."""
+def find(call: api.Call, params: shapes.SearchMusicParams) -> api.ResultSet:
+    """Return what `catalog.search` finds, of all kinds that are asked for."""
+    views = api.open_views(call)
+    return _all_kinds(searching.find_kinds(views, call.principal, params))
 
-    def __init__(self, catalogues: api.LayoutCatalogues) -> None:
-        self._catalogues = catalogues
 
-    def search(
-        self,
-        principal: api.Principal,
-        params: shapes.SearchMusicParams,
-        *,
-        catalogue: str | None = None,
-    ) -> shapes.SearchMusicResult:
-        """Search artists, albums and tracks by name and meaning."""
-        found = searching.find_kinds(self._catalogues.views(catalogue), principal, params)
-        groups: dict[str, Any] = {
-            shapes.GROUPS[kind]: self._group(one, params) for kind, one in found.items()
-        }
-        whole = _all_kinds(found)
-        return shapes.SearchMusicResult(
-            **groups,
-            evidence=whole.evidence,
-            mode=api.SearchMode.FTS_ONLY if whole.degraded else api.SearchMode.HYBRID,
-            degraded=whole.degraded,
-            unread=list(whole.unread),
-            notes=[*searching.notes_of(found.values()), *whole.filter_notes],
-            offset=params.offset,
+@api.operation(
+    "catalog.search",
+    finds=find,
+    reads=api.Reads(),
+    faces=api.Faces(
+        audit=api.Audit(
+            count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks)
         )
+    ),
+)
+def search(call: api.Call, params: shapes.SearchMusicParams) -> shapes.SearchMusicResult:
+    """Search artists, albums and tracks by name and meaning."""
+    found = searching.find_kinds(api.open_views(call), call.principal, params)
+    groups: dict[str, Any] = {
+        shapes.GROUPS[kind]: _group(call, one, params) for kind, one in found.items()
+    }
+    whole = _all_kinds(found)
+    return shapes.SearchMusicResult(
+        **groups,
+        evidence=whole.evidence,
+        mode=api.SearchMode.FTS_ONLY if whole.degraded else api.SearchMode.HYBRID,
+        degraded=whole.degraded,
+        unread=list(whole.unread),
+        notes=[*searching.notes_of(found.values()), *whole.filter_notes],
+        offset=params.offset,
+    )
 
-    def find(
-        self, principal: api.Principal, params: shapes.SearchMusicParams, catalogue: str
-    ) -> api.ResultSet:
-        """Return what `catalog.search` finds, of all kinds that are asked for."""
-        views = self._catalogues.views(catalogue)
-        return _all_kinds(searching.find_kinds(views, principal, params))
 
-    def _group(self, found: api.ResultSet, params: shapes.SearchMusicParams) -> shapes.RecordGroup:
-        """Return a page of what was found of one kind."""
-        end, total = min(params.offset + params.limit, shapes.MOST), found.total
-        nearest = [] if total else searching.find_nearest(found, params)
-        return shapes.RecordGroup(
-            items=list(map(self._entry, found.page(params.offset, end - params.offset))),
-            nearest=list(map(self._entry, nearest)),
-            total=total,
-            has_more=end < min(total, shapes.MOST),
-        )
+def _group(
+    call: api.Call, found: api.ResultSet, params: shapes.SearchMusicParams
+) -> shapes.RecordGroup:
+    """Return a page of what was found of one kind."""
+    end, total = min(params.offset + params.limit, shapes.MOST), found.total
+    nearest = [] if total else searching.find_nearest(found, params)
+    return shapes.RecordGroup(
+        items=list(map(partial(_entry, call), found.page(params.offset, end - params.offset))),
+        nearest=list(map(partial(_entry, call), nearest)),
+        total=total,
+        has_more=end < min(total, shapes.MOST),
+    )
 
-    def _entry(self, hit: api.Hit) -> shapes.Entry:
-        label = self._catalogues.label(hit.view.name)
-        entry = shapes.entry_of(hit.record, score=hit.score, catalogue=label)
-        return entry.model_copy(update={"why": api.shape_why(hit.why)}) if hit.why else entry
 
-    def get(
-        self, principal: api.Principal, params: shapes.GetParams, *, catalogue: str | None = None
-    ) -> shapes.GetResult:
-        """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a
-        playlist.
-        """
-        views = self._catalogues.views(catalogue)
-        libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
-        library, plain = self._meant(views, libraries, params)
-        label = self._catalogues.label(library.catalogue.name)
-        naming = {"catalogue": label} if label else {}  # names the catalogue to `catalog.mutate`
-        answers: dict[str, Callable[[MusicLibrary, shapes.GetParams], shapes.GetResult]] = {
-            **dict.fromkeys(KINDS, _record),
-            "recent": _recent,
-            "stats": _stats,
-            "similar": _similar,
-            "gaps": partial(answer_gaps, naming=naming),
-            "playlist": make_playlist,
-            "fixes": partial(answer_fixes, naming=naming),
-        }
-        result = answers[params.query_type](library, plain)
-        notes = [*result.notes, *dict.fromkeys(library.notes)]
-        return result.model_copy(
-            update={"catalogue": label, "notes": notes, "offset": params.offset}
-        )
+def _entry(call: api.Call, hit: api.Hit) -> shapes.Entry:
+    label = api.label_of(call, hit.view.name)
+    entry = shapes.entry_of(hit.record, score=hit.score, catalogue=label)
+    return entry.model_copy(update={"why": api.shape_why(hit.why)}) if hit.why else entry
 
-    def _meant(
-        self,
-        views: api.ByCatalogue[api.CatalogueView],
-        libraries: Mapping[str, MusicLibrary],
-        params: shapes.GetParams,
-    ) -> tuple[MusicLibrary, shapes.GetParams]:
-        """Return the catalogue that a call is about, and its arguments with the id as that
-        catalogue has it.
-        """
-        if len(libraries) == 1 or params.id is None:
-            only = self._catalogues.require_one(
-                views.found, f"query_type '{params.query_type}' is about one catalogue"
+
+@api.operation(
+    "catalog.get",
+    reads=api.Reads(),
+    faces=api.Faces(
+        audit=api.Audit(
+            count_of=lambda result: shapes.sum_totals(
+                result.artists, result.albums, result.tracks, result.fixes
             )
-            return libraries[only.name], params
-        name, _, rest = params.id.partition("/")
-        if name in libraries and rest:
-            return libraries[name], params.model_copy(update={"id": rest})
-        kind = params.query_type if params.query_type in KINDS else None
-        found = self._catalogues.find_one(
-            views,
-            params.id,
-            lambda view, stated: (
-                libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated)
-            ),
         )
-        return libraries[found.view.name if found else next(iter(libraries))], params
+    ),
+)
+def get(call: api.Call, params: shapes.GetParams) -> shapes.GetResult:
+    """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a
+    playlist.
+    """
+    views = api.open_views(call)
+    libraries = {name: MusicLibrary(view, call.principal) for name, view in views.found.items()}
+    library, plain = _meant(call, views, libraries, params)
+    label = api.label_of(call, library.catalogue.name)
+    naming = {"catalogue": label} if label else {}  # names the catalogue to `catalog.mutate`
+    answers: dict[str, Callable[[MusicLibrary, shapes.GetParams], shapes.GetResult]] = {
+        **dict.fromkeys(KINDS, _record),
+        "recent": _recent,
+        "stats": _stats,
+        "similar": _similar,
+        "gaps": partial(answer_gaps, naming=naming),
+        "playlist": make_playlist,
+        "fixes": partial(answer_fixes, naming=naming),
+    }
+    result = answers[params.query_type](library, plain)
+    notes = [*result.notes, *dict.fromkeys(library.notes)]
+    return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
+
+
+def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
+    """Return the tools of music."""
+    return [search, get]
+
+
+def _meant(
+    call: api.Call,
+    views: api.ByCatalogue[api.CatalogueView],
+    libraries: Mapping[str, MusicLibrary],
+    params: shapes.GetParams,
+) -> tuple[MusicLibrary, shapes.GetParams]:
+    """Return the catalogue that a call is about, and its arguments with the id as that
+    catalogue has it.
+    """
+    if len(libraries) == 1 or params.id is None:
+        only = api.require_one(
+            views.found, f"query_type '{params.query_type}' is about one catalogue"
+        )
+        return libraries[only.name], params
+    name, _, rest = params.id.partition("/")
+    if name in libraries and rest:
+        return libraries[name], params.model_copy(update={"id": rest})
+    kind = params.query_type if params.query_type in KINDS else None
+    found = api.find_one(
+        call,
+        views,
+        params.id,
+        lambda view, stated: (
+            libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated)
+        ),
+    )
+    return libraries[found.view.name if found else next(iter(libraries))], params
 
 
 def _all_kinds(found: Mapping[str, api.ResultSet]) -> api.ResultSet:
@@ -218,25 +234,3 @@ def _similar(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResul
     )
     group: dict[str, Any] = {shapes.GROUPS[record.kind]: page}
     return shapes.GetResult(query_type="similar", item=shapes.identity(record), **group)
-
-
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
-    """Declare the tools over every music catalogue that is served."""
-    layout = api.LayoutCatalogues(catalogues)
-    music = MusicTools(layout)
-    every = [
-        api.catalogue_tool(
-            name="catalog.search",
-            run=music.search,
-            finds=music.find,
-            count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks),
-        ),
-        api.catalogue_tool(
-            name="catalog.get",
-            run=music.get,
-            count_of=lambda result: shapes.sum_totals(
-                result.artists, result.albums, result.tracks, result.fixes
-            ),
-        ),
-    ]
-    return layout.declare(every)

@@ -4,6 +4,7 @@ interface.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Literal
@@ -80,67 +81,55 @@ class SearchPapersResult(api.FoundResult, api.PricedResult):
     degraded: str | None
 
 
-class PaperTools:
-    """The tool over every catalogue of papers."""
-
-    def __init__(self, catalogues: api.LayoutCatalogues) -> None:
-        self._catalogues = catalogues
-
-    def find(
-        self, principal: api.Principal, params: SearchPapersParams, catalogue: str | None
-    ) -> api.ResultSet:
-        """Return the papers that a call finds."""
-        views, scope = self._catalogues.views(catalogue), _scope(principal, params)
-        found = api.find(views, dict.fromkeys(views.found, scope), params.query)
-        return replace(
-            found, page_size=params.paper_count, explains=params.explain, label=_argument_of
-        )
-
-    def search(
-        self, principal: api.Principal, params: SearchPapersParams, *, catalogue: str | None = None
-    ) -> SearchPapersResult:
-        """Search research papers by topic or author, in titles and abstracts."""
-        found = self.find(principal, params, catalogue)
-        papers = found.page(params.start)
-        readers = [part.view.reader for part in found.parts]
-        missing = (
-            []
-            if papers or params.start
-            else _missing_words(readers, params.keywords or (), principal)
-        )
-        fitting = api.fitting_notes(found) if _scope(principal, params).conditions else []
-        return SearchPapersResult(
-            notes=[*found.question_notes, *missing, *found.word_notes, *fitting],
-            papers=list(map(self._shape, papers)),
-            total=found.total,
-            search_mode=found.mode.value,
-            degraded=found.degraded,
-            **api.told_of(found, params.start),
-        )
-
-    def _shape(self, hit: api.Hit) -> PaperShape:
-        record = hit.record
-        return PaperShape(
-            authors=[AuthorShape(**author) for author in record.get("authors") or ()],
-            id=record.id,
-            year=record.get("publish_year"),
-            **{name: record.get(name) for name in ("title", "abstract", "venue", "url")},
-            catalogue=self._catalogues.label(hit.view.name),
-            **api.strength_of(hit),
-        )
+def find_papers(call: api.Call, params: SearchPapersParams) -> api.ResultSet:
+    """Return the papers that a call finds."""
+    views, scope = api.open_views(call), _scope(call.principal, params)
+    found = api.find(views, dict.fromkeys(views.found, scope), params.query)
+    return replace(found, page_size=params.paper_count, explains=params.explain, label=_argument_of)
 
 
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
-    """Declare the paper tool over every catalogue of papers that is served."""
-    layout = api.LayoutCatalogues(catalogues)
-    papers = PaperTools(layout)
-    search = api.catalogue_tool(
-        name="search_papers",
-        run=papers.search,
-        finds=papers.find,
-        count_of=attrgetter("total"),
+@api.operation(
+    "search_papers",
+    finds=find_papers,
+    reads=api.Reads(),
+    faces=api.Faces(audit=api.Audit(count_of=attrgetter("total"))),
+)
+def search_papers(call: api.Call, params: SearchPapersParams) -> SearchPapersResult:
+    """Search research papers by topic or author, in titles and abstracts."""
+    found = find_papers(call, params)
+    papers = found.page(params.start)
+    readers = [part.view.reader for part in found.parts]
+    missing = (
+        []
+        if papers or params.start
+        else _missing_words(readers, params.keywords or (), call.principal)
     )
-    return layout.declare([search])
+    fitting = api.fitting_notes(found) if _scope(call.principal, params).conditions else []
+    return SearchPapersResult(
+        notes=[*found.question_notes, *missing, *found.word_notes, *fitting],
+        papers=list(map(partial(_shape, call), papers)),
+        total=found.total,
+        search_mode=found.mode.value,
+        degraded=found.degraded,
+        **api.told_of(found, params.start),
+    )
+
+
+def _shape(call: api.Call, hit: api.Hit) -> PaperShape:
+    record = hit.record
+    return PaperShape(
+        authors=[AuthorShape(**author) for author in record.get("authors") or ()],
+        id=record.id,
+        year=record.get("publish_year"),
+        **{name: record.get(name) for name in ("title", "abstract", "venue", "url")},
+        catalogue=api.label_of(call, hit.view.name),
+        **api.strength_of(hit),
+    )
+
+
+def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
+    """Return the tool of papers."""
+    return [search_papers]
 
 
 def _scope(principal: api.Principal, params: SearchPapersParams) -> api.Scope:

@@ -92,7 +92,9 @@ class Served:
 
 def served(shelf: Shelf, embedder: Any = None) -> Served:
     catalogue = open_shelf(shelf, embedder)
-    return Served(catalogue=catalogue, gate=Gate(Toolbox(tools([catalogue]))))
+    return Served(
+        catalogue=catalogue, gate=Gate(Toolbox(tools([catalogue]), catalogues=[catalogue]))
+    )
 
 
 def fill(shelf: Any, rows: list[dict[str, Any]], embedder: Any) -> None:
