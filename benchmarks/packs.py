@@ -39,7 +39,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.settings import load_settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.zstd import zstd
 
@@ -224,7 +224,7 @@ def change_some(home: Path, share: float, *, in_text: bool) -> tuple[int, int]:
     app = App(load_settings({"STACKROOM_HOME": str(home)}))
     installed, chance = app.library.get_installed(CATALOGUE), random.Random(16)
     spec = app.spec_of(installed).spec
-    with closing(EmbeddedShelf.open(installed.folder, spec)) as shelf:
+    with closing(open_shelf(installed.folder, spec)) as shelf:
         reader = shelf.reader()
         keys = chance.sample(
             list(reader.scan(scope=WHOLE, limit=10**9)), round(share * reader.count(WHOLE))

@@ -24,9 +24,9 @@ from real_anime import DEFAULT_WORK, Query, RealAnime, draw_queries, load_real_a
 
 from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.search.searcher import QueryVector, Searcher
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import Put, ShelfReader, iter_key_batches
-from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
 from stackroom.shelf.postgres_search.view import PostgresqlView
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
 from stackroom.text.analyser import TextQuery, analyse_query
@@ -54,7 +54,7 @@ def main() -> None:
     queries = draw_queries(anime, count=options.queries)
     with (
         started() as place,
-        closing(EmbeddedShelf.open(anime.folder, anime.spec)) as embedded,
+        closing(open_shelf(anime.folder, anime.spec)) as embedded,
         tempfile.TemporaryDirectory() as folder,
         closing(copied(embedded, Path(folder), place)) as searched,
     ):
@@ -74,12 +74,11 @@ def started() -> Iterator[StorePlace]:
             server.stop()
 
 
-def copied(embedded: EmbeddedShelf, folder: Path, place: StorePlace) -> PostgresqlShelf:
+def copied(embedded: CatalogueShelf, folder: Path, place: StorePlace) -> CatalogueShelf:
     """Put the records of a shelf, with the same keys, into PostgreSQL."""
     save_place(folder, place)
     model = embedded.reader().model
-    shelf = PostgresqlShelf(folder, embedded.spec)
-    shelf.store.create(model)
+    shelf = create_shelf(folder, embedded.spec, model=model)
     for keys in iter_key_batches(embedded.reader()):
         rows = list(embedded.store.iter_rows(keys))
         vectors = embedded.reader().embeddings(keys)
@@ -87,7 +86,7 @@ def copied(embedded: EmbeddedShelf, folder: Path, place: StorePlace) -> Postgres
     return shelf
 
 
-def timed_build(shelf: PostgresqlShelf) -> dict[str, float]:
+def timed_build(shelf: CatalogueShelf) -> dict[str, float]:
     """Build the index, and return what it took."""
     began, used = time.perf_counter(), time.process_time()
     shelf.publish()
@@ -100,7 +99,7 @@ def timed_build(shelf: PostgresqlShelf) -> dict[str, float]:
 
 
 def compared(
-    anime: RealAnime, embedded: EmbeddedShelf, searched: PostgresqlShelf, queries: Sequence[Query]
+    anime: RealAnime, embedded: CatalogueShelf, searched: CatalogueShelf, queries: Sequence[Query]
 ) -> dict[str, Any]:
     exact, view = embedded.reader(), searched.reader()
     report: dict[str, Any] = {}
@@ -192,7 +191,7 @@ def without_caches(view: PostgresqlView) -> PostgresqlView:
     return replace(view, _selections={}, _postings={}, _rows={}, _terms={}, _vectors={})
 
 
-def edited(searched: PostgresqlShelf) -> list[float]:
+def edited(searched: CatalogueShelf) -> list[float]:
     """Change a record's text, and return the milliseconds until a new view has it, of several."""
     view, spent = searched.reader(), []
     records = view.fetch(view.scan(scope=WHOLE, limit=10), scope=WHOLE)

@@ -23,7 +23,7 @@ from stackroom.model.record import Record
 from stackroom.model.vectors import Vector
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.sources.json_rows import JsonRows
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,7 +70,7 @@ def load_real_anime(work: Path) -> RealAnime:
     )
     installed = app.library.get_installed(NAME)
     catalogue = app.open_catalogue(NAME)
-    shelf = EmbeddedShelf.open(installed.folder, catalogue.spec)
+    shelf = open_shelf(installed.folder, catalogue.spec)
     rows = [row for row in shelf.store.iter_rows() if row.vector is not None]
     return RealAnime(
         spec=catalogue.spec,

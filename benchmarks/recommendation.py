@@ -30,7 +30,8 @@ from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
 from stackroom.recommend.recommender import Recommender, Request
 from stackroom.search.names import NameChoice
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.sources.json_rows import JsonRows
 from stackroom.zstd import zstd
 from stackroom_catalogues.anime import rows as anime_rows
@@ -83,7 +84,9 @@ def join(titles: list[dict]) -> tuple[dict[str, Record], dict[str, int]]:
     return joined, popularity
 
 
-def build_shelf(home: Path, joined: dict[str, Record], popularity: dict[str, int]) -> EmbeddedShelf:
+def build_shelf(
+    home: Path, joined: dict[str, Record], popularity: dict[str, int]
+) -> CatalogueShelf:
     """Index the joined titles alone, so that only they can be recommended, with the vectors of the
     whole catalogue.
     """
@@ -103,7 +106,7 @@ def build_shelf(home: Path, joined: dict[str, Record], popularity: dict[str, int
     )
     folder = Path(tempfile.mkdtemp(prefix="ratings-"))
     embedder = KnownVectors(anime, anime.spec)
-    shelf = EmbeddedShelf.create(folder, anime.spec, model=embedder.model)
+    shelf = create_shelf(folder, anime.spec, model=embedder.model)
     target = Target(
         spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=embedder
     )
@@ -116,7 +119,7 @@ def build_shelf(home: Path, joined: dict[str, Record], popularity: dict[str, int
 class KnownVectors:
     """An embedder that looks the vectors of texts up in a catalogue that has them."""
 
-    def __init__(self, shelf: EmbeddedShelf, spec: CatalogueSpec) -> None:
+    def __init__(self, shelf: CatalogueShelf, spec: CatalogueSpec) -> None:
         self.model = shelf.reader().model
         self._vectors = {
             embedding_text(spec.embed, row.record): row.vector for row in shelf.store.iter_rows()
@@ -146,7 +149,7 @@ def draw_cases(joined: dict[str, Record]) -> list[tuple[list[str], set[str]]]:
     return cases
 
 
-def score(shelf: EmbeddedShelf, cases: list) -> dict:
+def score(shelf: CatalogueShelf, cases: list) -> dict:
     """Recommend for every case by the product's own recommender, the given titles taken as
     understood.
     """

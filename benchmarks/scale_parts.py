@@ -37,7 +37,8 @@ from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import Vector
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.store_place import StorePlace
 from stackroom.text.analyser import TextQuery, analyse_query
@@ -112,7 +113,7 @@ def build(engine: Engine, arguments: Any) -> Figures:
         engine.create_tables()
     folder = engine.add_server(anime.folder)
     kept = KeptVectors(engine.root, count, anime.vectors.shape[1])
-    shelf = EmbeddedShelf.create(folder, anime.spec, model=anime.embedder.model)
+    shelf = create_shelf(folder, anime.spec, model=anime.embedder.model)
     batches, making_s, before = iter_batches(anime, count), 0.0, engine.used()
     with PeakMemory() as memory, shelf.exclusive():
         for start in range(0, count, BATCH):
@@ -303,7 +304,7 @@ def join(engine: Engine, arguments: Any) -> Figures:
     truth = load_truth(engine, arguments)
     engine.add_server(engine.folder(), SERVERS)
     before = engine.used()
-    with closing(EmbeddedShelf.open(engine.folder(SERVERS), truth.spec)) as shelf:
+    with closing(open_shelf(engine.folder(SERVERS), truth.spec)) as shelf:
         _search(Searcher(spec=truth.spec), shelf.reader(), truth.queries[0], WHOLE)
         used = engine.used_since(before)
     return {**used._asdict(), "peak_mb": _peak_mb(), "disk_mb": engine.sizes_mb(SERVERS)}
@@ -313,7 +314,7 @@ def search(engine: Engine, arguments: Any) -> Figures:
     """Open the catalogue, and time every arm under every scope."""
     truth = load_truth(engine, arguments)
     before = engine.used()
-    shelf = EmbeddedShelf.open(engine.folder(), truth.spec)
+    shelf = open_shelf(engine.folder(), truth.spec)
     view = shelf.reader()
     opened = engine.used_since(before)
     searcher = Searcher(spec=truth.spec)
@@ -339,7 +340,7 @@ def _search(searcher: Searcher, view: View, one: Prepared, scope: Scope) -> list
 
 
 def _scope_figures(
-    engine: Engine, searcher: Searcher, shelf: EmbeddedShelf, truth: Truth, known: ScopeTruth
+    engine: Engine, searcher: Searcher, shelf: CatalogueShelf, truth: Truth, known: ScopeTruth
 ) -> Figures:
     depth, scope = searcher.spec.search.depth, known.scope
     arms: dict[str, Callable[[View, Prepared], object]] = {
@@ -458,7 +459,7 @@ def search_until_told(engine: Engine, arguments: Any) -> Figures:
     """
     truth = load_truth(engine, arguments)
     shelf, searcher = (
-        EmbeddedShelf.open(engine.folder(arguments.server), truth.spec),
+        open_shelf(engine.folder(arguments.server), truth.spec),
         Searcher(spec=truth.spec),
     )
     for one in truth.warm_up:
@@ -477,9 +478,7 @@ def edits(engine: Engine, arguments: Any) -> Figures:
     edit.
     """
     truth = load_truth(engine, arguments)
-    shelf, other = (
-        EmbeddedShelf.open(engine.folder(server), truth.spec) for server in (1, SERVERS)
-    )
+    shelf, other = (open_shelf(engine.folder(server), truth.spec) for server in (1, SERVERS))
     total = other.reader().count(WHOLE)
     committed: list[float] = []
     spent: list[Used] = []
@@ -508,7 +507,7 @@ def edits(engine: Engine, arguments: Any) -> Figures:
 def answer(engine: Engine, arguments: Any) -> Figures:
     """Return the answers to every query, with scores."""
     truth = load_truth(engine, arguments)
-    with closing(EmbeddedShelf.open(engine.folder(), truth.spec)) as shelf:
+    with closing(open_shelf(engine.folder(), truth.spec)) as shelf:
         view, searcher = shelf.reader(), Searcher(spec=truth.spec)
         answers = []
         for one in truth.queries:
@@ -522,7 +521,7 @@ def answer(engine: Engine, arguments: Any) -> Figures:
 
 def rebuild(engine: Engine, arguments: Any) -> Figures:
     """Build the index anew, without the words that edits have left in it."""
-    with closing(EmbeddedShelf.open(engine.folder(), load_truth(engine, arguments).spec)) as shelf:
+    with closing(open_shelf(engine.folder(), load_truth(engine, arguments).spec)) as shelf:
         return {"records": shelf.rebuild()}
 
 

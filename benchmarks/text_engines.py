@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.terms import text_tokens
 from stackroom.text.analyser import TextQuery, analyse_query
 
@@ -44,7 +44,7 @@ def compare_text_engines(anime: RealAnime, queries: Sequence[Query]) -> dict[str
 
 
 def _stackroom(anime: RealAnime) -> Search:
-    reader = EmbeddedShelf.open(anime.folder, anime.spec).reader()
+    reader = open_shelf(anime.folder, anime.spec).reader()
     return lambda query: len(reader.lexical(query, scope=WHOLE, limit=TOP).keys)
 
 

@@ -16,7 +16,7 @@ from stackroom.model.scope import WHOLE, AnyOf, Scope  # noqa: E402
 from stackroom.model.vectors import ModelId  # noqa: E402
 from stackroom.packages import PACKAGES  # noqa: E402
 from stackroom.search.searcher import QueryVector, Searcher  # noqa: E402
-from stackroom.shelf.embedded.shelf import EmbeddedShelf  # noqa: E402
+from stackroom.shelf.opening import create_shelf, open_shelf  # noqa: E402
 from stackroom.shelf.port import Embedding, Put  # noqa: E402
 
 
@@ -28,13 +28,13 @@ class StackroomEngine:
 
     def build(self, rows: list[Row], vectors: np.ndarray, folder: Path) -> None:
         model = ModelId(name="given", dimension=vectors.shape[1])
-        shelf = EmbeddedShelf.create(folder, self._spec, model=model)
+        shelf = create_shelf(folder, self._spec, model=model)
         shelf.apply([_put(row, vector) for row, vector in zip(rows, vectors, strict=True)])
         shelf.publish()
         shelf.close()
 
     def open(self, folder: Path) -> None:
-        self._shelf = EmbeddedShelf.open(folder, self._spec)
+        self._shelf = open_shelf(folder, self._spec)
         self._searcher = Searcher(spec=self._spec)
 
     def text(self, text: str) -> Hits:

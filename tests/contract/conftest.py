@@ -14,7 +14,7 @@ import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Shelf
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres_search import database
@@ -31,7 +31,7 @@ def _memory(_folder: Path, spec: CatalogueSpec) -> Shelf:
 
 
 def _embedded(folder: Path, spec: CatalogueSpec) -> Shelf:
-    return EmbeddedShelf.create(folder, spec, model=MODEL)
+    return create_shelf(folder, spec, model=MODEL)
 
 
 SHELVES = ("memory", "embedded", "postgresql", "postgresql_searched")

@@ -17,7 +17,7 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, WHOLE
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Author, Put, Shelf
 from stackroom.text.analyser import analyse_query
 
@@ -207,7 +207,7 @@ def found(shelf: Shelf, text: str) -> list[str]:
 def test_what_was_acknowledged_is_seen_while_another_process_is_in_the_middle_of_the_next_edit(
     shelf_folder: Path,
 ) -> None:
-    shelf, other = (EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL) for _ in range(2))
+    shelf, other = (create_shelf(shelf_folder, SPEC, model=MODEL) for _ in range(2))
     editor = Editor(other)
     clara, bach = (
         editor.create("artist", name="Clara Schumann"),

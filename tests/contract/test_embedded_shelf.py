@@ -26,12 +26,12 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.model.vectors import Vector
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded import index_process, shelf_index
-from stackroom.shelf.embedded import shelf as shelf_module
+from stackroom.shelf import catalogue_folder
+from stackroom.shelf.embedded import folder_index, index_process, shelf_index
 from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import LOCAL, Delete, Embedding, Put
 from stackroom.text.analyser import TextQuery, analyse_query
 from support.processes import wait_until
@@ -40,10 +40,10 @@ READING_PROCESS = """
 import json, pathlib, sys
 from stackroom.packages import PACKAGES
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.text.analyser import analyse_query
 
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
+shelf = open_shelf(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
 for line in sys.stdin:
     view = shelf.reader()
     ranking = view.lexical(analyse_query(line, synonyms={}), scope=WHOLE, limit=10)
@@ -62,13 +62,13 @@ WRITING_PROCESS = """
 import pathlib, sys
 from stackroom.packages import PACKAGES
 from stackroom.model.record import Record, RecordId
-from stackroom.shelf.embedded import shelf as shelf_module, shelf_index
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded import shelf_index
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Delete, Put
 
 shelf_index.TAIL_ROWS = 2
 shelf_index.TAIL_SHARE = 0
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
+shelf = open_shelf(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
 for number in range(40):
     fields = {"title": f"Robot {number}", "synopsis": "a robot story"}
     put = Put(record=Record(id=RecordId(f"n{number}"), fields=fields))
@@ -123,7 +123,7 @@ def test_another_spec_builds_its_own_index_and_the_old_one_goes(embedded_stock: 
     changed = compile_text(
         declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test"
     )
-    reopened = EmbeddedShelf.open(shelf.folder, changed)
+    reopened = open_shelf(shelf.folder, changed)
     assert reopened.reader().lexical(query("lighthouse"), scope=WHOLE, limit=5).total == 1
     assert len(list((shelf.folder / "index").iterdir())) == 1
     reopened.close()
@@ -144,7 +144,7 @@ def test_a_new_base_is_built_when_the_tail_outgrows_it_and_the_answers_stay(
     assert [path.name for path in Path(embedded_stock.shelf.folder).glob("index/*/base-*")] == [
         base_name(embedded_stock)
     ]
-    reopened = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
+    reopened = open_shelf(embedded_stock.shelf.folder, embedded_stock.spec)
     assert reopened.reader().counters()["tail_rows"] == 0
     assert embedded_stock.answers(reopened.reader()) == before
     reopened.close()
@@ -170,7 +170,7 @@ def test_a_view_after_an_edit_reads_few_of_the_changed_records_and_is_that_of_a_
         assert max(read) <= 2
     embedded_stock.delete("r30")
     assert [segment.columns.size for segment in shelf.reader().segments] == [60, 40, 2]
-    with closing(EmbeddedShelf.open(shelf.folder, embedded_stock.spec)) as other:
+    with closing(open_shelf(shelf.folder, embedded_stock.spec)) as other:
         assert embedded_stock.answers(shelf.reader()) == embedded_stock.answers(other.reader())
 
 
@@ -272,7 +272,7 @@ def test_opening_a_folder_without_a_catalogue_is_refused(tmp_path: Path) -> None
     with pytest.raises(
         StorageError, match=r"records\.sqlite is missing; put it back from a back-up"
     ):
-        EmbeddedShelf.open(tmp_path, PACKAGES.get("anime").spec)
+        open_shelf(tmp_path, PACKAGES.get("anime").spec)
 
 
 # Other processes
@@ -293,7 +293,7 @@ def test_an_open_process_sees_a_put_and_a_delete_of_another_at_its_next_call(
 def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lock(
     embedded_stock: Any, other_process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf_module, "WRITER_LOCK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(catalogue_folder, "WRITER_LOCK_TIMEOUT_S", 0.2)
     folder = embedded_stock.shelf.folder
     with other_process(LOCKING_PROCESS, folder) as other:
         assert other.read() == "held"
@@ -323,7 +323,7 @@ def test_a_reader_that_cannot_catch_up_while_another_process_writes_says_it_is_s
 def test_an_index_that_cannot_be_written_is_read_as_far_as_it_goes_and_says_so_without_a_path(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf_module, "UNWRITABLE_PAUSE_S", 0.0)
+    monkeypatch.setattr(folder_index, "UNWRITABLE_PAUSE_S", 0.0)
     fill(embedded_stock)
     shelf = embedded_stock.shelf
     before = shelf.reader().count(WHOLE)
@@ -339,7 +339,7 @@ def test_an_index_that_cannot_be_written_is_read_as_far_as_it_goes_and_says_so_w
         "the text index cannot be written: another process is writing it",
     )
     assert refused.value.message == view.stale
-    with closing(EmbeddedShelf.open(shelf.folder, shelf.spec)) as other:
+    with closing(open_shelf(shelf.folder, shelf.spec)) as other:
         assert other.reader().count(WHOLE) == before
 
     del occupied
@@ -379,9 +379,9 @@ def test_every_view_taken_while_another_process_writes_is_of_one_moment(
 def test_a_first_reader_and_whoever_publishes_do_not_wait_for_each_other(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf_module, "WRITER_LOCK_TIMEOUT_S", 600)
+    monkeypatch.setattr(catalogue_folder, "WRITER_LOCK_TIMEOUT_S", 600)
     fill(embedded_stock, 2)
-    shelf = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
+    shelf = open_shelf(embedded_stock.shelf.folder, embedded_stock.spec)
     shelf.apply([Put(record=embedded_stock.record("new", body="a robot story"))])
     counts: list[int] = []
     reading = threading.Thread(target=lambda: counts.append(shelf.reader().count(WHOLE)))
@@ -410,7 +410,7 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
         b"not a database, but long enough to look like one" * 100
     )
     with pytest.raises(StorageError, match=r"records\.sqlite"):
-        EmbeddedShelf.open(tmp_path, PACKAGES.get("anime").spec)
+        open_shelf(tmp_path, PACKAGES.get("anime").spec)
 
 
 # What is known at once
@@ -422,7 +422,7 @@ def test_the_view_that_is_here_is_found_until_anybody_changes_a_record(embedded_
     assert shelf.find_reader() is None, "there is no view yet"
     assert shelf.find_reader() is not shelf.reader()
     assert shelf.find_reader() is shelf.reader()
-    other = EmbeddedShelf.open(shelf.folder, embedded_stock.spec)
+    other = open_shelf(shelf.folder, embedded_stock.spec)
     other.apply([Put(record=embedded_stock.record("new"))])
     assert shelf.find_reader() is None
     assert shelf.reader().count(WHOLE) == 7
@@ -437,12 +437,12 @@ def test_a_view_is_found_or_not_without_waiting_for_whoever_catches_up(embedded_
     fill(embedded_stock)
     view = shelf.reader()
     found: list[Any] = []
-    with shelf._guard, shelf.store._watch_guard:
+    with shelf._place.guard, shelf.store._watch_guard:
         thread = threading.Thread(target=lambda: found.append(shelf.find_reader()))
         thread.start()
         thread.join(timeout=120)
         assert found == [None]
-    with shelf._guard:
+    with shelf._place.guard:
         thread = threading.Thread(target=lambda: found.append(shelf.find_reader()))
         thread.start()
         thread.join(timeout=120)
@@ -453,7 +453,7 @@ def test_an_index_that_lacks_a_record_is_a_problem_until_it_is_rebuilt(embedded_
     embedded_stock.put(*(embedded_stock.record(f"r{number}") for number in range(5)))
     view = embedded_stock.shelf.reader()
     view.text.update(view.scan(scope=WHOLE, limit=1), [], change_no=view.change_no)
-    with closing(EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)) as shelf:
+    with closing(open_shelf(embedded_stock.shelf.folder, embedded_stock.spec)) as shelf:
         problems = list(shelf.check())
         assert {problem.part for problem in problems} == {"index"}
         assert {problem.advice for problem in problems} == {
@@ -524,13 +524,14 @@ def test_vectors_that_a_killed_process_stored_are_published_by_whoever_opens_the
     assert stock.nearest("r1") == []
     stock.shelf.add_vectors(digests, vectors_of(stock, digests))
     assert stock.nearest("r1") == [], "a shelf that is open goes on with what is published"
-    with EmbeddedShelf(stock.shelf.folder, stock.spec).sole_embedder(wait_s=1.0):
-        busy = EmbeddedShelf.open(stock.shelf.folder, stock.spec)
+    other = open_shelf(stock.shelf.folder, stock.spec)
+    with other.sole_embedder(wait_s=1.0):
+        busy = open_shelf(stock.shelf.folder, stock.spec)
         assert busy.reader().awaiting_vectors == len(digests), (
             "another process is embedding, and will publish"
         )
         busy.close()
-    opened = EmbeddedShelf.open(stock.shelf.folder, stock.spec)
+    opened = open_shelf(stock.shelf.folder, stock.spec)
     assert opened.reader().awaiting_vectors == 0
     assert stock.nearest("r1")[0] == "r1"
     opened.close()
@@ -639,16 +640,16 @@ import os, pathlib, signal, sys
 from stackroom.packages import PACKAGES
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.embedded import index_process
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Put
 
 index_process.WORTHWHILE_RECORDS = 1
 os.cpu_count = lambda: 2
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
+shelf = open_shelf(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
 with shelf.exclusive():
     fields = {"title": "Robot", "synopsis": "a robot story"}
     shelf.apply([Put(record=Record(id=RecordId("one"), fields=fields))])
-    print(shelf._indexing._process.pid, flush=True)
+    print(shelf.index._indexing._process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -31,11 +31,12 @@ from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
 from stackroom.search.searcher import Searcher
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf import opening
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Embedding, Put, ShelfReader
 from stackroom.shelf.postgres_search import view as view_module
 from stackroom.shelf.postgres_search.database import Snapshot
-from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.text.analyser import analyse_query
 from support.embedders import WordEmbedder
@@ -53,12 +54,10 @@ ONLY_THE_GRAPH = "-cenable_seqscan=off -cenable_bitmapscan=off -cenable_sort=off
 
 def shelf_on(
     folder: Path, spec: CatalogueSpec, place: StorePlace, *, model: ModelId = MODEL
-) -> PostgresqlShelf:
+) -> CatalogueShelf:
     folder.mkdir(parents=True, exist_ok=True)
     save_place(folder, replace(place, search=IN_DATABASE))
-    shelf = PostgresqlShelf(folder, spec)
-    shelf.switch_model(model)
-    return shelf
+    return create_shelf(folder, spec, model=model)
 
 
 @pytest.fixture(scope="module")
@@ -249,11 +248,11 @@ def test_the_file_that_names_the_store_chooses_the_search(
 ) -> None:
     spec = PACKAGES.get("anime").spec
     shelf_on(tmp_path, spec, postgresql.new_place()).close()
-    with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
+    with closing(opening.open_shelf(tmp_path, spec)) as shelf:
         assert shelf.describe().kind == "postgresql"
     told = (tmp_path / PLACE_FILE).read_text()
     (tmp_path / PLACE_FILE).write_text(told.replace('search = "postgresql"', ""))
-    with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
+    with closing(opening.open_shelf(tmp_path, spec)) as shelf:
         assert shelf.describe().kind == "embedded"
     (tmp_path / PLACE_FILE).write_text(f"{told}parts = 4\n")
     place = find_place(tmp_path)
@@ -308,7 +307,7 @@ def test_golden_questions_have_the_same_answers_of_a_follower_and_first_ten_in_t
         installed = app.library.get_installed(name)
         spec = app.spec_of(installed).spec
     puts = list(iter_puts(whole_home / "catalogues" / name, spec, tmp_path / "sample", embedder))
-    embedded = EmbeddedShelf.create(tmp_path / "embedded", spec, model=embedder.model)
+    embedded = create_shelf(tmp_path / "embedded", spec, model=embedder.model)
     searched = shelf_on(tmp_path / "searched", spec, postgresql.new_place(), model=embedder.model)
     place = postgresql.new_place()
     written, followed = (
@@ -334,10 +333,10 @@ def test_golden_questions_have_the_same_answers_of_a_follower_and_first_ten_in_t
 
 def follower_on(
     folder: Path, spec: CatalogueSpec, place: StorePlace, model: ModelId
-) -> EmbeddedShelf:
+) -> CatalogueShelf:
     folder.mkdir()
     save_place(folder, place)
-    return EmbeddedShelf.create(folder, spec, model=model)
+    return create_shelf(folder, spec, model=model)
 
 
 def iter_puts(
@@ -346,7 +345,7 @@ def iter_puts(
     """Yield the records of a sample, each with the vector of its text."""
     shutil.copytree(sample, copy)
     assert spec.embed is not None
-    with closing(EmbeddedShelf.open(copy, spec)) as shelf:
+    with closing(opening.open_shelf(copy, spec)) as shelf:
         for row in shelf.store.iter_rows():
             text = embedding_text(spec.embed, row.record)
             vector = embedder.embed_documents([text])[0]

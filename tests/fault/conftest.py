@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.store_place import StorePlace, save_place
 from support.channels import Besieged, Channel, Channels, LineChannel
 from support.stock import MODEL, Stock
@@ -73,13 +74,13 @@ def channels(besieged: Besieged, plain_home: Path) -> Iterator[Channels]:
 @pytest.fixture
 def server_of(place: StorePlace, tmp_path: Path) -> Iterator[Callable[[str], Stock]]:
     """Opens the shelf of one server, by its name; the first one creates the store."""
-    opened: list[EmbeddedShelf] = []
+    opened: list[CatalogueShelf] = []
     spec = PACKAGES.get("anime").spec
 
     def open_one(name: str) -> Stock:
         (tmp_path / name).mkdir()
         save_place(tmp_path / name, place)
-        make = EmbeddedShelf.open if opened else partial(EmbeddedShelf.create, model=MODEL)
+        make = open_shelf if opened else partial(create_shelf, model=MODEL)
         opened.append(make(tmp_path / name, spec))
         return Stock(shelf=opened[-1], spec=spec)
 

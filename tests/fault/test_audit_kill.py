@@ -10,7 +10,7 @@ from stackroom.control.control import Control
 from stackroom.model.principal import Outcome
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from support.control import audit_rows
 from support.dying import change_and_die
 from support.kills import KILLED, run_child
@@ -33,7 +33,7 @@ def test_a_change_that_was_made_has_its_row_after_a_kill(tmp_path: Path, change:
     acknowledged = kill_in(tmp_path, change)
     with (
         closing(Control.open(Settings(home=tmp_path))) as control,
-        closing(EmbeddedShelf.open(tmp_path / "music", PACKAGES.get("music").spec)) as shelf,
+        closing(open_shelf(tmp_path / "music", PACKAGES.get("music").spec)) as shelf,
     ):
         if change == "edit":
             assert [one.id for one in shelf.history().list_changes(limit=9)] == [

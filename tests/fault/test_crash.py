@@ -21,7 +21,8 @@ from stackroom.catalogue.spec import texts_of
 from stackroom.ingest.edits.relations import ids_in
 from stackroom.model.record import Record
 from stackroom.model.scope import KIND_FIELD, WHOLE
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.text.analyser import analyse_query
 from support.dying import (
     SPEC,
@@ -63,7 +64,7 @@ def run_dying(told: Told, work: Callable[..., object], *arguments: Any) -> None:
     told.hear(ended.said)
 
 
-def answers(shelf: EmbeddedShelf) -> dict[str, Any]:
+def answers(shelf: CatalogueShelf) -> dict[str, Any]:
     """Return what the shelf answers to every kind of read, by ids."""
     view = shelf.reader()
     keys = view.scan(scope=WHOLE, limit=10_000)
@@ -89,7 +90,7 @@ def require_whole(folder: Path, told: Told) -> dict[str, Record]:
     """Check that all that was acknowledged is there, that nothing is half there, and that answers
     are a rebuild's.
     """
-    shelf = EmbeddedShelf.open(folder, SPEC)
+    shelf = open_shelf(folder, SPEC)
     found = answers(shelf)
     made: dict[str, set[str]] = {}
     for change in shelf.history().list_changes(limit=100_000):
@@ -103,7 +104,7 @@ def require_whole(folder: Path, told: Told) -> dict[str, Record]:
     require_kept_up(found["records"])
     shelf.close()
     shutil.rmtree(folder / "index")
-    rebuilt = EmbeddedShelf.open(folder, SPEC)
+    rebuilt = open_shelf(folder, SPEC)
     assert answers(rebuilt) == found
     rebuilt.close()
     records: dict[str, Record] = found["records"]
@@ -147,7 +148,7 @@ def test_dying_before_a_rename_of_many_records_is_committed_makes_none_of_it(
     ("moment", "call", "tail_rows"),
     [
         ("stackroom.shelf.embedded.text_index:TextIndex.update", 1, 5),
-        ("stackroom.shelf.embedded.shelf:EmbeddedShelf.publish", 1, 5),
+        ("stackroom.shelf.catalogue_shelf:CatalogueShelf.publish", 1, 5),
         ("stackroom.shelf.embedded.index_files:save_segment", 1, 0),
         ("os:fsync", 4, 0),
         *(("os:replace", number, 0) for number in (1, 2, 3, 4)),
@@ -233,8 +234,8 @@ def damaged(published: Path, tmp_path: Path) -> Callable[[str, Callable[[Path], 
 def test_an_index_with_cut_or_missing_files_is_built_anew_and_answers_as_before(
     published: Path, damaged: Any, pattern: str, how: Callable[[Path], object]
 ) -> None:
-    before = EmbeddedShelf.open(published, SPEC)
-    after = EmbeddedShelf.open(damaged(pattern, how), SPEC)
+    before = open_shelf(published, SPEC)
+    after = open_shelf(damaged(pattern, how), SPEC)
     assert answers(after) == answers(before)
     after.close()
     before.close()
@@ -243,7 +244,7 @@ def test_an_index_with_cut_or_missing_files_is_built_anew_and_answers_as_before(
 def test_building_an_index_anew_is_told_in_the_log_by_the_name_of_the_catalogue_and_not_of_its_spec(
     damaged: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shelf = EmbeddedShelf.open(damaged("base-*/keys.npy", cut), SPEC)
+    shelf = open_shelf(damaged("base-*/keys.npy", cut), SPEC)
     with caplog.at_level(logging.WARNING):
         shelf.reader()
     assert "the index of catalogue 'damaged' is rebuilt" in caplog.text
@@ -251,7 +252,7 @@ def test_building_an_index_anew_is_told_in_the_log_by_the_name_of_the_catalogue_
 
 
 def test_a_writer_mends_a_damaged_index_too(damaged: Any) -> None:
-    shelf = EmbeddedShelf.open(damaged("text/*.term", cut), SPEC)
+    shelf = open_shelf(damaged("text/*.term", cut), SPEC)
     shelf.publish()
     assert answers(shelf)["words"][2][1] == 4
     shelf.close()

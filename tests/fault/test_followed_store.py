@@ -28,9 +28,11 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.serve.http.rest import NOTES_HEADER, content_reply
 from stackroom.serve.mcp_server import resource_contents
+from stackroom.shelf import opening
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded.checks import check_store
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.lock import EmbeddingElsewhereError
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import EVERY_KEY, Embedding, Put, never_stop
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
@@ -70,8 +72,8 @@ def place(database: PostgresServer) -> StorePlace:
     return database.new_place()
 
 
-def shelf_of(stock: Stock) -> EmbeddedShelf:
-    assert isinstance(stock.shelf, EmbeddedShelf)
+def shelf_of(stock: Stock) -> CatalogueShelf:
+    assert isinstance(stock.shelf, CatalogueShelf)
     return stock.shelf
 
 
@@ -222,7 +224,7 @@ def test_a_server_that_starts_while_the_database_is_away_says_the_age_of_its_cop
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 1000)
     database.kill()
-    with closing(EmbeddedShelf.open(shelf_of(stock).folder, stock.shelf.spec)) as started:
+    with closing(opening.open_shelf(shelf_of(stock).folder, stock.shelf.spec)) as started:
         assert int(str(started.reader().stale).split()[-3]) >= 999
     database.start()
 
@@ -357,7 +359,7 @@ def test_tables_that_are_gone_empty_no_copy_and_are_not_made_anew_by_an_update(
     (tmp_path / "first" / INSTALLED_FILE).write_text("{}")
     database.execute(f"DROP SCHEMA {place.schema} CASCADE")
     with pytest.raises(StorageError, match="has no tables of catalogue"):
-        EmbeddedShelf.create(tmp_path / "first", SPEC, model=MODEL)
+        create_shelf(tmp_path / "first", SPEC, model=MODEL)
     assert [stock.lexical("robbery") for stock in (first, second)] == [["heat"]] * 2
     assert second.shelf.reader().stale
 
@@ -399,7 +401,7 @@ def test_after_a_host_has_vanished_reads_and_writes_go_on_at_its_successor(
             tmp_path, StorePlace(url=f"postgresql://stackroom@{address}", schema="vanishing")
         )
         with (
-            closing(EmbeddedShelf.create(tmp_path, SPEC, model=MODEL)) as shelf,
+            closing(create_shelf(tmp_path, SPEC, model=MODEL)) as shelf,
             ThreadPoolExecutor() as pool,
         ):
             stock = Stock(shelf=shelf, spec=SPEC)
@@ -439,7 +441,7 @@ def test_a_replica_that_is_promoted_is_written_to_without_a_restart(tmp_path: Pa
         folder = tmp_path / "shelf"
         folder.mkdir()
         save_place(folder, StorePlace(url=url, schema="films"))
-        with closing(EmbeddedShelf.create(folder, SPEC, model=MODEL)) as shelf:
+        with closing(create_shelf(folder, SPEC, model=MODEL)) as shelf:
             stock = Stock(shelf=shelf, spec=SPEC)
             stock.put(stock.record("heat", body="a robbery"))
             replica.wait_until_replayed(primary)

@@ -28,7 +28,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Delete, Put, never_stop
 from stackroom.shelf.postgres import moving
 from stackroom.shelf.postgres.moving import settle
@@ -233,7 +233,7 @@ def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(
 ) -> None:
     workshop = Workshop(Settings(home=home))
     installed = workshop.library.get_installed("films")
-    with closing(EmbeddedShelf.open(installed.folder, workshop.spec_of(installed).spec)) as shelf:
+    with closing(open_shelf(installed.folder, workshop.spec_of(installed).spec)) as shelf:
         shelf.reader()
         move_to_database(workshop, "films", place, advance=ignore)
         with pytest.raises(BusyError, match="moved to a database"):

@@ -13,7 +13,8 @@ from stackroom.errors import BusyError
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.postgres.store_database import ALIVE
 from stackroom.shelf.postgres_search.database import Connections
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
@@ -76,7 +77,7 @@ def test_an_update_that_is_being_judged_is_withheld_from_other_servers(
     first.put(first.record("heat", body="a robbery"))
     assert second.lexical("robbery") == ["heat"]
     shelf = first.shelf
-    assert isinstance(shelf, EmbeddedShelf)
+    assert isinstance(shelf, CatalogueShelf)
     with shelf.exclusive(), shelf.withheld():
         first.put(first.record("ronin", body="a briefcase"))
         assert first.lexical("briefcase") == ["ronin"]
@@ -107,7 +108,7 @@ def test_a_snapshot_that_was_idle_while_another_server_rebuilt_the_index_answers
     view = second.shelf.reader()
     assert view.count(WHOLE) == 1
     writer = first.shelf.writer()
-    assert isinstance(writer, EmbeddedShelf)
+    assert isinstance(writer, CatalogueShelf)
     writer.rebuild()
     idle = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
@@ -164,7 +165,7 @@ def test_another_model_is_followed_by_every_server_and_logs_no_change(
     first.put(first.record("a", body="robot"), first.record("b", body="garden"))
     view, other = second.shelf.reader(), replace(MODEL, name="another")
     shelf, embedded = first.shelf, view.embeddings(view.scan(scope=WHOLE, limit=2))
-    assert isinstance(shelf, EmbeddedShelf)
+    assert isinstance(shelf, CatalogueShelf)
     shelf.keep_vectors(
         other, {one.digest: first.vector(f"new {key}") for key, one in embedded.items()}
     )
@@ -200,7 +201,8 @@ def test_a_server_that_is_killed_while_it_builds_leaves_an_index_that_the_next_r
     stock = server_of("only")
     stock.put(stock.record("one", body="robot"))
     shelf = stock.shelf
-    monkeypatch.setattr(shelf.search, "_create_indexes", lambda *_: database.end_connections())  # type: ignore[attr-defined]
+    search = shelf.index.search  # type: ignore[attr-defined]
+    monkeypatch.setattr(search, "_create_indexes", lambda *_: database.end_connections())
     with pytest.raises(BusyError):
         shelf.rebuild()
     monkeypatch.undo()
@@ -219,7 +221,7 @@ def test_records_are_read_from_a_replica_that_has_what_the_server_has_seen(tmp_p
             reads=f"postgresql://stackroom@/postgres?host={replica.folder}",
         )
         save_place(tmp_path, place)
-        with closing(EmbeddedShelf.create(tmp_path, SPEC, model=MODEL)) as shelf:
+        with closing(create_shelf(tmp_path, SPEC, model=MODEL)) as shelf:
             stock = Stock(shelf=shelf, spec=SPEC)
             stock.put(stock.record("heat", body="a robbery"))
             replica.wait_until_replayed(primary)

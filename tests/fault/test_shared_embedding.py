@@ -15,8 +15,9 @@ from stackroom.ingest.embedding import build_puts
 from stackroom.ingest.pipeline import IngestReport, embed_records
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.lock import EmbeddingElsewhereError
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.row("N16")
 
 SPEC = PACKAGES.get("anime").spec
 RECORDS = 60
-OpenServer = Callable[[str], EmbeddedShelf]
+OpenServer = Callable[[str], CatalogueShelf]
 
 
 class CountingEmbedder:
@@ -64,16 +65,16 @@ def server_of(
 ) -> Iterator[OpenServer]:
     """Opens the shelf of one server, by its name; the first one creates the store and fills it."""
     monkeypatch.setattr(store_database, "KEYS_AT_ONCE", 10)
-    place, opened = postgresql.new_place(), list[EmbeddedShelf]()
+    place, opened = postgresql.new_place(), list[CatalogueShelf]()
 
-    def open_shelf(name: str) -> EmbeddedShelf:
+    def open_server(name: str) -> CatalogueShelf:
         folder = tmp_path / name
         folder.mkdir()
         save_place(folder, place)
         if opened:
-            shelf = EmbeddedShelf.open(folder, SPEC)
+            shelf = open_shelf(folder, SPEC)
         else:
-            shelf = EmbeddedShelf.create(folder, SPEC, model=MODEL)
+            shelf = create_shelf(folder, SPEC, model=MODEL)
             stock = Stock(shelf=shelf, spec=SPEC)
             puts, _texts = build_puts(
                 [stock.record(f"r{one}", body=f"story {one}") for one in range(RECORDS)], SPEC
@@ -82,12 +83,12 @@ def server_of(
         opened.append(shelf)
         return shelf
 
-    yield open_shelf
+    yield open_server
     for shelf in opened:
         shelf.close()
 
 
-def embed(shelf: EmbeddedShelf, embedder: CountingEmbedder) -> IngestReport:
+def embed(shelf: CatalogueShelf, embedder: CountingEmbedder) -> IngestReport:
     report = IngestReport()
     embed_records(shelf.writer(), SPEC, embedder, report, progress=lambda _report: None)
     return report
@@ -159,7 +160,7 @@ def test_a_worker_waits_for_those_that_have_what_is_left(server_of: OpenServer) 
     assert held not in taken
 
 
-def take_all(shelf: EmbeddedShelf, taken: set[KeyRange]) -> None:
+def take_all(shelf: CatalogueShelf, taken: set[KeyRange]) -> None:
     with shelf.writer().embedding_parts(wait_s=0) as parts:
         for part in parts:
             taken.add(part)

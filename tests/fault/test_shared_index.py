@@ -11,10 +11,11 @@ import pytest
 
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.postgres import followed_store
 from stackroom.shelf.postgres.sending import copying
@@ -57,21 +58,17 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @pytest.fixture
 def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
     """Opens the shelf of one server, by its name; the first one creates the store."""
-    opened: list[EmbeddedShelf] = []
+    opened: list[CatalogueShelf] = []
 
-    def open_shelf(name: str) -> Stock:
+    def open_server(name: str) -> Stock:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         save_place(folder, place)
-        shelf = (
-            EmbeddedShelf.open(folder, SPEC)
-            if opened
-            else EmbeddedShelf.create(folder, SPEC, model=MODEL)
-        )
+        shelf = open_shelf(folder, SPEC) if opened else create_shelf(folder, SPEC, model=MODEL)
         opened.append(shelf)
         return Stock(shelf=shelf, spec=SPEC)
 
-    yield open_shelf
+    yield open_server
     for shelf in opened:
         shelf.close()
 
@@ -227,7 +224,7 @@ def test_an_index_that_is_too_large_and_one_that_is_built_anew_are_not_fetched(
     folder.mkdir()
     save_place(folder, StorePlace(url=place.url, schema=place.schema, shared_index_mb=0))
     fill(first)
-    small = EmbeddedShelf.open(folder, SPEC)
+    small = open_shelf(folder, SPEC)
     assert has_films(Stock(shelf=small, spec=SPEC))
     small.close()
     assert builds == {"first": 1, "small": 1}

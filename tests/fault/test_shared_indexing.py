@@ -13,10 +13,11 @@ from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.postgres_search import database, index, postings
 from stackroom.shelf.postgres_search import view as view_module
 from stackroom.shelf.postgres_search.index import SearchIndex
-from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
 from stackroom.shelf.store_place import IN_DATABASE, save_place
 from stackroom.text.analyser import analyse_query
 from support.postgres import PostgresServer
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.row("N16")
 SPEC = PACKAGES.get("anime").spec
 RECORDS, RANGE_KEYS, PARTS = 100, 16, 3
 RANGES = RECORDS // RANGE_KEYS + 1
-OpenServer = Callable[[str], PostgresqlShelf]
+OpenServer = Callable[[str], CatalogueShelf]
 
 
 @pytest.fixture
@@ -42,14 +43,13 @@ def server_of(
     monkeypatch.setattr(index, "BLOCK_KEYS", RANGE_KEYS)
     place, opened = (
         replace(postgresql.new_place(), search=IN_DATABASE, parts=PARTS),
-        list[PostgresqlShelf](),
+        list[CatalogueShelf](),
     )
 
-    def open_shelf(name: str) -> PostgresqlShelf:
+    def open_server(name: str) -> CatalogueShelf:
         (tmp_path / name).mkdir()
         save_place(tmp_path / name, place)
-        shelf = PostgresqlShelf(tmp_path / name, SPEC)
-        shelf.switch_model(MODEL)
+        shelf = create_shelf(tmp_path / name, SPEC, model=MODEL)
         if not opened:
             stock = Stock(shelf=shelf, spec=SPEC)
             shelf.apply(
@@ -61,7 +61,7 @@ def server_of(
         opened.append(shelf)
         return shelf
 
-    yield open_shelf
+    yield open_server
     for shelf in opened:
         shelf.close()
 
@@ -88,7 +88,7 @@ class Watched:
         monkeypatch.setattr(SearchIndex, "_write", watched)
 
 
-def rankings(shelf: PostgresqlShelf) -> list[Any]:
+def rankings(shelf: CatalogueShelf) -> list[Any]:
     """Return what searches find, with exact scores, and the counts that they are made of."""
     view = shelf.reader()
     found = [
@@ -134,7 +134,7 @@ def test_servers_share_the_ranges_and_each_is_indexed_once(
     together = rankings(second)
     assert first.reader().snapshot.generation == 1
     monkeypatch.undo()
-    first.search._parts = 1
+    first.index.search._parts = 1  # type: ignore[attr-defined]
     assert first.rebuild() == RECORDS
     assert rankings(first) == together
 
@@ -201,7 +201,7 @@ def test_changes_that_come_while_an_index_is_built_are_in_it_when_it_is_publishe
     assert view.count(WHOLE) == RECORDS + 1
 
 
-def tables(shelf: PostgresqlShelf) -> list[Any]:
+def tables(shelf: CatalogueShelf) -> list[Any]:
     """Return the postings and the counts of all terms that records have, by their hashes."""
     queries = (
         "SELECT hash, block, data FROM postings JOIN entries ON id = entry ORDER BY 1, 2",

@@ -20,7 +20,7 @@ import pytest
 from stackroom.ingest.embedding import FIRST_BATCH
 from stackroom.model.vectors import Vector
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import INDEX_FOLDER
+from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
 from stackroom.shelf.lock import CatalogueLock
 from support import launching
 from support.channels import LineChannel

@@ -14,7 +14,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.recommend.recommender import Request
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.result_text import result_text
 from support.searching import ShelfSearcher
@@ -48,7 +48,7 @@ def test_thirty_thousand_vectors_are_searched_exactly_and_without_a_call_for_eac
     model = ModelId(name="random", dimension=384)
     rows = np.random.default_rng(1).normal(size=(RECORDS, 384)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    shelf = EmbeddedShelf.create(tmp_path / "shelf", anime_spec, model=model)
+    shelf = create_shelf(tmp_path / "shelf", anime_spec, model=model)
     puts = [
         Put(record=anime(f"t{i}"), embedding=Embedding(digest=i.to_bytes(4, "big"), vector=rows[i]))
         for i in range(RECORDS)

@@ -22,8 +22,9 @@ from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded import shelf_index
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Author, Embedding, Put, Shelf
 from stackroom.text.analyser import analyse_query
 from support.embedders import WordEmbedder, word_vector
@@ -94,9 +95,9 @@ def vector_of(text: str) -> Vector:
 
 
 @contextmanager
-def embedded_shelf() -> Iterator[EmbeddedShelf]:
+def embedded_shelf() -> Iterator[CatalogueShelf]:
     with tempfile.TemporaryDirectory() as folder:
-        shelf = EmbeddedShelf.create(Path(folder) / "shelf", SPEC, model=MODEL)
+        shelf = create_shelf(Path(folder) / "shelf", SPEC, model=MODEL)
         yield shelf
         shelf.close()
 

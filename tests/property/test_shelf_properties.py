@@ -24,9 +24,10 @@ from stackroom.model.scope import (
     Visibility,
 )
 from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded import shelf_index
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.vectors import build_vector_table
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Change, Delete, Embedding, Put, ShelfReader
 from stackroom.text.analyser import analyse_query
 from support.memory_shelf import MemoryShelf
@@ -102,9 +103,9 @@ def unit(seed: int, dimension: int = MODEL.dimension) -> Vector:
 
 
 @contextmanager
-def embedded_shelf() -> Iterator[EmbeddedShelf]:
+def embedded_shelf() -> Iterator[CatalogueShelf]:
     with tempfile.TemporaryDirectory() as folder:
-        shelf = EmbeddedShelf.create(Path(folder), SPEC, model=MODEL)
+        shelf = create_shelf(Path(folder), SPEC, model=MODEL)
         yield shelf
         shelf.close()
 

@@ -29,7 +29,7 @@ from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.resources.resource import generic_resources
@@ -115,9 +115,7 @@ SPECS = {name: spec_of(name) for name in NAMES}
 def opened(name: str, records: Sequence[Record], folder: Path | None = None) -> OpenCatalogue:
     spec = SPECS[name]
     shelf = (
-        EmbeddedShelf.create(folder / name, spec, model=MODEL)
-        if folder
-        else MemoryShelf(spec, model=MODEL)
+        create_shelf(folder / name, spec, model=MODEL) if folder else MemoryShelf(spec, model=MODEL)
     )
     assert spec.embed is not None
     for record in records:

@@ -38,7 +38,7 @@ from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.embedded import shelf_index
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Author
 from stackroom.shelf.postgres import followed_store
 from stackroom.tools.catalogue import OpenCatalogue
@@ -65,7 +65,7 @@ class EditingChild:
 
     def __init__(self, folder: Path, *, tail_rows: int = 5) -> None:
         shelf_index.TAIL_ROWS, shelf_index.TAIL_SHARE = tail_rows, 0
-        self.shelf = EmbeddedShelf.create(folder, SPEC, model=MODEL)
+        self.shelf = create_shelf(folder, SPEC, model=MODEL)
         self.calls: list[str] = []
         self._edits = Edits(shelf=self.shelf, embedder=WordEmbedder(MODEL))
 
@@ -173,7 +173,7 @@ def change_and_die(home: Path, change: str) -> None:
     music = OpenCatalogue(
         name="music",
         spec=SPEC,
-        shelf=EmbeddedShelf.create(home / "music", SPEC, model=None),
+        shelf=create_shelf(home / "music", SPEC, model=None),
         searcher=Searcher(spec=SPEC, embedder=None),
         recommender=Recommender(spec=SPEC, embedder=None, this_year=lambda: 2026),
     )
@@ -273,6 +273,6 @@ def share_and_die(folder: Path, films: list[tuple[str, str]]) -> None:
     """
     followed_store.LEAST_SHARED = 0
     spec = PACKAGES.get("anime").spec
-    stock = Stock(shelf=EmbeddedShelf.create(folder, spec, model=STOCK_MODEL), spec=spec)
+    stock = Stock(shelf=create_shelf(folder, spec, model=STOCK_MODEL), spec=spec)
     die_at("stackroom.shelf.postgres.followed_store:_send_files", is_before=False)
     stock.put(*(stock.record(name, body=body) for name, body in films))

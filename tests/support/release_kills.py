@@ -56,9 +56,9 @@ SETTLING = _steps(
     ("the files of former releases are removed", "remove_other_files", 1),
 )
 INDEXING = _steps(
-    "stackroom.shelf.embedded",
-    ("the index is brought up to the store", "shelf:EmbeddedShelf.publish", 1),
-    ("the base of the index is swapped", "index_files:BaseFolder.swap", 1),
+    "stackroom.shelf",
+    ("the index is brought up to the store", "catalogue_shelf:CatalogueShelf.publish", 1),
+    ("the base of the index is swapped", "embedded.index_files:BaseFolder.swap", 1),
 )
 INSTALL_STEPS = (
     *READ_INDEX,

@@ -18,8 +18,8 @@ from stackroom.library import KEPT_S, Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.lock import CatalogueLock
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.port import RowSource
@@ -340,9 +340,9 @@ def test_a_reader_that_opened_a_catalogue_before_it_was_removed_does_not_make_it
     library: Library, anime_spec: CatalogueSpec
 ) -> None:
     place = library.reserve("films", "anime")
-    with closing(EmbeddedShelf.create(place.folder, anime_spec, model=None)):
+    with closing(create_shelf(place.folder, anime_spec, model=None)):
         library.complete(place, source="x")
-    with closing(EmbeddedShelf.open(place.folder, anime_spec)) as shelf:
+    with closing(open_shelf(place.folder, anime_spec)) as shelf:
         library.set_aside("films", now=1_000.0)
         shelf.reader()  # of the files that it has open
     library.put_back("films")

@@ -19,7 +19,8 @@ from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock
-from stackroom.shelf.store_place import find_place, iter_bodies
+from stackroom.shelf.opening import iter_bodies
+from stackroom.shelf.store_place import find_place
 from stackroom.tools.operation import (
     Call,
     Command,

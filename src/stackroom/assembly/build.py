@@ -35,8 +35,9 @@ from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
 from stackroom.search.evidence import find_calibration
 from stackroom.settings import SCHEMES
+from stackroom.shelf.opening import load_postgres
 from stackroom.shelf.port import BuildableShelf, ShelfReader
-from stackroom.shelf.store_place import StorePlace, load_postgres
+from stackroom.shelf.store_place import StorePlace
 from stackroom.sources.compressed import find_path
 from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import (

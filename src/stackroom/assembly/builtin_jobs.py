@@ -50,8 +50,9 @@ from stackroom.packages import CataloguePackage, PackageRegistry, load_target
 from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
 from stackroom.settings import CONFIG_FILE, read_section
+from stackroom.shelf.embedded.folder_index import FORMER_INDEX_FOLDER
 from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
-from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
+from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, find_place, has_records_file

@@ -19,7 +19,7 @@ from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import Calibration, calibrate, save_calibration
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.sources.port import RowSource
 
@@ -137,7 +137,7 @@ def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | N
     if not installed.is_complete:
         return None
     try:
-        with closing(EmbeddedShelf.open(installed.folder, spec)) as shelf:
+        with closing(open_shelf(installed.folder, spec)) as shelf:
             return shelf.store.model()
     except StorageError:
         return None
@@ -152,7 +152,7 @@ def embed_beside(
     if (present := find_present_model(place, spec)) is None or present == embedder.model:
         return 0
     report = IngestReport()
-    with closing(EmbeddedShelf.open(place.folder, spec)) as shelf:
+    with closing(open_shelf(place.folder, spec)) as shelf:
         report.to_embed = shelf.store.count()
         keys = sorted(shelf.store.list_keys())
         for start in range(0, len(keys), AT_ONCE):

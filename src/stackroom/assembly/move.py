@@ -18,7 +18,8 @@ from stackroom.errors import ConflictError, ExpectedError, InputError, StorageEr
 from stackroom.library import KEPT_S, Installed, Library
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import open_followed, open_shelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.postgres.followed_store import FollowedStore
 from stackroom.shelf.postgres.moving import FIRST, copy_rows, settle, verify
@@ -34,7 +35,6 @@ from stackroom.shelf.store_place import (
     STORE_FILE,
     StorePlace,
     find_place,
-    open_followed,
     save_place,
 )
 from stackroom.text.analyser import analyse_query
@@ -81,7 +81,7 @@ def move_to_database(
             _continue(database, installed, known, place)
             return report
         _claim(database, place, installed)
-        with closing(EmbeddedShelf.open(folder, spec)) as shelf:
+        with closing(open_shelf(folder, spec)) as shelf:
             copy_rows(shelf.store, database, mark, advance)
             view = shelf.reader()  # as the next step stores it: edits go on
             # again below: the first one is what is verified, without the lock
@@ -163,7 +163,7 @@ def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveRe
         return MoveReport(catalogue=name, place=str(folder))
     spec = workshop.spec_of(installed).spec
     with (
-        closing(EmbeddedShelf.open(folder, spec)) as shelf,
+        closing(open_shelf(folder, spec)) as shelf,
         closing(open_followed(folder, spec, place)) as copy,
     ):
         store = _as_followed(copy)
@@ -258,7 +258,7 @@ def _as_followed(store: object) -> FollowedStore:
 
 
 def _compare_with_copy(
-    shelf: EmbeddedShelf,
+    shelf: CatalogueShelf,
     view: ShelfReader,
     spec: CatalogueSpec,
     place: StorePlace,
@@ -274,7 +274,7 @@ def _compare_with_copy(
     folder.mkdir()
     try:
         save_place(folder, replace(place, search=""))  # its answers are to be the same, not alike
-        with closing(EmbeddedShelf.open(folder, spec)) as other:
+        with closing(open_shelf(folder, spec)) as other:
             count, equal = _compare(view, other.reader())
             if equal * 100 < LEAST_EQUAL * count:
                 advance("building the index here anew", 0)

@@ -45,7 +45,8 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Author, BuildableShelf, Change, Delete, ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 
@@ -142,7 +143,7 @@ class UpdateGuard:
     installed: Installed
     loaded: LoadedSpec
     questions: tuple[Question, ...]
-    shelf: EmbeddedShelf
+    shelf: CatalogueShelf
     before: ShelfReader
 
     def begin(self) -> None:
@@ -205,7 +206,7 @@ class UpdateGuard:
 
     def publish_former(self) -> None:
         """Update the index to the records that were put back."""
-        with closing(EmbeddedShelf.open(self.installed.folder, self.loaded.spec)) as former:
+        with closing(open_shelf(self.installed.folder, self.loaded.spec)) as former:
             former.publish()
 
     @property

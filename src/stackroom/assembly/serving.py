@@ -32,7 +32,7 @@ from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import watch_calibration
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Problem, Shelf
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.shelf.watched import WatchedShelf
@@ -352,7 +352,7 @@ class OpenedCatalogues:
             raise StorageError(missing)
         require_files(installed.name)
         self._files[installed.name] = self.find_store(installed.name)
-        return EmbeddedShelf.open(installed.folder, spec)
+        return open_shelf(installed.folder, spec)
 
     def _find_missing_folder(self, name: str) -> str | None:
         if not self.library.folder.is_dir():

@@ -16,9 +16,10 @@ from stackroom.errors import BusyError
 from stackroom.jobs.backup import copy_store
 from stackroom.library import LEDGER_FILE, PLACE_FILE
 from stackroom.model.record import Record
-from stackroom.shelf.embedded.shelf import INDEX_FOLDER
+from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
+from stackroom.shelf.opening import open_followed
 from stackroom.shelf.port import Op, PastChange, never_stop
-from stackroom.shelf.store_place import STORE_FILE, find_place, open_followed
+from stackroom.shelf.store_place import STORE_FILE, find_place
 from stackroom.sources.port import RowSource
 
 SHOWN = 10  # how many records of each kind of change, and how many rejected rows, are shown

@@ -26,10 +26,11 @@ from stackroom.library import (
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded.store import SPEC_MARK
+from stackroom.shelf.opening import create_shelf, open_shelf, open_store
 from stackroom.shelf.port import BuildableShelf, Shelf, ShelfReader
-from stackroom.shelf.store_place import STORE_FILE, has_records_file, open_store
+from stackroom.shelf.store_place import STORE_FILE, has_records_file
 
 
 class Workshop:
@@ -103,11 +104,11 @@ class Workshop:
         self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None
     ) -> BuildableShelf:
         """Open the shelf of a catalogue for writing, and create it if it is new."""
-        return EmbeddedShelf.create(place.folder, spec, model=model)
+        return create_shelf(place.folder, spec, model=model)
 
-    def open_shelf(self, installed: Installed) -> EmbeddedShelf:
+    def open_shelf(self, installed: Installed) -> CatalogueShelf:
         """Open the shelf of an installed catalogue for reading."""
-        return EmbeddedShelf.open(installed.folder, self.spec_of(installed).spec)
+        return open_shelf(installed.folder, self.spec_of(installed).spec)
 
     def close(self) -> None:
         """Close the embedder, if it was used."""

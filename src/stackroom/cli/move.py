@@ -11,7 +11,8 @@ from stackroom.cli.output import HELP, json_option, print_answer
 from stackroom.cli.progress import progress_line
 from stackroom.cli.workshop import open_workshop
 from stackroom.errors import InputError
-from stackroom.shelf.store_place import IN_DATABASE, StorePlace, load_postgres
+from stackroom.shelf.opening import load_postgres
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace
 
 HERE = "here"
 MOVING = "stackroom.assembly.move"

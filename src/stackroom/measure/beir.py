@@ -27,7 +27,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import QueryVector, Searcher, embed_query
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.sources.compressed import find_compressed, open_decompressed
 from stackroom.sources.json_rows import JsonRows
 
@@ -171,7 +171,7 @@ def evaluate(
 ) -> dict[str, Quality]:
     """Index the collection under `work` (once) and measure every search method."""
     spec = compile_text(DECLARATION, origin="beir")
-    shelf = EmbeddedShelf.create(work, spec, model=embedder.model)
+    shelf = create_shelf(work, spec, model=embedder.model)
     try:
         target = Target(
             spec=spec,

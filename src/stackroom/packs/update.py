@@ -51,8 +51,10 @@ from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SHORT, SPEC_FILE, Manifest
 from stackroom.search.evidence import Calibration, save_calibration
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import INDEX_FOLDER, EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
 from stackroom.shelf.embedded.store import Switch
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import Author, Change, Delete, ShelfWriter, iter_key_batches
 from stackroom.shelf.store_place import STORE_FILE
 
@@ -232,7 +234,7 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
     pending = held.pack.find_next()
     if pending is None or pending.since is None:
         return held
-    with closing(EmbeddedShelf.open(held.installed.folder, held.loaded.spec)) as shelf:
+    with closing(open_shelf(held.installed.folder, held.loaded.spec)) as shelf:
         # a spec alone logs no change
         is_other_spec = pending.mark not in (None, shelf.store.spec_mark())
         author = author_of(pending.manifest).principal
@@ -356,7 +358,7 @@ def _install(
         (place.folder / f"{STORE_FILE}{ending}").unlink(missing_ok=True)
     shutil.rmtree(place.folder / INDEX_FOLDER, ignore_errors=True)
     with (
-        closing(EmbeddedShelf.create(place.folder, loaded.spec, model=manifest.model_id)) as shelf,
+        closing(create_shelf(place.folder, loaded.spec, model=manifest.model_id)) as shelf,
         shelf.exclusive(),
     ):
         entries, written = pack.iter_entries(manifest), 0
@@ -502,7 +504,7 @@ def _change(held: HeldCatalogue, manifest: Manifest, *, fetched: int) -> Release
     report = ReleaseReport.of(
         manifest, name=held.installed.name, former=held.manifest.version, fetched=fetched
     )
-    with closing(EmbeddedShelf.open(held.installed.folder, loaded.spec)) as shelf:
+    with closing(open_shelf(held.installed.folder, loaded.spec)) as shelf:
         with shelf.exclusive():
             _commit(shelf, held, manifest, loaded, report)
             with report.noting(
@@ -519,7 +521,7 @@ def _change(held: HeldCatalogue, manifest: Manifest, *, fetched: int) -> Release
 
 
 def _commit(
-    shelf: EmbeddedShelf,
+    shelf: CatalogueShelf,
     held: HeldCatalogue,
     manifest: Manifest,
     loaded: LoadedSpec,
@@ -539,7 +541,7 @@ def _commit(
 
 
 def _differences(
-    shelf: EmbeddedShelf, held: HeldCatalogue, manifest: Manifest, spec: CatalogueSpec
+    shelf: CatalogueShelf, held: HeldCatalogue, manifest: Manifest, spec: CatalogueSpec
 ) -> tuple[dict[RecordId, bytes | None], dict[RecordId, PackEntry]]:
     """Return what differs from the installed release, before and after; everything, if its files
     are of no use.
@@ -605,7 +607,7 @@ def merge(
     return [*(puts[record_id] for record_id in written), *map(Delete, deleted)]
 
 
-def _embed_missing(shelf: EmbeddedShelf, host: ReleaseHost, loaded: LoadedSpec) -> None:
+def _embed_missing(shelf: CatalogueShelf, host: ReleaseHost, loaded: LoadedSpec) -> None:
     """Embed the texts that came without a vector, or were edited, where their model is here."""
     model = shelf.store.model()
     if model is None or loaded.spec.embed is None or not shelf.count_unembedded():

@@ -9,31 +9,18 @@ it.
 """
 
 import dataclasses
-import importlib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import apsw
-
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, StorageError
 from stackroom.library import PLACE_FILE, remove_file, replace_file
-from stackroom.shelf.embedded.store import Store
 
 STORE_FILE = "records.sqlite"
 # names the database that the records were in before they were moved out of it
 FORMER_FILE = "store.former.toml"
-FOLLOWED = "stackroom.shelf.postgres.followed_store"
-REMOTE = "stackroom.shelf.postgres_search.remote_store"
-SEARCHED = "stackroom.shelf.postgres_search.shelf"
-INDEXED = "stackroom.shelf.postgres_search.database"
-BODIES = "SELECT id, body FROM records"
 IN_DATABASE = "postgresql"  # the word for an index that is in the database
 SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
 SECRET = re.compile(r"(?<=//)([^/@]*)@|([?&](?:ssl)?password=)[^&]*")
@@ -121,60 +108,9 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
         os.umask(before)
 
 
-def open_store(folder: Path, spec: CatalogueSpec) -> Store:
-    """Return the store of a catalogue's folder."""
-    place = find_place(folder)
-    if place is None:
-        return Store(folder / STORE_FILE, spec)
-    if not place.search:
-        return open_followed(folder, spec, place)
-    store: Store = load_postgres(REMOTE).RemoteStore(folder / STORE_FILE, spec, place)
-    return store
-
-
-def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store:
-    """Return the copy in a folder of a store in a database; its packages are loaded only then."""
-    followed = load_postgres(FOLLOWED)
-    database = followed.StoreDatabase(place.url, place.schema, catalogue=spec.name)
-    shared_mb = place.shared_index_mb
-    store: Store = followed.FollowedStore(
-        folder / STORE_FILE, spec, database, shared_index_mb=shared_mb
-    )
-    return store
-
-
 def has_records_file(folder: Path) -> bool:
     """Tell whether the folder of a catalogue has its records, or a copy of them that follows a
     database.
     """
     place = find_place(folder)
     return place is None or not place.search
-
-
-def iter_bodies(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the id and the stored form of each record of a catalogue's folder."""
-    if (place := find_place(folder)) is not None:
-        with (
-            closing(load_postgres(INDEXED).Connections(place.url, place.schema)) as database,
-            database.writing() as db,
-        ):
-            yield from db.cursor().stream(BODIES, binary=True)
-    elif (folder / STORE_FILE).is_file():
-        with closing(
-            apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
-        ) as file:
-            yield from file.execute(BODIES)
-
-
-def load_postgres(module: str) -> Any:
-    """Load a module that needs the package for PostgreSQL; raise StorageError if it is not
-    installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        needed = (
-            "records in PostgreSQL need its driver, the extra 'postgres': pip install"
-            " 'psycopg[binary]'"
-        )
-        raise StorageError(needed) from error

@@ -18,7 +18,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Put
 from support.memory_shelf import MemoryShelf
 
@@ -48,7 +48,7 @@ def on_disk(
     songs: Any, songs_spec: CatalogueSpec, tmp_path: Path, new_song: Callable[..., Record]
 ) -> Iterator[Any]:
     """The catalogue on the embedded shelf."""
-    shelf = EmbeddedShelf.create(tmp_path / "songs", songs_spec, model=None)
+    shelf = create_shelf(tmp_path / "songs", songs_spec, model=None)
     shelf.apply([Put(record=new_song(f"Song {number}", "la " * 200)) for number in range(50)])
     shelf.publish()
     yield replace(songs.opened, shelf=shelf, folder=tmp_path / "songs")

@@ -30,7 +30,7 @@ from stackroom.settings import (
     Settings,
     load_settings,
 )
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 
 STARTED = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 SECRETS = (
@@ -125,7 +125,7 @@ def test_the_memory_is_told_with_the_indexes_in_it(
     served: Any, songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_path: Path
 ) -> None:
     assert served.ask("server.query", query_type="memory")["rows"] == []
-    with closing(EmbeddedShelf.create(tmp_path / "songs", songs.opened.spec, model=None)) as shelf:
+    with closing(create_shelf(tmp_path / "songs", songs.opened.spec, model=None)) as shelf:
         on_disk = replace(songs.opened, shelf=shelf)
         tool = ServerTool(settings=settings, started_at=STARTED, catalogues=lambda: [on_disk])
         shelf.publish()

@@ -515,7 +515,7 @@ class TestOtherSpecAndModel:
         ("killed_at", "model", "version"),
         [
             ("stackroom.shelf.embedded.store.Store.apply", WORD_MODEL, "1.0"),
-            ("stackroom.shelf.embedded.shelf.EmbeddedShelf.publish", OTHER_MODEL, "1.1"),
+            ("stackroom.shelf.catalogue_shelf.CatalogueShelf.publish", OTHER_MODEL, "1.1"),
         ],
     )
     def test_a_kill_leaves_the_vectors_of_one_model(
@@ -594,7 +594,7 @@ def test_an_update_that_was_committed_and_not_settled_is_settled_by_the_next(
     [
         (SETTLE, "its files are not in order yet; run it again"),
         (
-            "stackroom.shelf.embedded.shelf.EmbeddedShelf.publish",
+            "stackroom.shelf.catalogue_shelf.CatalogueShelf.publish",
             "the index is brought up when it is opened",
         ),
         ("stackroom.shelf.embedded.store.Store.count_unembedded", "new texts have no vector yet"),

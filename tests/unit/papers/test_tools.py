@@ -21,7 +21,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.toolbox import Toolbox
@@ -292,7 +292,7 @@ def test_the_same_search_over_another_shelf_gives_the_same_papers(
 ) -> None:
     shelves: list[Any] = [
         MemoryShelf(SPEC, model=embedder.model),
-        EmbeddedShelf.create(tmp_path, SPEC, model=embedder.model),
+        create_shelf(tmp_path, SPEC, model=embedder.model),
     ]
     for shelf in shelves:
         fill(shelf, [*ROWS, *(one | {"id": f"g{one['id']}"} for one in grown(100))], embedder)
@@ -315,7 +315,7 @@ def test_the_same_search_over_another_shelf_gives_the_same_papers(
 def test_the_nearest_papers_are_those_that_every_vector_compared_gives(
     tmp_path: Path, embedder: Any
 ) -> None:
-    shelf = EmbeddedShelf.create(tmp_path, SPEC, model=embedder.model)
+    shelf = create_shelf(tmp_path, SPEC, model=embedder.model)
     fill(shelf, grown(300), embedder)
     reader = shelf.reader()
     keys = reader.scan(scope=WHOLE, limit=1_000)

@@ -10,8 +10,9 @@ from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record
 from stackroom.shelf.embedded.index_process import DONE, SentRow
 from stackroom.shelf.embedded.segment import SegmentRow
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.shelf_index import ShelfIndex
 from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.opening import open_store
 
 
 def main() -> None:
@@ -20,9 +21,10 @@ def main() -> None:
     """
     # ends with EOFError where there is nothing to index
     folder, spec = pickle.load(sys.stdin.buffer)
-    with closing(EmbeddedShelf(folder, spec)) as shelf:
-        shelf.index.build_first(_iter_rows(shelf.store, sys.stdin.buffer))
-        shelf.index.share()
+    with closing(open_store(folder, spec)) as store:
+        index = ShelfIndex.in_folder(folder, spec, store)
+        index.build_first(_iter_rows(store, sys.stdin.buffer))
+        index.share()
     sys.stdout.buffer.write(DONE)
 
 

@@ -38,6 +38,7 @@ from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Stor
 from stackroom.shelf.embedded.text_index import SeenTexts, TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 
+INDEX_FOLDER = "index"
 INDEX_FORMAT = 6
 TEXT_FOLDER = "text"
 FETCHED_FOLDER = "fetched"
@@ -73,6 +74,11 @@ class ShelfIndex:
         """Whether the index of another server may be fetched: not after damage, and not during a
         rebuild.
         """
+
+    @classmethod
+    def in_folder(cls, folder: Path, spec: CatalogueSpec, store: Store) -> "ShelfIndex":
+        """Return the index in the folder of a catalogue, that of this format and spec."""
+        return cls(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, store)
 
     def forget(self) -> None:
         """Close the open index; it is opened again at the next read."""

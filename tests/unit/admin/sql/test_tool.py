@@ -14,7 +14,8 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
+from stackroom.shelf.opening import create_shelf
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
@@ -28,12 +29,12 @@ PATIENCE_S = 60.0
 @pytest.fixture
 def open_songs(open_songs: Callable[[str], Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open catalogues of songs on the embedded shelf, which keeps them in SQLite."""
-    shelves: list[EmbeddedShelf] = []
+    shelves: list[CatalogueShelf] = []
 
     def make(name: str = "songs") -> Any:
         songs = open_songs(name)
         folder, model = tmp_path / f"{name}-{len(shelves)}", songs.shelved.embedder.model
-        shelves.append(EmbeddedShelf.create(folder, songs.opened.spec, model=model))
+        shelves.append(create_shelf(folder, songs.opened.spec, model=model))
         songs.shelved.shelf = shelves[-1]
         return replace(songs, opened=replace(songs.opened, shelf=shelves[-1]))
 

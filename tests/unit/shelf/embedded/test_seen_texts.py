@@ -9,8 +9,9 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import SEES_EVERYTHING, SEES_PUBLIC, Visibility
+from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded import text_index
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Delete, Put
 
 pytestmark = pytest.mark.row("N21")
@@ -23,26 +24,26 @@ SPEC = compile_text(
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> EmbeddedShelf:
-    made = EmbeddedShelf.create(tmp_path, SPEC, model=None)
+def shelf(tmp_path: Path) -> CatalogueShelf:
+    made = create_shelf(tmp_path, SPEC, model=None)
     put(made, "one", "lantern")
     put(made, "two", "lantern", "staff")
     return made
 
 
-def put(shelf: EmbeddedShelf, name: str, title: str, *audiences: str) -> None:
+def put(shelf: CatalogueShelf, name: str, title: str, *audiences: str) -> None:
     shelf.apply(
         [Put(record=Record(id=RecordId(name), fields={"title": title}, audiences=audiences))]
     )
 
 
-def frequencies(shelf: EmbeddedShelf, visibility: Visibility) -> list[int]:
+def frequencies(shelf: CatalogueShelf, visibility: Visibility) -> list[int]:
     return shelf.reader().seen_by(visibility).frequencies(["lantern", "harbour"])
 
 
 @pytest.mark.parametrize("rebuilt_below", [0, 5_000])
 def test_words_are_counted_among_what_is_seen_after_every_change(
-    shelf: EmbeddedShelf, monkeypatch: pytest.MonkeyPatch, rebuilt_below: int
+    shelf: CatalogueShelf, monkeypatch: pytest.MonkeyPatch, rebuilt_below: int
 ) -> None:
     monkeypatch.setattr(text_index, "REBUILT_BELOW", rebuilt_below)
     assert (frequencies(shelf, SEES_PUBLIC), frequencies(shelf, SEES_EVERYTHING)) == (
@@ -58,7 +59,7 @@ def test_words_are_counted_among_what_is_seen_after_every_change(
     assert shelf.reader().seen_by(SEES_PUBLIC).awaiting_vectors == 0
 
 
-def test_a_record_that_is_hidden_now_leaves_no_word_behind(shelf: EmbeddedShelf) -> None:
+def test_a_record_that_is_hidden_now_leaves_no_word_behind(shelf: CatalogueShelf) -> None:
     assert frequencies(shelf, SEES_PUBLIC) == [1, 0]
     put(shelf, "one", "lantern", "staff")
     put(shelf, "three", "harbour")
@@ -66,7 +67,7 @@ def test_a_record_that_is_hidden_now_leaves_no_word_behind(shelf: EmbeddedShelf)
 
 
 def test_callers_who_see_the_same_share_an_index_and_those_who_see_all_need_none(
-    shelf: EmbeddedShelf,
+    shelf: CatalogueShelf,
 ) -> None:
     view = shelf.reader()
     assert view.seen_by(Visibility(frozenset({"user:ada"}))) is view.seen_by(

@@ -30,7 +30,7 @@ from stackroom.model.principal import (
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.edits import edit_resources, edit_tools
 from stackroom.tools.operation import Needs
@@ -436,8 +436,7 @@ def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
 ) -> None:
     specs = {"books": BOOKS, "music": MUSIC}
     shelves = {
-        name: EmbeddedShelf.create(tmp_path / name, spec, model=None)
-        for name, spec in specs.items()
+        name: create_shelf(tmp_path / name, spec, model=None) for name, spec in specs.items()
     }
     answer = serve(dict(shelves), embedder).change(action="undo", id="\ud800")
     assert (answer.error_code, "; expected 1 to 512 characters" in answer.text) == (

@@ -1,31 +1,24 @@
-"""A shelf whose index is in PostgreSQL: the records are those of its store, which the index
-follows.
-"""
+"""The index of a catalogue in PostgreSQL, which follows the records of its store there."""
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
-from stackroom.library import PLACE_FILE
+from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.model.hits import Promises
-from stackroom.shelf.embedded.checks import IndexedView, check_index, damaged_records
-from stackroom.shelf.embedded.shelf import (
+from stackroom.shelf.catalogue_folder import (
     READER_LOCK_TIMEOUT_S,
     READER_WAIT_S,
     WRITER_LOCK_TIMEOUT_S,
-    EmbeddedShelf,
+    CatalogueFolder,
 )
+from stackroom.shelf.embedded.checks import IndexedView, check_index, damaged_records
 from stackroom.shelf.embedded.shelf_index import BEHIND
 from stackroom.shelf.port import (
     RECORDS_PART,
     Change,
     Checkpoint,
     Problem,
-    ShelfDescription,
     ShelfReader,
     accept_any,
     never_stop,
@@ -35,7 +28,7 @@ from stackroom.shelf.postgres_search.filters import AudienceClass
 from stackroom.shelf.postgres_search.index import SearchIndex
 from stackroom.shelf.postgres_search.remote_store import RemoteStore
 from stackroom.shelf.postgres_search.view import PostgresqlView
-from stackroom.shelf.store_place import find_place
+from stackroom.shelf.store_place import StorePlace
 
 SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace ="
@@ -43,26 +36,53 @@ SIZE = (
 )
 
 
-class PostgresqlShelf(EmbeddedShelf):
-    """Implements `BuildableShelf` and `ShelfWriter`, with the second tier of the contract."""
+class PostgresqlIndex:
+    """Implements `Index`, with the second tier of the contract."""
 
-    store: RemoteStore
+    kind = "postgresql"
 
-    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
-        place = find_place(folder)
-        if place is None:
-            raise InputError(
-                f"{folder.name}/{PLACE_FILE} is missing; it names the database with the index"
-            )
-        super().__init__(folder, spec)
+    def __init__(self, place: CatalogueFolder, database: StorePlace) -> None:
+        assert isinstance(place.store, RemoteStore)
+        self.spec, self.store = place.spec, place.store
         self.promises = Promises()
-        self._connections = Connections(place.url, place.schema)
-        self._generations = Generations(self._connections, place.schema)
-        self.search = SearchIndex(self._generations, spec, self.store, parts=place.parts)
+        self._place = place
+        self._view: IndexedView | None = None
+        self._connections = Connections(database.url, database.schema)
+        self._generations = Generations(self._connections, database.schema)
+        self.search = SearchIndex(self._generations, self.spec, self.store, parts=database.parts)
+
+    def reader(self) -> IndexedView:
+        """Return a snapshot of the present state, or one marked as stale if an update would take
+        long.
+        """
+        with self._place.guard:
+            if not self._is_current(self._view):
+                self._view = self._refreshed_or_stale()
+            if self._view is not None:
+                reason = self.store.why_stale()
+                return self._view if reason is None else self._view.as_stale(reason)
+        with self._place.lock.held(READER_WAIT_S), self._place.guard:
+            self._view = self._caught_up()
+            return self._view
+
+    def find_reader(self) -> IndexedView | None:
+        """Return the kept snapshot if it has the store's last change; takes no lock."""
+        view = self._view
+        return view if view is not None and view.state == self.store.find_state() else None
+
+    def note_written(self, _changes: Sequence[Change], _last: int) -> None:
+        """Do nothing: the index follows when it is published."""
+
+    def end_block(self) -> None:
+        """Do nothing, for the same reason."""
+
+    def drop(self) -> None:
+        """Forget the snapshot; the next catching up builds an index with the other vectors."""
+        self._view = None
 
     def publish(self) -> None:
         """Bring the index up to the store."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+        with self._place.writing():
             self.search.catch_up(wait_s=WRITER_LOCK_TIMEOUT_S)
 
     def publish_vectors(self) -> None:
@@ -72,7 +92,7 @@ class PostgresqlShelf(EmbeddedShelf):
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the index again beside the one in use, and return how many records are indexed."""
         with (
-            self._lock.held(WRITER_LOCK_TIMEOUT_S),
+            self._place.writing(),
             self.search.alone(wait_s=WRITER_LOCK_TIMEOUT_S),
         ):
             generation = self.search.build()
@@ -85,7 +105,7 @@ class PostgresqlShelf(EmbeddedShelf):
                 raise
             view.snapshot.close()
             self.search.publish(generation)
-            self._forget()
+            self._view = None
             return self.store.count()
 
     def check(
@@ -106,29 +126,27 @@ class PostgresqlShelf(EmbeddedShelf):
         checkpoint()
         return []
 
-    def describe(self) -> ShelfDescription:
-        """Return the state of the shelf."""
-        told = super().describe()
-        schema = self._generations.schema(told.counters["generation"])
+    def size_bytes(self) -> int:
+        """Return how much of the disk the index takes."""
+        schema = self._generations.schema(self.reader().counters()["generation"])
         with self._connections.writing() as db:
             ((size,),) = db.execute(SIZE, (schema,)).fetchall()
-        return dataclasses.replace(told, kind="postgresql", index_bytes=int(size), sqlite_file=None)
+        return int(size)
 
     def join_build(self) -> None:
         """Take part in the build that another process has begun, until it is published."""
         self.search.join_build()
 
     def find_progress(self) -> Mapping[str, Any]:
-        """Return how far the machines are that embed texts or build the index together."""
-        return {**super().find_progress(), **self._generations.find_progress()}
+        """Return how far the machines are that build the index together."""
+        return self._generations.find_progress()
 
     def close(self) -> None:
-        """Close files and connections."""
-        super().close()
+        """Close the connections and the store."""
+        with self._place.guard:
+            self.store.close()
+            self._view = None
         self._connections.close()
-
-    def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
-        """Do nothing: the index follows when it is published."""
 
     def _is_current(self, view: IndexedView | None) -> bool:
         """Tell whether a snapshot has the store's last change and the vectors that were
@@ -145,13 +163,15 @@ class PostgresqlShelf(EmbeddedShelf):
         none.
         """
         former = self._view
-        if former is not None and (self._is_withheld() or self._is_of_former_spec(former)):
+        if former is not None and (
+            self._place.is_withheld() or self._place.has_other_spec(is_first=False)
+        ):
             return former.as_stale(BEHIND)
         view = self._find_view()
         is_of_history = former is not None and former.state.history == self.store.history()
         if is_of_history and self._is_current(view):
             return view
-        with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
+        with suppress(BusyError), self._place.lock.held(READER_LOCK_TIMEOUT_S):
             return self._caught_up(wait_s=READER_LOCK_TIMEOUT_S)
         is_ahead = view is not None and view.change_no > self.store.state().change_no
         kept = former if view is None or is_ahead else view
