@@ -11,7 +11,6 @@ from functools import partial
 from typing import TextIO
 
 from stackroom.background.threads import hearing_ctrl_c
-from stackroom.ingest.embedding import Pace
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.ingest.pipeline import Progress as Report
 from stackroom.text.safe import safe_line, terminal_stream
@@ -53,9 +52,7 @@ class ProgressLine:
     _shown_at: float = 0.0
     _done: dict[str, int] = field(default_factory=dict)
 
-    def show(
-        self, step: str, done: int, total: int | None = None, pace: Pace | None = None
-    ) -> None:
+    def show(self, step: str, done: int, total: int | None = None) -> None:
         """Show how far a step is, such as `rows read`, unless that was shown a moment ago."""
         now = self.monotonic()
         if step != self._step:
@@ -63,7 +60,7 @@ class ProgressLine:
         if now - self._shown_at >= (REWRITTEN_S if self._stream.isatty() else LINE_S):
             self._shown_at = now
             self.say(
-                f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}",
+                f"{self.label}: {describe_step(step, done, total, now - self._began_at)}",
                 stays=False,
             )
 
@@ -94,19 +91,15 @@ class ProgressLine:
             self._stream.flush()
 
 
-def describe_step(
-    step: str, done: int, total: int | None, elapsed_s: float, pace: Pace | None = None
-) -> str:
-    """Return the progress of a step in words, with the rate and the time that is left: of its pace,
-    or else so far.
-    """
+def describe_step(step: str, done: int, total: int | None, elapsed_s: float) -> str:
+    """Return the progress of a step in words, with its rate so far and the time that is left."""
     counted = f"{done:,} {step}" if total is None else f"{done:,} of {total:,} {step}"
-    rate = pace[0] if pace else done / elapsed_s if elapsed_s > 0 else 0.0
+    rate = done / elapsed_s if elapsed_s > 0 else 0.0
     if not rate:
         return counted
     left = ""
     if total:
-        seconds = max(pace[1] if pace else (total - done) / rate, 1)
+        seconds = max((total - done) / rate, 1)
         unit, size = next(
             (unit for unit in (("h", 3600), ("min", 60)) if seconds >= 2 * unit[1]), ("s", 1)
         )
@@ -136,7 +129,7 @@ def build_progress(
         def report(done: IngestReport) -> None:
             if done.to_embed and done.rows and waiting:
                 line.say(waiting.pop())
-            embedding = (TEXTS, done.embedded, done.to_embed, done.pace)
-            line.show(*(embedding if done.to_embed else (ROWS, done.rows, total, None)))
+            embedding = (TEXTS, done.embedded, done.to_embed)
+            line.show(*(embedding if done.to_embed else (ROWS, done.rows, total)))
 
         yield report

@@ -4,7 +4,6 @@ Vectors are stored under the digest of their text, so that each distinct text is
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,16 +20,6 @@ BATCH_S = 2.0
 PUBLISH_S = 1.0
 # vectors are published at least so many seconds apart, and take at most this share of the time
 PUBLISH_SHARE = 0.05
-PACE_S = 30.0
-# the characters of a text that a model reads, and those of its first and last token
-MOST_CHARS, TEXT_CHARS = 1100, 8
-SURVEYED_RECORDS, SURVEY_PAGE = 50_000, 1024
-"""Records that are measured before the first is embedded: .05 ms for each, against some 40 ms of
-embedding.
-"""
-
-# the texts per second that were embedded of late, and the seconds that are left
-Pace = tuple[float, float]
 
 
 def build_puts(
@@ -86,38 +75,6 @@ def with_vectors(puts: Sequence[Put], vectors: Mapping[bytes, Vector]) -> list[P
     ]
 
 
-def work_of(texts: Iterable[str]) -> int:
-    """Return the work of embedding texts, in characters: a long text takes longer, up to what a
-    model reads of it.
-    """
-    return sum(min(len(text), MOST_CHARS) + TEXT_CHARS for text in texts)
-
-
-class PaceMeter:
-    """Tells the pace of embedding by the work of texts, since long ones may come late or early."""
-
-    def __init__(self, total_work: float, *, monotonic: Callable[[], float]) -> None:
-        self._total = total_work
-        self._monotonic = monotonic
-        self._marks = deque([(monotonic(), 0, 0)])
-
-    def note(self, texts: int, work: int) -> Pace | None:
-        """Return the pace of the last seconds after so many more texts; None where it is not
-        known.
-        """
-        _, texts_before, work_before = self._marks[-1]
-        now, texts, work = self._monotonic(), texts_before + texts, work_before + work
-        self._marks.append((now, texts, work))
-        while len(self._marks) > 2 and now - self._marks[1][0] >= PACE_S:
-            self._marks.popleft()
-        began, texts_then, work_then = self._marks[0]
-        if now <= began or work == work_then:
-            return None
-        return (texts - texts_then) / (now - began), max(self._total - work, 0) * (now - began) / (
-            work - work_then
-        )
-
-
 @dataclass(slots=True, kw_only=True)
 class LateEmbedding:
     """Embeds the records that lack their vector, in batches that are each committed, and published
@@ -125,7 +82,7 @@ class LateEmbedding:
 
     The write lock is held for moments only, so that readers, edits and other builds go on
     meanwhile. Stopped at any point, what was embedded is kept; run again, it embeds the rest.
-    `progress` gets the number of texts embedded so far, and their pace.
+    `progress` gets the number of texts embedded so far.
     """
 
     spec: CatalogueSpec
@@ -133,41 +90,24 @@ class LateEmbedding:
     embedder: Embedder
     # the keys of the records, of which others may embed the rest
     parts: Iterable[KeyRange] = (EVERY_KEY,)
-    progress: Callable[[int, Pace | None], None] = lambda _count, _pace: None
+    progress: Callable[[int], None] = lambda _count: None
     monotonic: Callable[[], float] = time.monotonic
     texts: int = 0  # how many texts were embedded so far
     _batch: int = FIRST_BATCH
     _published_at: float = field(default=float("-inf"))
     _publishing_took_s: float = 0.0
     _is_published: bool = True
-    _meter: PaceMeter = field(init=False)
-    _pace: Pace | None = None
 
     def run(self) -> None:
         """Embed each part until a pass over it finds no record that lacks its vector and has a
         text.
         """
-        self._meter = PaceMeter(self._survey(), monotonic=self.monotonic)
         try:
             for part in self.parts:
                 while self._pass(part):
                     pass
         finally:
             self._publish()
-
-    def _survey(self) -> float:
-        """Return the work of all texts that lack a vector; of more than can be read at once, an
-        estimate.
-        """
-        left, seen, work, surveyed = EVERY_KEY, set[bytes](), 0, 0
-        while rows := self.writer.list_unembedded(within=left, limit=SURVEY_PAGE):
-            texts = build_puts([record for _, record in rows], self.spec)[1]
-            work += work_of(text for digest, text in texts.items() if text and digest not in seen)
-            seen.update(digest for digest, text in texts.items() if text)
-            left, surveyed = left._replace(after=rows[-1][0]), surveyed + len(rows)
-            if surveyed >= SURVEYED_RECORDS:
-                return work * max(self.writer.count_unembedded() / max(len(seen), 1), 1.0)
-        return work
 
     def _pass(self, left: KeyRange) -> int:
         """Embed what lacks a vector in key order, and return how many texts that were."""
@@ -184,7 +124,6 @@ class LateEmbedding:
         vectors = dict(iter_vectors(wanted, self.embedder, batch_size=MOST_BATCH))
         digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
         if digests:
-            self._pace = self._meter.note(len(vectors), work_of(wanted.values()))
             self._keep(digests, vectors)
             took_s = self.monotonic() - started
             if took_s < BATCH_S / 2:
@@ -196,7 +135,7 @@ class LateEmbedding:
         self.writer.add_vectors(digests, vectors)  # commit point of a batch
         self.texts += len(vectors)
         self._is_published = False
-        self.progress(self.texts, self._pace)
+        self.progress(self.texts)
         apart_s = max(PUBLISH_S, self._publishing_took_s / PUBLISH_SHARE)
         if self.monotonic() - self._published_at >= apart_s:
             self._publish()

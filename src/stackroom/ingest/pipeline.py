@@ -23,7 +23,7 @@ from stackroom.errors import InputError
 from stackroom.frozen import frozen
 from stackroom.ingest import mapping as mappings
 from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, PlacedRecord, match_edited
-from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
+from stackroom.ingest.embedding import LateEmbedding, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
 from stackroom.model.record import Record, RecordId
@@ -77,7 +77,6 @@ class IngestReport:
     removed: int = 0
     embedded: int = 0
     to_embed: int = 0  # texts that had no vector when embedding began; 0 until then
-    pace: Pace | None = None
     edited: int = 0  # records that keep edits made by hand, wholly or in part
     unplaced: int = 0
     """Records that are kept although no known row gave them: the ledger was lost, and their origin
@@ -178,8 +177,8 @@ def embed_records(
 ) -> None:
     """Embed the records of a shelf that lack a vector, as `embed_late` does."""
 
-    def note(texts: int, pace: Pace | None) -> None:
-        report.embedded, report.pace = before + texts, pace
+    def note(texts: int) -> None:
+        report.embedded = before + texts
         report.to_embed = max(report.to_embed, report.embedded)
         progress(report)
 
@@ -192,7 +191,6 @@ def embed_records(
                 LateEmbedding(
                     spec=spec, writer=writer, embedder=embedder, parts=parts, progress=note
                 ).run()
-                report.pace = None
                 return
         except EmbeddingElsewhereError:
             progress(report)

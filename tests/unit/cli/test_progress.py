@@ -47,11 +47,6 @@ def test_progress_is_said_with_the_rate_and_the_time_that_is_left(
     assert describe_step(*step, elapsed_s) == said
 
 
-def test_the_pace_of_late_is_said_rather_than_the_mean_since_the_beginning() -> None:
-    said = describe_step("texts embedded", 5_120, 20_000, 16.5, (40.0, 600.0))
-    assert said == "5,120 of 20,000 texts embedded, 40/s, about 10 min left"
-
-
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Ctrl-C as at a terminal: what a shell starts in the background ignores it."""

@@ -11,15 +11,10 @@ from stackroom.ingest.embedding import (
     FIRST_BATCH,
     LEAST_BATCH,
     MOST_BATCH,
-    MOST_CHARS,
     PUBLISH_S,
     PUBLISH_SHARE,
-    TEXT_CHARS,
     LateEmbedding,
-    Pace,
-    PaceMeter,
     build_puts,
-    work_of,
 )
 from stackroom.model.record import Record
 from stackroom.model.vectors import Vector
@@ -114,73 +109,6 @@ def test_batches_are_as_large_as_a_kill_may_cost(
     assert bench.embedder.batches == sizes
 
 
-class LengthEmbedder(SlowEmbedder):
-    """An embedder that takes longer for longer texts."""
-
-    def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Take a while for each character."""
-        self.clock.now += sum(len(text) for text in texts) / 5000
-        return super().embed_documents(texts)
-
-
-@pytest.mark.parametrize("is_long_first", [True, False])
-def test_the_time_that_is_left_is_told_by_the_length_of_texts_not_by_their_number(
-    shelved: Any, anime: Anime, is_long_first: bool
-) -> None:
-    bench = Bench(shelved, anime, 0)
-    lengths = sorted([40, 900] * 300, reverse=is_long_first)
-    bench.put(
-        *(
-            anime(f"Story {n}", synopsis=f"{n:03} " + "x" * length)
-            for n, length in enumerate(lengths)
-        )
-    )
-    told: list[tuple[float, float]] = []
-    embedder = LengthEmbedder()
-    embedder.clock, embedder.text_s, embedder.batches = bench.clock, 0.0, []
-
-    def note(_texts: int, pace: Pace | None) -> None:
-        assert pace is not None
-        told.append((bench.clock.now, pace[1]))
-
-    bench.late.embedder, bench.late.progress = embedder, note
-    bench.late.run()
-    half_way = [(now, left_s) for now, left_s in told if now < 0.8 * bench.clock.now]
-    assert half_way
-    for now, left_s in half_way:
-        assert left_s == pytest.approx(bench.clock.now - now, rel=0.3)
-    assert told[-1][1] == 0
-
-
-def test_the_pace_is_that_of_the_last_half_minute() -> None:
-    clock = Clock()
-    meter = PaceMeter(10_000, monotonic=clock)
-    assert meter.note(5, 100) is None  # no time has passed
-    for _ in range(20):
-        clock.now += 10
-        slow = meter.note(1, 100)
-    assert slow == pytest.approx((0.1, 790.0))
-    for _ in range(4):
-        clock.now += 10
-        fast = meter.note(10, 1000)
-    assert fast == pytest.approx((1.0, 39.0))
-
-
-def test_a_text_is_measured_once_and_no_longer_than_it_is_read() -> None:
-    assert work_of(["a" * 100_000]) == work_of(["a" * MOST_CHARS])
-    assert work_of(["", "ab"]) == 2 * TEXT_CHARS + 2
-
-
-def test_more_records_than_are_measured_are_estimated(
-    shelved: Any, anime: Anime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench = Bench(shelved, anime, 40)
-    whole = bench.late._survey()
-    monkeypatch.setattr("stackroom.ingest.embedding.SURVEY_PAGE", 10)
-    monkeypatch.setattr("stackroom.ingest.embedding.SURVEYED_RECORDS", 20)
-    assert bench.late._survey() == pytest.approx(whole, rel=0.05)
-
-
 def test_vectors_are_published_at_once_and_then_no_more_often_than_their_share_of_the_time(
     shelved: Any, anime: Anime
 ) -> None:
@@ -203,7 +131,7 @@ def test_a_text_that_is_changed_while_others_are_embedded_is_embedded_too(
     bench = Bench(shelved, anime, FIRST_BATCH + 1)
     changed = anime("Story 0", synopsis="Another tale.")
 
-    def change(texts: int, _pace: Pace | None) -> None:
+    def change(texts: int) -> None:
         if texts == FIRST_BATCH:
             bench.put(changed)
 
