@@ -8,7 +8,6 @@ rebinding cannot lead elsewhere. A redirect is checked like a new URL.
 import ipaddress
 import re
 import socket
-import unicodedata
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TypeVar
@@ -300,25 +299,6 @@ def _require_public_name(host: str) -> None:
         raise InvalidUrlError(
             f"'{host}' is not a public name; give a host on the public internet, as example.org"
         )
-    if not all(_is_decodable(label) for label in labels if label[2:4] == "--"):
-        raise InvalidUrlError(f"'{host}' is not a name in Punycode; check its spelling")
-
-
-def _is_decodable(label: str) -> bool:
-    """Return whether a label is valid Punycode."""
-    try:
-        word = label[4:].encode().decode("punycode")
-    except UnicodeError:
-        return False
-    is_word = all(
-        character == "-" or unicodedata.category(character)[0] in "LMN" for character in word
-    )
-    return (
-        label.startswith("xn--")
-        and not word.isascii()
-        and is_word
-        and unicodedata.normalize("NFKC", word) == word
-    )
 
 
 def _resolved(host: str, text: str) -> Address:
