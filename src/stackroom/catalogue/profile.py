@@ -479,16 +479,13 @@ class _Cells:
     """The cells of a column, each different one read once."""
 
     def __init__(self, cells: Sequence[Any], words: Sequence[str]) -> None:
-        places, firsts = _places(cells)
-        found = list(map(_find_text, firsts))
+        found = list(map(_find_text, cells))
+        raws = dict(zip(reversed(found), reversed(cells), strict=True))
         self.texts = [text for text in dict.fromkeys(found) if text is not None]
-        raws = dict(zip(reversed(found), reversed(firsts), strict=True))
         self._raws = [raws[text] for text in self.texts]
         codes: dict[str | None, int] = {text: code for code, text in enumerate(self.texts)}
         codes[None] = NONE
-        self.codes: Codes = np.fromiter(
-            map(codes.__getitem__, found), dtype=np.int32, count=len(found)
-        )[places]
+        self.codes: Codes = np.fromiter(map(codes.__getitem__, found), dtype=np.int32)
         self.counts: list[int] = np.bincount(
             self.codes[self.codes != NONE], minlength=len(self.texts)
         ).tolist()
@@ -515,22 +512,6 @@ class _Cells:
                     if not values.is_nothing(named):
                         items[values.text_of(named)] += count
         return items
-
-
-def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Return for each cell its place among the different cells, and those in the order of first
-    occurrence.
-    """
-    plain = (str, type(None))
-    is_plain = set(map(type, cells)) <= {*plain}
-    keyed = (
-        cell if isinstance(cell, plain) else (type(cell), values.text_of(cell)) for cell in cells
-    )
-    keys = cells if is_plain else list(keyed)
-    firsts = dict(zip(reversed(keys), reversed(cells), strict=True)) if keys is not cells else {}
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    found = np.fromiter(map(places.__getitem__, keys), dtype=np.int32, count=len(cells))
-    return found, [firsts[key] for key in places] if firsts else list(places)
 
 
 def _find_text(raw: Any) -> str | None:
