@@ -30,7 +30,6 @@ BOOLEANS = frozenset(YES_AND_NO.split())
 DIGIT = re.compile(r"\d")
 PLAIN_NUMBER = re.compile(r"-?([1-9]\d{0,14}|0)(\.\d{1,15})?")
 """A number as programs write it, which most cells with digits are."""
-PLAIN_NUMBER_LINES = re.compile(rf"({PLAIN_NUMBER.pattern}\n)*({PLAIN_NUMBER.pattern})")
 DATE_MARK = re.compile(r"\d\s?[-/.]\s?\w|[^\W\d_]{3}.{0,3}\d|\d{8}|\d.{0,3}[^\W\d_]{3}")
 URL = re.compile(r"(https?|ftp)://\S+", re.IGNORECASE)
 CODE = re.compile(r"0\d+")
@@ -101,21 +100,16 @@ def read_cell(raw: Any) -> Cell:
 
 
 def read_text_cells(texts: Sequence[str]) -> list[Cell]:
-    """Return the cells of a column of text, as `read_text_cell` does of each; quicker where all are
-    plain numbers.
-    """
-    lines = "\n".join(texts)
-    if not PLAIN_NUMBER_LINES.fullmatch(lines) or lines.count("\n") != len(texts) - 1:
-        # a few dates beyond these make no column of dates
-        some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]
-        has_dates = any(read_text_cell(text).form is Form.DATE for text in some)
-        return [
-            DATE_CELL
-            if has_dates and ISO_DAY.fullmatch(text)
-            else read_text_cell(text, has_dates=has_dates)
-            for text in texts
-        ]
-    return [_read_plain_number(text) for text in texts]
+    """Return the cells of a column of text, as `read_text_cell` does of each."""
+    # a few dates beyond these make no column of dates
+    some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]
+    has_dates = any(read_text_cell(text).form is Form.DATE for text in some)
+    return [
+        DATE_CELL
+        if has_dates and ISO_DAY.fullmatch(text)
+        else read_text_cell(text, has_dates=has_dates)
+        for text in texts
+    ]
 
 
 def read_text_cell(text: str, *, has_dates: bool = True) -> Cell:

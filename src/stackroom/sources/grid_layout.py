@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import filterfalse
 from typing import Any, NamedTuple
 
 from stackroom.sources.columns import joined_names, unique_names
@@ -161,13 +162,9 @@ class Footnotes:
 
 def _lone_cell(row: Cells) -> Any:
     """Return the only cell with a value; None where there are others."""
-    found = None
-    for cell in row:
-        if cell is not None and cell != "" and not is_empty(cell):
-            if found is not None:
-                return None
-            found = cell
-    return found
+    filled = filterfalse(is_empty, row)
+    found = next(filled, None)
+    return found if next(filled, None) is None else None
 
 
 def _is_title(row: Cells, width: int) -> bool:
