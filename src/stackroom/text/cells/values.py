@@ -301,17 +301,7 @@ CUT = "..."
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
 BRACKETS = {"[": "[]", "(": "[]", "{": "{}", "array(": ""}  # brackets that open → the pair of JSON
 OPENED = ("[", "{", ":")
-NAMES = (
-    "name",
-    "title",
-    "value",
-    "text",
-    "display_text",
-    "display_name",
-    "label",
-    "description",
-    "step",
-)
+NAMES = str.split("name title value text display_text display_name label description step")
 """The keys of an object in a list by which it is named, in order of preference."""
 
 
