@@ -34,12 +34,7 @@ class _Group(StrEnum):
 
 
 SHOWN_FIRST = list(_Group).index
-BY_WEIGHT = tuple(
-    map(
-        _Group,
-        ("people", "time", "rating", "price", "kind", "place", "tags", "measure", "popularity"),
-    )
-)
+BY_WEIGHT = [*map(_Group, str.split("people time rating price kind place tags measure popularity"))]
 """The groups, that of which a field is missed most first."""
 SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE)
 """The groups of which a second field tells something new."""

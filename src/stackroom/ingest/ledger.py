@@ -349,15 +349,7 @@ class Ledger:
         place.
         """
         with _writing(self._db):
-            for table in (
-                "origins",
-                "rejects",
-                "cells",
-                "changes",
-                "positions",
-                "said",
-                "readings",
-            ):
+            for table in str.split("origins rejects cells changes positions said readings"):
                 self._db.execute(f"DELETE FROM {table} WHERE source = ?", (new,))
                 self._db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (new, source))
             self._db.execute("DELETE FROM readings WHERE source = ?", (new,))  # of another file

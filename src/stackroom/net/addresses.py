@@ -41,16 +41,8 @@ LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 # a last label that some parsers read as part of an IPv4 address
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 INWARD = "the address leads to a network that is not public"
-INWARD_NAMES = (
-    "localhost",
-    "local",
-    "localdomain",
-    "internal",
-    "intranet",
-    "lan",
-    "home.arpa",
-    "onion",
-    "invalid",
+INWARD_NAMES = tuple(
+    str.split(".localhost .local .localdomain .internal .intranet .lan .home.arpa .onion .invalid")
 )
 """Host names and suffixes of internal or unroutable hosts."""
 
@@ -295,7 +287,7 @@ def _require_public_name(host: str) -> None:
         raise InvalidUrlError(
             "the host is not a plain name or IP address; one is written as example.org"
         )
-    if len(labels) == 1 or any(host == name or host.endswith(f".{name}") for name in INWARD_NAMES):
+    if len(labels) == 1 or f".{host}".endswith(INWARD_NAMES):
         raise InvalidUrlError(
             f"'{host}' is not a public name; give a host on the public internet, as example.org"
         )

@@ -27,7 +27,7 @@ LATEST_FILE = "latest.json"
 INSTALLED_MANIFEST = "manifest.json"
 MEMBERS = ("version", "content", "asked_at", "problem")
 PART = re.compile(r"\d+|[a-z]+")
-PRELIMINARY = frozenset({"a", "alpha", "b", "beta", "c", "rc", "pre", "preview", "dev"})
+PRELIMINARY = frozenset(str.split("a alpha b beta c rc pre preview dev"))
 END = (1, 0, "")
 
 VersionKey = tuple[tuple[int, ...], tuple[tuple[int, int, str], ...]]

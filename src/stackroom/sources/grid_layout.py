@@ -175,8 +175,8 @@ def _is_title(row: Cells, width: int) -> bool:
     return is_sparse or (len(row) != width and 2 * filled <= width)
 
 
-WORDS = frozenset({"na", "nan", "null", "none", "unknown"})
-MISSING = WORDS | {"-", "–", "—", "?", "n/a", "n.a.", "#n/a", "<na>", "\\n"}
+WORDS = frozenset(str.split("na nan null none unknown"))
+MISSING = WORDS.union(str.split(r"- – — ? n/a n.a. #n/a <na> \n"))
 WRITTEN = frozenset(
     form(word) for word in MISSING for form in (str.lower, str.upper, str.title)
 ) | {"NaN", "NaT"}
