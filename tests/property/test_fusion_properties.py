@@ -17,7 +17,7 @@ from stackroom.text.analyser import TextQuery
 
 pytestmark = pytest.mark.row("A4")
 
-SPEC = SearchSpec(smoothing_depth=20)
+SPEC = SearchSpec().model_copy(update={"smoothing_depth": 20})
 KEYS = st.integers(1, 60)
 QUERY = np.array([1, 0, 0, 0], dtype=np.float32)
 WORDS = st.dictionaries(KEYS, st.floats(0.01, 50, allow_nan=False), max_size=40)

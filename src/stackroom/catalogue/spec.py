@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -505,6 +505,11 @@ class CatalogueSpec:
     """
     digest: str
 
+    @cached_property
+    def made(self) -> dict[Any, Any]:
+        """What was made of it once, by what it is and is for."""
+        return {}
+
     def field_with_role(self, role: FieldRole) -> FieldSpec | None:
         """Return the field that has this role, or None."""
         return self._by_role.get(role)
@@ -585,7 +590,7 @@ class CatalogueSpec:
 
     def title_of(self, record: Record) -> str:
         """Return the record's title."""
-        return str(record.get(self.title_field.name) or record.id)
+        return str(record.fields.get(self.title_field.name) or record.id)
 
     def names_of(self, record: Record) -> list[str]:
         """Return all names of a record, its title first."""

@@ -29,7 +29,7 @@ from stackroom.errors import (
     ModelError,
     UnavailableError,
 )
-from stackroom.generic.record_text import field_line, snippet_of, told_fields
+from stackroom.generic.record_text import field_line, telling_of
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
@@ -69,9 +69,9 @@ def print_proposal(proposal: Proposal) -> None:
     spec, has_ids = proposal.loaded.spec, inferred.id_column or inferred.group
     for number, record in enumerate(proposal.records, start=1):
         shown_id = f" [{record.id}]" if has_ids else ""
-        told = (
-            f"{field_line(record, told_fields(record, spec))}\n{snippet_of(record, spec)}".strip()
-        )
+        telling = telling_of(spec, record.kind)
+        fields = field_line(record, spec, telling.fields_of(record))
+        told = f"{fields}\n{telling.snippet_of(record)}".strip()
         line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
         click.echo(safe_line(shortened(line, LINE_LENGTH)))
     if inferred.verdict:

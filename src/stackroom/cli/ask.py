@@ -399,8 +399,8 @@ def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogu
 
 def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[Text]:
     """Yield the lines below the title of a record; on a terminal they are as wide as that."""
-    if shown.line:
-        text = Text(safe_line(shown.line))
+    if told := shown.line():
+        text = Text(safe_line(told))
         for name in shown.fields:
             text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
         lines = [text] if width is None else text.wrap(console, width - len(INDENT))

@@ -3,9 +3,10 @@ picture, relations.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -24,16 +25,13 @@ from stackroom.catalogue.spec import (
 from stackroom.errors import InputError
 from stackroom.generic.record_text import (
     BETWEEN_FIELDS,
-    body_of,
     field_line,
-    find_page,
     has_value,
-    plain_fields,
     record_text,
     short_value,
-    snippet_of,
+    stems_of,
     table_columns,
-    told_fields,
+    telling_of,
 )
 from stackroom.generic.shapes import (
     FetchResult,
@@ -120,38 +118,48 @@ def shape_records(view: View, records: Iterable[Record], form: RecordForm) -> li
 
 def shape_hits(hits: Sequence[Hit], form: RecordForm) -> list[ShownRecord]:
     """Return records as results; which file each is from is read once for each catalogue."""
-    by_view: dict[int, tuple[View, list[Record]]] = {}
-    for hit in hits:
-        by_view.setdefault(id(hit.view), (hit.view, []))[1].append(hit.record)
-    origins = {key: list_places(view.folder, records) for key, (view, records) in by_view.items()}
-    return [shape_hit(hit, form, origin=origins[id(hit.view)].get(hit.record.id)) for hit in hits]
+    views = {id(hit.view): hit.view for hit in hits}
+    shapes = {
+        key: _shape_in(view, form, [hit.record for hit in hits if hit.view is view])
+        for key, view in views.items()
+    }
+    return [shapes[id(hit.view)](hit) for hit in hits]
 
 
-def shape_hit(hit: Hit, form: RecordForm, *, origin: str | None) -> ShownRecord:
-    """Return a record as a result."""
-    record, spec, catalogue = hit.record, hit.view.spec, hit.view.name
-    fields = told_fields(record, spec, asked=[meant(name, spec.fields) for name in form.asked])
-    return ShownRecord(
-        id=address_of(catalogue, record.id),
-        title=spec.title_of(record),
-        url=url_of(spec, catalogue, record),
-        catalogue=catalogue,
-        score=round(hit.score, 4),
-        relevance=hit.label,
-        fields=plain_fields(record, fields),
-        line=field_line(record, fields),
-        text=body_of(record, spec) if form.whole else snippet_of(record, spec, query=form.query),
-        origin=origin,
-        why=shape_why(hit.why),
-        tile=None
-        if form.media is None
-        else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
-    )
+def _shape_in(
+    view: View, form: RecordForm, records: Sequence[Record]
+) -> Callable[[Hit], ShownRecord]:
+    """Return the function that makes results of these records of a catalogue."""
+    spec, name, origins = view.spec, view.name, list_places(view.folder, records)
+    asked, stems = [meant(one, spec.fields) for one in form.asked], stems_of(form.query)
+    telling_by_kind = {kind: telling_of(spec, kind) for kind in {one.kind for one in records}}
+
+    def shape(hit: Hit) -> ShownRecord:
+        record, telling = hit.record, telling_by_kind[hit.record.kind]
+        fields = telling.fields_of(record, asked)
+        return ShownRecord(
+            id=address_of(name, record.id),
+            title=spec.title_of(record),
+            url=telling.page_of(record) or uri_of(name, record.id),
+            catalogue=name,
+            score=round(hit.score, 4),
+            relevance=hit.label,
+            fields=fields,
+            line=partial(field_line, record, spec, fields),
+            text=telling.body_of(record) if form.whole else telling.snippet_of(record, stems),
+            origin=origins.get(record.id),
+            why=shape_why(hit.why) if hit.why else None,
+            tile=shape_tile(spec, name, record, form.media, has_cells=form.has_cells)
+            if form.media
+            else None,
+        )
+
+    return shape
 
 
 def url_of(spec: CatalogueSpec, catalogue: str, record: Record) -> str:
     """Return the record's own page, to be cited; the address of its resource where it has none."""
-    return find_page(record, spec) or uri_of(catalogue, record.id)
+    return telling_of(spec, record.kind).page_of(record) or uri_of(catalogue, record.id)
 
 
 def shape_tile(
@@ -163,14 +171,15 @@ def shape_tile(
         for role in LINE_ROLES
         if (field := spec.field_with_role(role)) and has_value(record, field)
     ]
-    told = [field for field in told_fields(record, spec) if field not in line]
+    telling = telling_of(spec, record.kind)
+    told = [spec.fields[one] for one in telling.fields_of(record)]
     kind = label_of(record.kind) if len(spec.kinds) > 1 else ""
     return Tile(
         kind=record.kind,
         line=BETWEEN_FIELDS.join(
             filter(None, [kind, *(short_value(record.get(one.name), one) for one in line)])
         ),
-        text=snippet_of(record, spec),
+        text=telling.snippet_of(record),
         fields=[
             TileField(
                 field=field.name,
@@ -178,6 +187,7 @@ def shape_tile(
                 value=short_value(record.get(field.name), field),
             )
             for field in told
+            if field not in line
         ],
         image=find_image(name, record.id, media),
         audio=media.find_file_in(name, record.id, MediaKind.AUDIO) is not None,

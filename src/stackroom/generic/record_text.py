@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -43,34 +43,105 @@ def record_text(record: Record, spec: CatalogueSpec) -> str:
     )
 
 
-def told_fields(
-    record: Record, spec: CatalogueSpec, *, asked: Collection[str] = ()
-) -> list[FieldSpec]:
-    """Return the telling fields that a record has, those that were asked for, and others where it
-    lacks some.
+class Telling:
+    """What records of one kind tell about themselves, compiled once for their catalogue."""
 
-    Of a record that has none of these and no body text, they are any that it has.
+    def __init__(self, spec: CatalogueSpec, kind: str) -> None:
+        telling = telling_fields(spec, kind=kind)
+        shown = [field for field in spec.fields.values() if field.shown]
+        body = spec.field_with_role(FieldRole.BODY)
+        self._telling = [field.name for field in telling if field.shown]
+        self._others = [one.name for one in rank_fields(spec, kind=kind) if one not in telling]
+        self._shown = [one.name for one in shown if one.role is not FieldRole.TITLE]
+        self._is_stated = bool(spec.telling)
+        self._body = body.name if body else ""
+        self._links = spec.link_names
+        self._read = {field.name: plain_reader(field) for field in shown}
+
+    def fields_of(self, record: Record, asked: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the telling fields that a record has, those that were asked for, and others where
+        it lacks some, as values: texts cut, and the first of a list.
+
+        Of a record that has none of these and no body text, they are any that it has.
+        """
+        stated = self._values(record, dict.fromkeys((*self._telling, *asked)))
+        told = stated
+        if len(stated) < FEWEST and not (stated and self._is_stated):
+            others = self._values(record, [one for one in self._others if one not in stated])
+            told = {**stated, **dict(islice(others.items(), FEWEST - len(stated)))}
+        if told or self.body_of(record):
+            return told
+        return dict(islice(self._values(record, self._shown).items(), FEWEST))
+
+    def _values(self, record: Record, names: Iterable[str]) -> dict[str, Any]:
+        values, read = record.fields, self._read
+        return {
+            name: value
+            for name in names
+            if name in read and (value := read[name](values.get(name))) is not None
+        }
+
+    def body_of(self, record: Record) -> str:
+        """Return a record's description or passage; empty where it has none."""
+        return str(record.fields.get(self._body) or "").strip()
+
+    def snippet_of(self, record: Record, stems: re.Pattern[str] | None = None) -> str:
+        """Return the part of a record's description or passage that has most words of a query, else
+        its beginning.
+        """
+        text = " ".join(self.body_of(record).split())
+        start = _find_passage(text, stems) if stems and len(text) > SNIPPET_CHARS else 0
+        return (
+            f"… {shorten(text[start:], SNIPPET_CHARS)}" if start else shorten(text, SNIPPET_CHARS)
+        )
+
+    def page_of(self, record: Record) -> str | None:
+        """Return the record's own page on the web: its first link, or one of its pages at the
+        sources; None without any.
+        """
+        for name in self._links:
+            for link in texts_of(record.fields.get(name)):
+                if PAGE.fullmatch(link) and not MEDIA.search(link):
+                    return link
+        return None
+
+
+def telling_of(spec: CatalogueSpec, kind: str) -> Telling:
+    """Return what records of a kind tell about themselves."""
+    key = (Telling, kind if len(spec.kinds) > 1 else "")
+    telling: Telling = spec.made.get(key) or spec.made.setdefault(key, Telling(spec, key[1]))
+    return telling
+
+
+def plain_reader(field: FieldSpec) -> Callable[[Value], Any]:
+    """Return a function of a field's value: the value as answers show it, None where it says
+    nothing.
     """
-    kind = record.kind if len(spec.kinds) > 1 else ""
-    named = [spec.fields[name] for name in asked if name in spec.fields]
-    stated = {field.name: field for field in (*telling_fields(spec, kind=kind), *named)}
-    told = [field for field in stated.values() if field.shown and has_value(record, field)]
-    if len(told) < FEWEST and not (told and spec.telling):
-        others = [field for field in rank_fields(spec, kind=kind) if field.name not in stated]
-        told += [field for field in others if has_value(record, field)][: FEWEST - len(told)]
-    if told or body_of(record, spec):
-        return told
-    shown = [
-        field for field in spec.fields.values() if field.shown and field.role is not FieldRole.TITLE
-    ]
-    return [field for field in shown if has_value(record, field)][:FEWEST]
+
+    def read(value: Value) -> Any:
+        if isinstance(value, str):
+            if not field.says(value):
+                return None
+            line = " ".join(value.split())
+            plain: Any = line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS)
+        elif isinstance(value, tuple | list):
+            texts = texts_of(value)
+            plain = _short_lines(texts[:VALUES_ON_A_LINE]) if "".join(texts).strip() else None
+        elif field.unit and isinstance(value, int | float):
+            plain = with_unit(number_text(value), field)
+        else:
+            plain = value
+        is_json = field.type is FieldType.JSON and plain is not None
+        return short_value(value, field) if is_json else plain
+
+    return read
 
 
-def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
+def field_line(record: Record, spec: CatalogueSpec, names: Iterable[str]) -> str:
     """Return fields of a record on one line, with their names, of which one may be that of its
     unit: `minutes: 90`.
     """
-    values = [(field, record.fields.get(field.name)) for field in fields]
+    values = [(spec.fields[name], record.fields.get(name)) for name in names]
     texts = [
         with_unit(number_text(value), field)
         if isinstance(value, int | float)
@@ -80,13 +151,6 @@ def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
     return BETWEEN_FIELDS.join(
         [f"{field.name}: {text}" for (field, _), text in zip(values, texts, strict=True)]
     )
-
-
-def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
-    """Return fields of a record as values: bare numbers as they are, texts cut, and the first
-    values of a list.
-    """
-    return {field.name: _plain_value(record.fields.get(field.name), field) for field in fields}
 
 
 def short_value(value: Value, field: FieldSpec) -> str:
@@ -130,65 +194,31 @@ def has_value(record: Record, field: FieldSpec) -> bool:
     return bool("".join(texts_of(value)).strip())
 
 
-def body_of(record: Record, spec: CatalogueSpec) -> str:
-    """Return a record's description or passage; empty where it has none."""
-    body = spec.field_with_role(FieldRole.BODY)
-    return str(record.fields.get(body.name) or "").strip() if body else ""
+def stems_of(query: str) -> re.Pattern[str] | None:
+    """Return a pattern of words that begin like one of a query's; None where it has none."""
+    words = QUERY_WORD.findall(query.casefold())
+    stems = [re.escape(word[: max(4, len(word) - 2)]) for word in words]
+    return re.compile(rf"\b(?:{'|'.join(stems)})") if stems else None
 
 
-def snippet_of(record: Record, spec: CatalogueSpec, *, query: str = "") -> str:
-    """Return the part of a record's description or passage that has most of a query's words, else
-    its beginning.
-    """
-    text = " ".join(body_of(record, spec).split())
-    if len(text) <= SNIPPET_CHARS or not query:
-        return shorten(text, SNIPPET_CHARS)
-    start = _find_passage(
-        text, [word[: max(4, len(word) - 2)] for word in QUERY_WORD.findall(query.casefold())]
-    )
-    return f"… {shorten(text[start:], SNIPPET_CHARS)}" if start else shorten(text, SNIPPET_CHARS)
-
-
-def _find_passage(text: str, stems: list[str]) -> int:
+def _find_passage(text: str, stems: re.Pattern[str]) -> int:
     """Return where to begin so that most words begin like one of the stems; a rare one counts more
     than a frequent.
     """
     folded = text.casefold()
-    if len(folded) != len(text) or not stems:
+    if len(folded) != len(text):
         return 0
-    places = re.finditer(rf"\b(?:{'|'.join(map(re.escape, stems))})", folded)
-    found = [(match.start(), match[0]) for match in islice(places, MOST_PLACES)]
-    counts = Counter(stem for _, stem in found)
-
-    def worth(start: int) -> float:
+    found = [(match.start(), match[0]) for match in islice(stems.finditer(folded), MOST_PLACES)]
+    rarity = {stem: 1 / count for stem, count in Counter([stem for _, stem in found]).items()}
+    last = len(text) - SNIPPET_CHARS
+    best, most = 0, 0.0
+    for start in dict.fromkeys([0, *[min(max(at - 60, 0), last) for at, _ in found]]):
         here = {stem for at, stem in found if start <= at < start + SNIPPET_CHARS}
         # the same in whichever order a set has them
-        return math.fsum(1 / counts[stem] for stem in here)
-
-    last = len(text) - SNIPPET_CHARS
-    best = max((min(max(at - 60, 0), last) for at, _ in found), key=worth, default=0)
-    return folded.find(" ", best) + 1 if best and worth(best) > worth(0) else 0
-
-
-def find_page(record: Record, spec: CatalogueSpec) -> str | None:
-    """Return the record's own page on the web: its first link, or one of its pages at the sources;
-    None without any.
-    """
-    for name in spec.link_names:
-        for link in texts_of(record.fields.get(name)):
-            if PAGE.fullmatch(link) and not MEDIA.search(link):
-                return link
-    return None
-
-
-def _plain_value(value: Value, field: FieldSpec) -> Any:
-    if field.type is FieldType.JSON:
-        return short_value(value, field)
-    if field.unit and isinstance(value, int | float):
-        return with_unit(number_text(value), field)
-    if isinstance(value, tuple | list):
-        return _short_lines(texts_of(value)[:VALUES_ON_A_LINE])
-    return _short_lines([value])[0] if isinstance(value, str) else value
+        worth = math.fsum(map(rarity.__getitem__, here))
+        if worth > most:
+            best, most = start, worth
+    return folded.find(" ", best) + 1 if best else 0
 
 
 def _value_text(value: Value, field: FieldSpec) -> str:
@@ -208,8 +238,10 @@ def _begins_another(text: str, others: list[str]) -> bool:
 
 
 def _short_lines(texts: Iterable[str]) -> list[str]:
-    lines = [" ".join(text.split()) for text in texts]
-    return [line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS) for line in lines]
+    return [
+        line if len(line := " ".join(text.split())) <= VALUE_CHARS else shorten(line, VALUE_CHARS)
+        for text in texts
+    ]
 
 
 def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:

@@ -5,7 +5,7 @@ reach, or a few where nothing answers. Words that name no more than a mood leave
 has the filters: they order them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -13,26 +13,25 @@ import numpy as np
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
+from stackroom.generic.maps import in_area
 from stackroom.generic.shapes import LeftOut, SearchParams, Understood, UnderstoodPhrase
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Ranking
 from stackroom.model.record import RecordId
-from stackroom.model.scope import KIND_FIELD, NoneOf, Scope, Visibility
-from stackroom.search.question import ReadQuestion, View
-from stackroom.search.result_set import Part, ResultSet, list_part, unread_notes
+from stackroom.model.scope import KIND_FIELD, NoneOf, Scope
+from stackroom.search.question import ReadQuestion, View, plain_reading
+from stackroom.search.result_set import Part, ResultSet, unread_notes
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import (
     ByCatalogue,
     CatalogueView,
     address_of,
-    ask_each,
     promise_notes,
 )
 from stackroom.tools.filters import ADULT, stated_filters
 from stackroom.tools.finding import CatalogueScopes, find, fitting_notes
-from stackroom.tools.reading import EVERY, is_list
+from stackroom.tools.reading import EVERY, is_list, read_question
 from stackroom.tools.spec import verdict_of
 
-Readings = Mapping[str, ReadQuestion]
 MOST_KEYS = 250_000
 # how many hits of a search are looked at for the records with evidence beyond those that it lists
 DEEP = 400
@@ -53,47 +52,47 @@ def only_part(found: ResultSet, argument: str) -> Part:
     return found.parts[0]
 
 
-def find_records(
-    params: SearchParams,
-    scoped: CatalogueScopes,
-    readings: Readings,
-    visibility: Visibility,
-    *,
-    pool: Executor,
-) -> ResultSet:
+def find_records(params: SearchParams, scoped: CatalogueScopes, *, pool: Executor) -> ResultSet:
     """Return what a call finds: named records, a list, or a search merged by strength."""
     views = scoped.views
+    is_single = len(views.found) == 1
+    for argument in [name for name in ("ids", "sort", "area") if getattr(params, name)]:
+        only_view(views, argument)
     if params.ids:
-        view = only_view(views, "ids")
-        named = _named_part(view, readings[view.name], params.ids, visibility)
-        return ResultSet(parts=[named], lists=True)
-    view = only_view(views, "sort") if params.sort else next(iter(views.found.values()))
-    reading, is_single = readings[view.name], len(views.found) == 1
-    if is_list(params.query) or (is_single and reading.is_list):
-        each = ask_each(views.found, lambda view: list_part(view, readings[view.name]))
-        unread = [*views.skipped, *each.skipped]
-        return ResultSet(parts=list(each.found.values()), lists=True, unread=unread)
-    filters = {*(params.filters or ()), *(params.exclude or ())} - {ADULT}
-    may_order = is_single and reading.names_moods and (filters or params.area or reading.conditions)
-    return find(
-        views,
-        scoped.scopes,
-        params.query,
-        pool=pool,
-        readings=readings,
-        may_order=bool(may_order),
-    )
+        (view,) = views.found.values()
+        return ResultSet(
+            parts=[_named_part(view, scoped.scopes[view.name], params.ids)], lists=True
+        )
+
+    def read(view: CatalogueView, given: Scope) -> ReadQuestion:
+        scope = in_area(view, given, params.area)
+        if is_list(params.query):
+            reading = replace(plain_reading(params.query, scope), query="")
+        elif params.read_conditions:
+            reading = read_question(view, params.query, scope, as_words=params.as_words)
+        else:
+            reading = plain_reading(params.query, scope)
+        filters = {*(params.filters or ()), *(params.exclude or ())} - {ADULT}
+        limits = filters or params.area or reading.conditions
+        return replace(
+            reading,
+            sort=params.sort or reading.sort,
+            may_order=is_single and reading.names_moods and bool(limits),
+            likely=() if is_single and reading.is_list else reading.likely,
+        )
+
+    found = find(scoped, read=read, pool=pool)
+    lists_all = is_single and all(part.ranked is None for part in found.parts)
+    return replace(found, lists=lists_all or is_list(params.query))
 
 
-def _named_part(
-    view: CatalogueView, reading: ReadQuestion, ids: Iterable[str], visibility: Visibility
-) -> Part:
+def _named_part(view: CatalogueView, scope: Scope, ids: Iterable[str]) -> Part:
     """Return records by their ids, in this order; those that may not be seen are left out."""
     stated = [RecordId(one.removeprefix(f"{view.name}/")) for one in dict.fromkeys(ids)]
-    known = view.reader.find(stated, scope=Scope(visibility=visibility))
+    known = view.reader.find(stated, scope=Scope(visibility=scope.visibility))
     keys = np.array([known[one] for one in stated if one in known], dtype=np.int64)
     ranking = Ranking(keys=keys, scores=np.ones(len(keys)), total=len(keys))
-    return Part(view=view, reading=reading, ranking=ranking, is_graded=False)
+    return Part(view=view, reading=plain_reading("", scope), ranking=ranking, is_graded=False)
 
 
 def list_ids(found: ResultSet, part: Part) -> list[str]:

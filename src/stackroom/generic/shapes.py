@@ -3,6 +3,7 @@ assistants expect it.
 """
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -128,8 +129,8 @@ class ShownRecord(spec.Explained, spec.FromFile, GenericResult):
     relevance: str | None
     fields: dict[str, Any] = Field(default_factory=dict, exclude_if=is_empty)
     """The few fields that tell most about the record, by name; `fetch` has all of them."""
-    line: str = Field(default="", exclude=True)
-    """The same fields in words, for terminals."""
+    line: Callable[[], str] = Field(default=str, exclude=True)
+    """Returns the same fields in words, for terminals."""
     text: str
     tile: ForPages[Tile | None] = when_known()
     signals: ForPages[dict[str, float] | None] = when_known()

@@ -29,7 +29,7 @@ from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
 from stackroom.generic.export import ExportedTable, facet_table, figures_table, table_of
 from stackroom.generic.export_files import ExportFormat, to_download
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
-from stackroom.generic.maps import in_area, show_map
+from stackroom.generic.maps import show_map
 from stackroom.generic.page_parts import describe_catalogues, result_parts
 from stackroom.generic.recommend import (
     RecommendParams,
@@ -40,11 +40,9 @@ from stackroom.generic.recommend import (
 )
 from stackroom.generic.record import RecordForm, draw_record, fetch_record, shape_hits
 from stackroom.generic.result_set import (
-    Readings,
     answer_notes,
     find_records,
     only_part,
-    only_view,
     understood_of,
 )
 from stackroom.generic.shapes import (
@@ -98,7 +96,6 @@ from stackroom.tools.operation import (
 from stackroom.tools.reading import (
     EVERY,
     is_list,
-    read_question,
     words_conditions,
     words_of_list,
 )
@@ -184,10 +181,10 @@ def _search_words(catalogues: Sequence[OpenCatalogue]) -> Words:
 def find(call: Call, params: SearchParams) -> ResultSet:
     """Return what `search` finds."""
     chosen, notes = _chosen(call, params, call.chosen or params.catalogue)
-    scoped, readings = _read(chosen, params, call.principal)
-    found = find_records(params, scoped, readings, call.principal.visibility, pool=call.server.pool)
+    views = ask_each(chosen, OpenCatalogue.view)
+    scoped = finding.scope_each(views, _asked(params, call.principal))
     return replace(
-        found,
+        find_records(params, scoped, pool=call.server.pool),
         page_size=params.limit,
         explains=params.explain,
         filter_notes=[*notes, *scoped.notes],
@@ -334,13 +331,14 @@ def browse(call: Call, params: BrowseParams) -> BrowseResult:
     params = of_one_catalogue(params, known)
     chosen, notes = _chosen(call, params, params.catalogue)
     views = ask_each(chosen, OpenCatalogue.view)
-    scoped = finding.CatalogueScopes(
-        views=views, scopes=dict.fromkeys(views.found, call.scope), notes=[]
-    )
     is_limited = params.filters or params.exclude or (params.query or "").strip()
     # what a search finds, in place of everything that can be seen
     if params.has_figures or is_limited:
-        scoped = finding.scope_each(views, _asked(params, call.principal))
+        asked = _asked(params, call.principal)
+    else:
+        seen = call.principal.visibility
+        asked = finding.ScopeRequest(query="", visibility=seen, with_adult=lambda _spec: True)
+    scoped = finding.scope_each(views, asked)
     if params.include:
         everything = _asked(SearchParams(query=EVERY), call.principal)
         return describe_catalogues(scoped.views, everything, call.media)
@@ -462,36 +460,6 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> finding
         ],
         with_adult=lambda spec: includes_adult(filters, spec),
     )
-
-
-def _read(
-    chosen: Named, params: SearchParams, principal: Principal
-) -> tuple[finding.CatalogueScopes, Readings]:
-    """Return how each catalogue reads a call, in its order, and the scope in which it answers; a
-    list is not read.
-    """
-    scoped = finding.scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
-    scopes, is_read = (
-        dict(scoped.scopes),
-        params.read_conditions and not (params.ids or is_list(params.query)),
-    )
-    if params.area:
-        view = only_view(scoped.views, "area")
-        scopes = {view.name: in_area(view, scopes[view.name], params.area)}
-    words = "" if is_list(params.query) else params.query
-    readings = {
-        name: read_question(scoped.views.found[name], params.query, scope, as_words=params.as_words)
-        if is_read
-        else replace(plain_reading(params.query, scope), query=words)
-        for name, scope in scopes.items()
-    }
-    readings = {
-        name: replace(reading, sort=params.sort or reading.sort)
-        for name, reading in readings.items()
-    }
-    return replace(
-        scoped, scopes={name: reading.scope for name, reading in readings.items()}
-    ), readings
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:

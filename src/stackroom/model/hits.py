@@ -1,5 +1,6 @@
 """Results of reads: scored keys, rankings, hits with the reasons for their rank."""
 
+from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -107,16 +108,12 @@ class Label(StrEnum):
     @classmethod
     def of(cls, strength: float) -> "Label | None":
         """Return the label of a strength; labels begin at the same strength in every catalogue."""
-        return next((label for least, label in LABEL_STEPS if strength >= least), None)
+        return LABELS[bisect(LABEL_STEPS, strength)]
 
 
 IDENTICAL_AT = 0.97
-LABEL_STEPS = (
-    (IDENTICAL_AT, Label.IDENTICAL),
-    (0.85, Label.HIGHLY_SIMILAR),
-    (0.7, Label.SIMILAR),
-    (0.5, Label.RELEVANT),
-)
+LABEL_STEPS = (0.5, 0.7, 0.85, IDENTICAL_AT)  # the strengths from which the labels begin
+LABELS = (None, Label.RELEVANT, Label.SIMILAR, Label.HIGHLY_SIMILAR, Label.IDENTICAL)
 
 
 class Evidence(StrEnum):

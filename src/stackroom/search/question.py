@@ -82,6 +82,10 @@ class ReadQuestion:
     asked for.
     """
     doubts: tuple[str, ...] = ()  # what was left aside or cannot be checked
+    may_order: bool = False
+    """Whether its words leave no record out where none answers them, and only say which come
+    first.
+    """
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -72,7 +72,13 @@ class OpenCatalogue:
         """Return the catalogue as it is at this moment; raise StorageError where it cannot be
         read.
         """
-        return CatalogueView(catalogue=self, reader=self.shelf.reader())
+        return CatalogueView(
+            catalogue=self,
+            reader=self.shelf.reader(),
+            name=self.name,
+            spec=self.spec,
+            folder=self.folder,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +89,9 @@ class CatalogueView:
 
     catalogue: OpenCatalogue
     reader: ShelfReader
-
-    @property
-    def name(self) -> str:
-        """The catalogue's name."""
-        return self.catalogue.name
-
-    @property
-    def spec(self) -> CatalogueSpec:
-        """The catalogue's declaration."""
-        return self.catalogue.spec
-
-    @property
-    def folder(self) -> Path | None:
-        """Its folder in the library; None where it is not in one."""
-        return self.catalogue.folder
+    name: str
+    spec: CatalogueSpec
+    folder: Path | None
 
     def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
         """Return the record of this id, where it exists and may be seen."""

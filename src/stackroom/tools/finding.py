@@ -34,6 +34,7 @@ Rank = Callable[[CatalogueView, str, Scope, QueryVector | None, int], Ranked]
 """Ranks the records of a catalogue in a scope for a query, whose vector may be known, so many
 deep.
 """
+Read = Callable[[CatalogueView, Scope], ReadQuestion]
 
 
 def usual_rank(
@@ -45,6 +46,46 @@ def usual_rank(
     )
 
 
+def find(
+    scoped: "CatalogueScopes",
+    *,
+    read: "Read | None" = None,
+    rank: Rank = usual_rank,
+    pool: Executor | None = None,
+) -> ResultSet:
+    """Return what a call finds in every catalogue, its question read and searched in the scope of
+    each; catalogues whose storage fails are skipped.
+
+    Where nothing answers, what a question may not have stated is searched for as words.
+    """
+    asked, views = scoped.asked, scoped.views.found
+
+    def read_in(view: CatalogueView) -> ReadQuestion:
+        scope = scoped.scopes[view.name]
+        return read(view, scope) if read else read_question(view, asked.query, scope)
+
+    readings = ask_each(views, read_in)
+    known = {name: views[name] for name in readings.found}
+    vectors = _embed_once(known, {name: one.query for name, one in readings.found.items()})
+
+    def find_in(view: CatalogueView) -> Part:
+        reading = readings.found[view.name]
+        part = find_part(view, reading, rank=rank, vector=vectors.get(view.name))
+        if part.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
+            as_words = reading.likely  # words of the topic
+            again = read_question(view, reading.asked, reading.given, as_words=as_words)
+            part = find_part(view, replace(again, sort=reading.sort), rank=rank)
+        return part
+
+    parts = ask_each(known, find_in, pool=pool)
+    return ResultSet(
+        parts=list(parts.found.values()),
+        unread=[*scoped.views.skipped, *readings.skipped, *parts.skipped],
+        filter_notes=scoped.notes,
+        label=asked.label,
+    )
+
+
 def find_part(
     view: CatalogueView,
     reading: ReadQuestion,
@@ -52,31 +93,21 @@ def find_part(
     rank: Rank = usual_rank,
     vector: QueryVector | None = None,
     limit: int = FURTHEST,
-    may_order: bool = False,
 ) -> Part:
     """Return what a question finds in one catalogue, in its order: the best, or all that it lists.
 
-    Where nothing answers, words that `may_order` leave no record of the scope out.
+    Where nothing answers, words that may order leave no record of the scope out.
     """
     if reading.is_list:
         return list_part(view, reading)
     deep = max(limit, SORTED_DEEP) if reading.sort else limit
     ranked = in_order(rank(view, reading.query, reading.scope, vector, deep), view, reading)
-    part = Part(
-        view=view,
-        reading=reading,
-        ranking=ranked.ranking,
-        ranked=ranked,
-        again=lambda scope, limit: find_part(
-            view,
-            replace(reading, scope=scope),
-            rank=rank,
-            vector=vector,
-            limit=limit,
-            may_order=may_order,
-        ),
-    )
-    if part.evidence is not Evidence.NONE or not may_order:
+
+    def again(scope: Scope, limit: int) -> Part:
+        return find_part(view, replace(reading, scope=scope), rank=rank, vector=vector, limit=limit)
+
+    part = Part(view=view, reading=reading, ranking=ranked.ranking, ranked=ranked, again=again)
+    if part.evidence is not Evidence.NONE or not reading.may_order:
         return part
     first, every = part.first(FURTHEST), list_records(view, reading).keys
     scores = dict(zip(first.keys.tolist(), first.scores.tolist(), strict=True))
@@ -87,43 +118,6 @@ def find_part(
         total=len(keys),
     )
     return replace(part, ranking=ranking, only_orders=True)
-
-
-def find(
-    views: ByCatalogue[CatalogueView],
-    scopes: Mapping[str, Scope],
-    query: str,
-    *,
-    pool: Executor | None = None,
-    rank: Rank = usual_rank,
-    readings: Mapping[str, ReadQuestion] | None = None,
-    may_order: bool = False,
-) -> ResultSet:
-    """Return what a question finds in every view, each read and searched in its own scope; those
-    whose storage fails are skipped.
-
-    `readings` are those of the question, where it was read already. Where nothing answers it, what
-    it may not have stated is searched for as words.
-    """
-    read = ByCatalogue(found=dict(readings or {}), skipped=[])
-    if not readings:
-        read = ask_each(views.found, lambda view: read_question(view, query, scopes[view.name]))
-    known = {name: view for name, view in views.found.items() if name in read.found}
-    vectors = _embed_once(known, {name: reading.query for name, reading in read.found.items()})
-
-    def find_in(view: CatalogueView) -> Part:
-        reading = read.found[view.name]
-        vector = vectors.get(view.name)
-        part = find_part(view, reading, rank=rank, vector=vector, may_order=may_order)
-        if part.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
-            as_words = reading.likely  # words of the topic
-            again = read_question(view, reading.asked, reading.given, as_words=as_words)
-            part = find_part(view, replace(again, sort=reading.sort), rank=rank)
-        return part
-
-    asked = ask_each(known, find_in, pool=pool)
-    unread = [*views.skipped, *read.skipped, *asked.skipped]
-    return ResultSet(parts=list(asked.found.values()), unread=unread)
 
 
 def _embed_once(
@@ -198,12 +192,14 @@ class ScopeRequest:
     label: Label = argument_of
     with_adult: Callable[[CatalogueSpec], bool] = lambda _spec: False
     """Tells whether the call asks for adult records too."""
+    within: tuple[Condition, ...] = ()  # the conditions of the tool itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueScopes:
     """The catalogues to search, the scope in each, and notes on how the filters were understood."""
 
+    asked: ScopeRequest
     views: ByCatalogue[CatalogueView]
     scopes: Mapping[str, Scope]
     notes: list[str]
@@ -243,7 +239,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     )
     said = by_catalogue({name: one.notes for name, one in found.items()}, among=len(found))
     scopes = {name: one.scope for name, one in found.items()}
-    return CatalogueScopes(views=readable, scopes=scopes, notes=[*left_out, *said])
+    return CatalogueScopes(asked=asked, views=readable, scopes=scopes, notes=[*left_out, *said])
 
 
 def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
@@ -271,9 +267,8 @@ def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | Inpu
             )
     except InputError as error:
         return error
-    return _Scope(
-        Scope(conditions=tuple(conditions), visibility=visibility), notes, excluding, unknown
-    )
+    scope = Scope(conditions=(*conditions, *asked.within), visibility=visibility)
+    return _Scope(scope, notes, excluding, unknown)
 
 
 def scope_of(view: CatalogueView, asked: ScopeRequest) -> tuple[Scope, list[str]]:

@@ -332,13 +332,7 @@ _tag = lru_cache(maxsize=4096)(TagShape)
 def find_anime(call: api.Call, params: SearchAnimeParams) -> api.ResultSet:
     """Return the anime that a call finds."""
     scoped = api.scope_each(api.open_views(call), _asked(call.principal, params))
-    return replace(
-        api.find(scoped.views, scoped.scopes, params.query),
-        page_size=params.limit,
-        explains=params.explain,
-        filter_notes=scoped.notes,
-        label=argument_of,
-    )
+    return replace(api.find(scoped), page_size=params.limit, explains=params.explain)
 
 
 @api.operation(

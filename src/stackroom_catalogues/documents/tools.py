@@ -178,8 +178,8 @@ class DocumentTools:
             found={name: views.found[name] for name, count in counted.found.items() if count},
             skipped=[*views.skipped, *counted.skipped],
         )
-        scopes = dict.fromkeys(filled.found, scope)
-        return _passages(api.find(filled, scopes, params.query, pool=self._pool), params)
+        scoped = api.scope_each(filled, _asked(principal, params))
+        return _passages(api.find(scoped, pool=self._pool), params)
 
     def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
         """Return the names of the collections that a search reads; none of a search that is
@@ -201,11 +201,17 @@ class DocumentTools:
 
     def find_in_handbook(self, call: api.Call, params: HandbookParams) -> api.ResultSet:
         """Return the passages that `search_handbook` finds."""
-        view = self._collections[HANDBOOK].view()
-        scope, notes = _handbook_scope(view, call.principal, params)
+        view, unwanted = self._collections[HANDBOOK].view(), params.exclude_sections
+        asked = replace(
+            _asked(call.principal, params),
+            conditions=lambda _spec: [
+                *([api.AnyOf("section", (params.section,))] if params.section else ()),
+                *([api.NoneOf("section", tuple(unwanted))] if unwanted else ()),
+            ],
+            label=_argument_of,
+        )
         views = api.ByCatalogue(found={HANDBOOK: view}, skipped=[])
-        found = _passages(api.find(views, {HANDBOOK: scope}, params.query), params)
-        return replace(found, filter_notes=notes, label=_argument_of)
+        return _passages(api.find(api.scope_each(views, asked)), params)
 
     def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
         """List every document of every collection."""
@@ -303,22 +309,15 @@ def _scope(kind: str, principal: api.Principal) -> api.Scope:
     )
 
 
-def _handbook_scope(
-    view: api.CatalogueView, principal: api.Principal, params: HandbookParams
-) -> tuple[api.Scope, list[str]]:
-    """Return the scope of a search of the handbook, and notes on its sections."""
-    wanted = [api.AnyOf("section", (params.section,))] if params.section else []
-    unwanted = (
-        [api.NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
-    )
-    asked = api.ScopeRequest(
+def _asked(
+    principal: api.Principal, params: SearchDocumentsParams | HandbookParams
+) -> api.ScopeRequest:
+    """Return what limits a search to passages."""
+    return api.ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
-        conditions=lambda _spec: [*wanted, *unwanted],
-        label=_argument_of,
+        within=(api.AnyOf(api.KIND_FIELD, (PASSAGE,)),),
     )
-    scope, notes = api.scope_of(view, asked)
-    return scope.narrowed(api.AnyOf(api.KIND_FIELD, (PASSAGE,))), notes
 
 
 def _argument_of(condition: api.Condition) -> str:

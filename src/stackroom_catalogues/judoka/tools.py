@@ -330,14 +330,11 @@ COUNTED = api.Faces(audit=api.Audit(count_of=lambda result: len(result.results))
 
 def find_passages(call: api.Call, params: RagParams) -> api.ResultSet:
     """Return what `query_rag` finds."""
-    views, scope = api.open_views(call), call.scope
-    reading = api.plain_reading(params.query, scope)
+    asked = api.ScopeRequest(query=params.query, visibility=call.principal.visibility)
     found = api.find(
-        views,
-        {},
-        params.query,
+        api.scope_each(api.open_views(call), asked),
+        read=lambda _view, scope: api.plain_reading(params.query, scope),
         rank=rank_expanded,
-        readings=dict.fromkeys(views.found, reading),
     )
     return replace(found, page_size=RAG_RESULTS, explains=params.explain)
 
@@ -363,14 +360,12 @@ def query_rag(call: api.Call, params: RagParams) -> RagResult:
 
 def find_cards(call: api.Call, params: SearchJudokaParams) -> api.ResultSet:
     """Return what `judokon.search` finds; filters ask for all that meet them."""
-    views = api.open_views(call)
-    scoped = _scoped(views, call.principal, params.filters, params.exclude)
+    scoped = _scoped(call, params.filters, params.exclude, query=params.query)
     return replace(
-        api.find(scoped.views, scoped.scopes, params.query, rank=rank_expanded),
+        api.find(scoped, rank=rank_expanded),
         page_size=params.top_k,
         explains=params.explain,
         is_whole=params.filters is not None,
-        filter_notes=scoped.notes,
     )
 
 
@@ -403,7 +398,7 @@ def get_by_id(call: api.Call, params: IdParams) -> CardResult:
 @api.operation("judokon.random")
 def draw(call: api.Call, params: RandomParams) -> CardResult:
     """Draw a random judoka card."""
-    scoped = _scoped(api.open_views(call), call.principal, params.filters)
+    scoped = _scoped(call, params.filters)
     views, scopes = scoped.views.found, scoped.scopes
     cards = [
         (view, key)
@@ -639,26 +634,26 @@ def _scope(principal: api.Principal) -> api.Scope:
 
 
 def _scoped(
-    views: api.ByCatalogue[api.CatalogueView],
-    principal: api.Principal,
+    call: api.Call,
     filters: CardFilters | None,
     exclude: Mapping[str, Any] | None = None,
+    *,
+    query: str = "",
 ) -> api.CatalogueScopes:
     """Return the scope of the cards that meet the filters, in each catalogue, with values by any
     spelling.
     """
-    api.require_excludable(exclude or {}, [view.spec for view in views.found.values()])
+    views, excluded = api.open_views(call), exclude or {}
+    api.require_excludable(excluded, [view.spec for view in views.found.values()])
     conditions = (filters or CardFilters()).conditions()
     asked = api.ScopeRequest(
-        query="",
-        visibility=principal.visibility,
-        conditions=lambda spec: [*conditions, *api.parse_exclusions(exclude or {}, spec)],
+        query=query,
+        visibility=call.principal.visibility,
+        conditions=lambda spec: [*conditions, *api.parse_exclusions(excluded, spec)],
         label=argument_of,
+        within=(CARDS,),
     )
-    scoped = api.scope_each(views, asked)
-    return replace(
-        scoped, scopes={name: scope.narrowed(CARDS) for name, scope in scoped.scopes.items()}
-    )
+    return api.scope_each(views, asked)
 
 
 def _hint(degraded: str | None) -> str | None:

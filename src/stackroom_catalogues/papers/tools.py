@@ -83,9 +83,14 @@ class SearchPapersResult(api.FoundResult, api.PricedResult):
 
 def find_papers(call: api.Call, params: SearchPapersParams) -> api.ResultSet:
     """Return the papers that a call finds."""
-    views, scope = api.open_views(call), _scope(call.principal, params)
-    found = api.find(views, dict.fromkeys(views.found, scope), params.query)
-    return replace(found, page_size=params.paper_count, explains=params.explain, label=_argument_of)
+    asked = api.ScopeRequest(
+        query=params.query,
+        visibility=call.principal.visibility,
+        conditions=lambda _spec: _conditions(params),
+        label=_argument_of,
+    )
+    found = api.find(api.scope_each(api.open_views(call), asked))
+    return replace(found, page_size=params.paper_count, explains=params.explain)
 
 
 @api.operation(
@@ -97,17 +102,12 @@ def find_papers(call: api.Call, params: SearchPapersParams) -> api.ResultSet:
 def search_papers(call: api.Call, params: SearchPapersParams) -> SearchPapersResult:
     """Search research papers by topic or author, in titles and abstracts."""
     found = find_papers(call, params)
-    papers = found.page(params.start)
-    readers = [part.view.reader for part in found.parts]
-    missing = (
-        []
-        if papers or params.start
-        else _missing_words(readers, params.keywords or (), call.principal)
-    )
-    fitting = api.fitting_notes(found) if _scope(call.principal, params).conditions else []
+    keywords = () if found.listed else params.keywords or ()
+    missing = _missing_words([part.view.reader for part in found.parts], keywords, call.scope)
+    fitting = api.fitting_notes(found) if _conditions(params) else []
     return SearchPapersResult(
         notes=[*found.question_notes, *missing, *found.word_notes, *fitting],
-        papers=list(map(partial(_shape, call), papers)),
+        papers=list(map(partial(_shape, call), found.page(params.start))),
         total=found.total,
         search_mode=found.mode.value,
         degraded=found.degraded,
@@ -132,21 +132,13 @@ def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
     return [search_papers]
 
 
-def _scope(principal: api.Principal, params: SearchPapersParams) -> api.Scope:
-    conditions = (
-        *(
-            [api.Range("publish_year", *params.publish_year_range)]
-            if params.publish_year_range
-            else ()
-        ),
-        *([api.AllOf(api.WORDS_FIELD, _words_of(params.keywords))] if params.keywords else ()),
-        *(
-            [api.NoneOf(api.WORDS_FIELD, _words_of(params.exclude_keywords))]
-            if params.exclude_keywords
-            else ()
-        ),
-    )
-    return api.Scope(conditions=conditions, visibility=principal.visibility)
+def _conditions(params: SearchPapersParams) -> list[api.Condition]:
+    years, words, unwanted = params.publish_year_range, params.keywords, params.exclude_keywords
+    return [
+        *([api.Range("publish_year", *years)] if years else ()),
+        *([api.AllOf(api.WORDS_FIELD, _words_of(words))] if words else ()),
+        *([api.NoneOf(api.WORDS_FIELD, _words_of(unwanted))] if unwanted else ()),
+    ]
 
 
 def _argument_of(condition: api.Condition) -> str:
@@ -168,10 +160,9 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
 
 
 def _missing_words(
-    readers: Sequence[api.ShelfReader], keywords: Sequence[str], principal: api.Principal
+    readers: Sequence[api.ShelfReader], keywords: Sequence[str], seen: api.Scope
 ) -> list[str]:
     """Return a note on each keyword that no paper has."""
-    seen = api.Scope(visibility=principal.visibility)
     scopes = [
         (keyword, seen.narrowed(api.AllOf(api.WORDS_FIELD, _words_of([keyword]))))
         for keyword in keywords

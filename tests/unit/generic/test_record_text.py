@@ -11,14 +11,11 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.generic.record_text import (
-    body_of,
     field_line,
-    find_page,
-    plain_fields,
     record_text,
     short_value,
-    snippet_of,
-    told_fields,
+    stems_of,
+    telling_of,
 )
 from stackroom.model.record import Record, RecordId, Tag
 
@@ -36,16 +33,17 @@ def film(**fields: Any) -> Record:
 
 
 def line_of(record: Record, spec: CatalogueSpec) -> str:
-    return field_line(record, told_fields(record, spec))
+    return field_line(record, spec, fields_of(record, spec))
 
 
 def fields_of(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
-    return plain_fields(record, told_fields(record, spec))
+    return telling_of(spec, record.kind).fields_of(record)
 
 
 def told(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
-    line = field_line(record, told_fields(record, spec))
-    return f"{line}\n{body_of(record, spec) if whole else snippet_of(record, spec)}".strip()
+    line = line_of(record, spec)
+    telling = telling_of(spec, record.kind)
+    return f"{line}\n{telling.body_of(record) if whole else telling.snippet_of(record)}".strip()
 
 
 def test_a_snippet_shows_the_words_that_were_searched_for_and_else_the_beginning(
@@ -57,9 +55,11 @@ def test_a_snippet_shows_the_words_that_were_searched_for_and_else_the_beginning
         + "More of the same. " * 30
     )
     record = film(plot=body)
-    assert "fiery breath melts" in snippet_of(record, spec, query="who melts armour with breath?")
+    telling = telling_of(spec, record.kind)
+    stems = stems_of("who melts armour with breath?")
+    assert "fiery breath melts" in telling.snippet_of(record, stems)
     for query in ("", "nothing of it", "stats"):
-        assert snippet_of(record, spec, query=query).startswith("Stats and saves.")
+        assert telling.snippet_of(record, stems_of(query)).startswith("Stats and saves.")
 
 
 def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: CatalogueSpec) -> None:
@@ -154,25 +154,26 @@ def test_the_text_of_a_record_has_every_shown_field_and_no_text_twice(spec: Cata
 def test_the_page_of_a_record_is_its_first_link_that_is_no_picture(
     spec: CatalogueSpec, links: dict[str, str], page: str | None
 ) -> None:
-    assert find_page(film(**links), spec) == page
+    assert telling_of(spec, "record").page_of(film(**links)) == page
 
 
 def test_fields_that_were_asked_for_are_told_too(spec: CatalogueSpec) -> None:
     record = film(
         year=1999, tagline="Who knows", country="Norway", minutes=90, score=7.5, studio="North"
     )
-    assert [field.name for field in told_fields(record, spec, asked=["tagline"])][-1] == "tagline"
-    assert "tagline" not in [field.name for field in told_fields(record, spec)]
+    telling = telling_of(spec, record.kind)
+    assert list(telling.fields_of(record, ["tagline"]))[-1] == "tagline"
+    assert "tagline" not in telling.fields_of(record)
 
 
 SNIPPETS = """
 import random
-from stackroom.generic.record_text import _find_passage
+from stackroom.generic.record_text import _find_passage, stems_of
 chance = random.Random(7)
 words = [f"w{place:02}ord" for place in range(30)]
 for _ in range(300):
     text = " ".join(chance.choices(words, k=400))
-    print(_find_passage(text, words[:12]))
+    print(_find_passage(text, stems_of(" ".join(words[:12]))))
 """
 
 

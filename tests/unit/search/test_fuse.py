@@ -142,7 +142,7 @@ def test_without_a_query_vector_the_blend_goes_by_the_words() -> None:
 
 
 def test_the_blend_keeps_what_lies_below_its_smoothed_depth_below_it() -> None:
-    spec = SearchSpec(smoothing_depth=10)
+    spec = SearchSpec().model_copy(update={"smoothing_depth": 10})
     candidates = found(
         words={key: float(50 - key) for key in range(50)}, near=dict.fromkeys(range(50), 0.5)
     )
