@@ -1,0 +1,1 @@
+"""What `scripts/golden_calls.py` is made of: clients, scenes of calls, masks, comparison."""
