@@ -2,7 +2,6 @@
 and says so.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -78,26 +77,6 @@ def test_without_vectors_that_no_record_has_all_words_is_said_first_and_few_are_
         assert not shown or NOT_ALL_WORDS in answer.text[: len(NOT_ALL_WORDS) + 20], tool.name
         assert len(shown) <= 5, tool.name
         assert {hit.get("relevance") for hit in shown} <= {None}, tool.name
-
-
-def scores_of(value: Any) -> Iterator[list[float]]:
-    """Yield the scores of every list of hits in an answer."""
-    for inner in (
-        value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
-    ):
-        yield from scores_of(inner)
-    if isinstance(value, list):
-        yield [hit["score"] for hit in value if isinstance(hit, dict) and "score" in hit]
-
-
-@pytest.mark.row("A2")
-@pytest.mark.parametrize(
-    "query", ["sea", "a long journey home", "space adventure", "Op. 27 No. 2", "osoto gari"]
-)
-def test_scores_never_rise_down_a_list(whole: Any, query: str) -> None:
-    for tool in search_tools(whole):
-        for scores in scores_of(whole.structured(tool.name, query=query)):
-            assert scores == sorted(scores, reverse=True), tool.name
 
 
 @pytest.mark.row("P2")

@@ -122,17 +122,3 @@ def test_by_words_alone_the_ids_are_those_of_looking_at_every_record(
     assert ids - wanted == titles_alone
     shown = 50 if found["totalMatches"] else NEAREST_SHOWN
     assert len(ids) == min(shown, len(wanted) + len(titles_alone))
-
-
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(query=st.sampled_from(QUERIES), filters=FILTERS, limit=st.integers(1, 49))
-def test_a_shorter_page_is_the_beginning_of_a_longer_one(
-    sample: Any, query: str, filters: dict[str, Any], limit: int
-) -> None:
-    short = sample.structured("search_anime", query=query, filters=filters, limit=limit)
-    long = sample.structured("search_anime", query=query, filters=filters, limit=50)
-    if long["evidence"] != "none":
-        assert short["results"] == long["results"][:limit]
-    assert short["totalMatches"] == long["totalMatches"]

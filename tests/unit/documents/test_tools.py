@@ -12,7 +12,6 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
-from stackroom.search.result_set import ResultSet
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
@@ -426,13 +425,3 @@ def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_non
 
 def passage(name: str, text: str, *, path: str = "file.md") -> Record:
     return Record(id=RecordId(name), kind="passage", fields={"content": text, "path": path})
-
-
-@pytest.mark.row("T2")
-def test_passages_of_equal_score_take_turns_and_each_collection_has_its_limit() -> None:
-    passages = {
-        name: [passage(f"{name}{n}", f"{name} {n}", path=str(n)) for n in range(3)] for name in "ba"
-    }
-    parts = [part_of(name, [0.9] * 3, some) for name, some in passages.items()]
-    found = ResultSet(parts=parts, most=2, rule=find_repeats)
-    assert [hit.record.id for hit in found.page(0, 10)] == ["a0", "b0", "a1", "b1"]

@@ -3,7 +3,7 @@ in memory.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -84,17 +84,6 @@ class ServedCatalogues(Served):
 
     def ids(self, query: str, **arguments: Any) -> list[str]:
         return [one["id"] for one in self.ask("search", query=query, **arguments)["results"]]
-
-    def pages(self, query: str, **arguments: Any) -> Iterator[list[str]]:
-        """Yield the ids of each page of a search, to the last."""
-        cursor: dict[str, str] = {}
-        while True:
-            page = self.ask("search", query=query, **arguments, **cursor)
-            yield [one["id"] for one in page["results"]]
-            if not page["has_more"]:
-                assert page["cursor"] is None
-                return
-            cursor = {"cursor": page["cursor"]}
 
 
 def labelled(found: dict[str, Any]) -> int:
@@ -562,20 +551,6 @@ def many(stories: Any, novels: Any, anime: Callable[..., Record]) -> ServedCatal
     stories.put(*(anime(f"Story {place}", synopsis=f"{text(place)} bread") for place in range(57)))
     novels.put(*(book(f"Book {place}", f"bread {text(place * 3)}") for place in range(37)))
     return serve(opened(stories), opened(novels))
-
-
-@pytest.mark.row("N9")
-@pytest.mark.parametrize(
-    ("chosen", "limit", "total"), [({"catalogue": "anime"}, 7, 60), ({}, 10, 100)]
-)
-def test_pages_are_one_list_without_repeats(
-    many: ServedCatalogues, chosen: dict[str, str], limit: int, total: int
-) -> None:
-    paged = [
-        one for page in many.pages("bread robot garden", limit=limit, **chosen) for one in page
-    ]
-    assert len(paged) == len(set(paged)) == total
-    assert paged[:50] == many.ids("bread robot garden", limit=50, **chosen)
 
 
 def test_pages_say_how_many_there_are_and_whether_there_are_more(many: ServedCatalogues) -> None:

@@ -16,16 +16,15 @@ from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import Target, ingest_batch
-from stackroom.model.principal import LOCAL_USER, Action, Principal
-from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE, Visibility
+from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
 from stackroom.shelf.opening import create_shelf
-from stackroom.shelf.port import Put, Shelf
+from stackroom.shelf.port import Shelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.papers.rows import MAPPING, record_of
+from stackroom_catalogues.papers.rows import MAPPING
 from stackroom_catalogues.papers.tools import tools
 from support.memory_shelf import MemoryShelf
 from support.served import open_shelf
@@ -267,23 +266,6 @@ def test_fewer_than_asked_for_come_only_where_there_are_fewer(serve: Callable[..
     few = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=3)
     assert few["papers"] == found["papers"][:3]
     assert few["total"] == 10
-
-
-def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., Served]) -> None:
-    papers = serve([])
-    for number, audience in ((1, ()), (2, ("staff",))):
-        made = record_of(row(number, f"Secret graphs {number}"))
-        hidden = Record(id=made.id, fields=made.fields, audiences=audience)
-        papers.catalogue.shelf.writer().apply([Put(record=hidden)])
-    outsider = Principal(
-        name="x", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset())
-    )
-    for more in ({}, {"keywords": ["secret"]}):
-        found = papers.search(outsider, query="secret graphs", **more)
-        assert ([paper["title"] for paper in found["papers"]], found["total"]) == (
-            ["Secret graphs 1"],
-            1,
-        )
 
 
 @pytest.mark.row("P8")
