@@ -18,7 +18,7 @@ Weights are read as they are published, in safetensors or in the `hmsemb` pack o
 
 import json
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -88,34 +88,36 @@ def float_tensors() -> Iterator[TensorSpec]:
             yield TensorSpec(name=tensor.name, shape=tensor.shape, make=itemgetter(tensor.name))
 
 
-def offsets(specs: Iterable[TensorSpec] | None = None) -> dict[str, int]:
-    """Return the offset of each tensor in a file: in the weights file, unless others are given."""
+def offsets(specs: Iterable[TensorSpec]) -> dict[str, int]:
+    """Return the offset of each tensor in a file."""
     places: dict[str, int] = {}
     position = 0
-    for tensor in specs or tensors():
+    for tensor in specs:
         places[tensor.name] = position
-        position += -(-tensor.size_bytes // ALIGNMENT) * ALIGNMENT
+        position = _aligned(position + tensor.size_bytes)
     return places
 
 
-def write_weights(weights: Weights, path: Path, specs: Sequence[TensorSpec] = ()) -> None:
-    """Write a file of tensors: the weights file, unless others are given."""
-    specs = specs or tuple(tensors())
-    places = offsets(specs)
+def _aligned(position: int) -> int:
+    return -(-position // ALIGNMENT) * ALIGNMENT
+
+
+def write_weights(weights: Weights, path: Path, specs: Iterable[TensorSpec]) -> None:
+    """Write a file of tensors."""
     with path.open("wb") as file:
         for tensor in specs:
-            file.seek(places[tensor.name])
+            file.seek(_aligned(file.tell()))
             file.write(np.ascontiguousarray(tensor.make(weights), dtype=tensor.dtype).tobytes())
 
 
 def unpack_weights(packed: Path, path: Path) -> None:
     """Write the file of 32-bit weights from the weights file."""
-    places = offsets()
+    places = offsets(tensors())
     read = {
         one.name: np.memmap(packed, one.dtype, "r", places[one.name], one.shape)
         for one in tensors()
     }
-    write_weights(read, path, tuple(float_tensors()))
+    write_weights(read, path, float_tensors())
 
 
 def _unquantised(name: str, packed: Weights) -> Vector:

@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -30,6 +29,7 @@ from stackroom.errors import (
     UnavailableError,
 )
 from stackroom.frozen import frozen
+from stackroom.library import replace_file
 from stackroom.net.files import open_like, sha256_of
 from stackroom.settings import HUB_URL, Settings
 
@@ -270,7 +270,7 @@ def _convert(originals: Path, target: Path, model: LocalModel) -> None:
     (target / TOKENIZER).write_bytes(tokenizer)
     np.save(target / "words.npy", encoder_layout.word_table(weights))
     np.save(target / "positions.npy", encoder_layout.position_table(weights))
-    encoder_layout.write_weights(weights, target / "weights.bin")
+    encoder_layout.write_weights(weights, target / "weights.bin", encoder_layout.tensors())
     (target / "graph.onnx").write_bytes(_packaged_graph(model))
 
 
@@ -295,23 +295,17 @@ def float_graph(folder: Path, model: LocalModel) -> Path:
     Both graphs are of the same weights, so that their vectors can be compared.
     """
     if not (folder / FLOAT_WEIGHTS).is_file():
-        _replace(folder / FLOAT_GRAPH, lambda path: path.write_bytes(_packaged_graph(model, "-32")))
-        unpack = partial(encoder_layout.unpack_weights, folder / "weights.bin")
-        _replace(folder / FLOAT_WEIGHTS, unpack)
+        replace_file(folder / FLOAT_GRAPH, _packaged_graph(model, "-32"))
+        fresh = folder / f"{FLOAT_WEIGHTS}.{os.getpid()}"
+        try:
+            encoder_layout.unpack_weights(folder / "weights.bin", fresh)
+            open_like(fresh, folder)
+            os.replace(fresh, folder / FLOAT_WEIGHTS)
+        finally:
+            fresh.unlink(missing_ok=True)
     return folder / FLOAT_GRAPH
 
 
 def _packaged_graph(model: LocalModel, ending: str = "") -> bytes:
     name = f"encoder-{model.pooling}{ending}.onnx"
     return resources.files("stackroom.embed").joinpath(name).read_bytes()
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file under another name and move it into place, so that it is complete or absent."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        write(fresh)
-        open_like(fresh, path.parent)
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)

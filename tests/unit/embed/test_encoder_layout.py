@@ -40,7 +40,7 @@ def load_script() -> ModuleType:
 
 
 def test_tensors_are_aligned_and_do_not_overlap() -> None:
-    places = offsets()
+    places = offsets(tensors())
     end = 0
     for tensor in tensors():
         assert places[tensor.name] % ALIGNMENT == 0
@@ -60,11 +60,11 @@ def test_the_weights_file_has_each_tensor_at_its_offset_and_the_size_that_is_che
 ) -> None:
     weights = published_weights()
     path = tmp_path / "weights.bin"
-    write_weights(weights, path)
+    write_weights(weights, path, tensors())
     assert path.stat().st_size == WEIGHTS_SIZE
     written = path.read_bytes()
     for tensor in tensors():
-        start = offsets()[tensor.name]
+        start = offsets(tensors())[tensor.name]
         values = np.frombuffer(written[start : start + tensor.size_bytes], tensor.dtype)
         assert np.array_equal(values, tensor.make(weights).ravel()), tensor.name
 
@@ -86,7 +86,7 @@ def test_unpacked_weights_are_the_floats_that_the_bytes_stand_for_and_have_no_sc
         name: rng.normal(size=array.shape).astype(np.float32)
         for name, array in published_weights().items()
     }
-    write_weights(weights, tmp_path / "weights.bin")
+    write_weights(weights, tmp_path / "weights.bin", tensors())
     unpack_weights(tmp_path / "weights.bin", tmp_path / "floats.bin")
     specs = {tensor.name: tensor for tensor in float_tensors()}
     assert not any(name.endswith("_scale") for name in specs)
