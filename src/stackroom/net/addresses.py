@@ -80,8 +80,14 @@ class AddressRules:
         hosts: Sequence[str] = (),
         networks: Sequence[str] = (),
         ports: Sequence[int | str] = (),
+        url: str = "",
     ) -> "AddressRules":
-        """Build the rules from settings; the ports are in addition to the usual ones."""
+        """Build the rules from settings, and a URL whose host and port are allowed as well; the
+        ports are in addition to the usual ones.
+        """
+        if chosen := URL.fullmatch(url):
+            hosts = [*hosts, chosen["host"].strip("[]")]
+            ports = [*ports, *filter(None, [chosen["port"]])]
         return cls(
             ports=frozenset({*USUAL_PORTS.values(), *map(_port, ports)}),
             allowed_hosts=frozenset(host.lower() for host in hosts),

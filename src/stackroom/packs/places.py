@@ -41,14 +41,11 @@ from stackroom.errors import (
 from stackroom.frozen import frozen
 from stackroom.library import PACK_FOLDER, Library
 from stackroom.net.addresses import (
-    USUAL_PORTS,
-    AddressGuard,
-    AddressRules,
     Resolve,
     join_url,
     shown_address,
 )
-from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
+from stackroom.net.fetch import Fetcher, TransferError, WantedFile
 from stackroom.net.files import install_file, sha256_of
 from stackroom.packs.installed import SOURCE_FILE, InstalledPack
 from stackroom.packs.manifest import (
@@ -64,6 +61,7 @@ from stackroom.packs.patches import PATCH_ENDING, apply_patch, can_be_patched, p
 from stackroom.packs.signing import PublicKey, verify_signature
 from stackroom.packs.status import ReleaseCheck, ReleaseStatus, is_older
 from stackroom.settings import Settings
+from stackroom.sources.web_file import source_fetcher
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +137,6 @@ def parse_index(content: bytes) -> list[Release]:
 GITHUB = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")
 GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"
 WEB = re.compile(r"https?://", re.IGNORECASE)
-MEGABYTE = 1_000_000
 NOTHING_THERE = frozenset({404, 410})
 LIMITED = 403  # the status by which GitHub refuses a caller who asks too often
 MOST_SIGNATURE_BYTES = 10_000
@@ -313,18 +310,7 @@ def open_place(
             f"{shown_address(location)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
             "what is installed stays as it is"
         )
-    rules, chosen = settings.sources, urlsplit(url)
-    hosts = [*rules.allowed_hosts, chosen.hostname or ""]
-    ports: list[int | str] = [
-        *rules.allowed_ports,
-        chosen.port or USUAL_PORTS[chosen.scheme.lower()],
-    ]
-    guard = AddressGuard(
-        AddressRules.of(hosts=hosts, networks=rules.allowed_networks, ports=ports), resolve=resolve
-    )
-    return WebPlace(
-        url, Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
-    )
+    return WebPlace(url, source_fetcher(settings, url=url, resolve=resolve))
 
 
 def _url_of(location: str) -> str | None:

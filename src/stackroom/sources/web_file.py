@@ -40,8 +40,7 @@ def open_web_file(
         raise UnavailableError(
             f"{shown}: a file on the web, which is not fetched offline; give a file here"
         )
-    limits = FetchLimits(max_bytes=settings.sources.max_download_mb * MEGABYTE)
-    fetcher = Fetcher(source_guard(settings, resolve), limits=limits)
+    fetcher = source_fetcher(settings, resolve=resolve)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stackroom-")))
         part = folder / "part"
@@ -56,15 +55,19 @@ def open_web_file(
         return source
 
 
-def source_guard(settings: Settings, resolve: Resolve | None = None) -> AddressGuard:
-    """Return the guard of what is fetched for a catalogue: public addresses, and those that the
-    settings allow.
+def source_fetcher(settings: Settings, *, url: str = "", resolve: Resolve | None = None) -> Fetcher:
+    """Return a fetcher for a catalogue: of public addresses, those that the settings allow, and the
+    host of a URL that a command names.
     """
     rules = settings.sources
     allowed = AddressRules.of(
-        hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports
+        hosts=rules.allowed_hosts,
+        networks=rules.allowed_networks,
+        ports=rules.allowed_ports,
+        url=url,
     )
-    return AddressGuard(allowed, resolve=resolve)
+    limits = FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE)
+    return Fetcher(AddressGuard(allowed, resolve=resolve), limits=limits)
 
 
 def _explained(url: str, error: ExpectedError) -> ExpectedError:

@@ -14,7 +14,7 @@ from stackroom.embed.encoder_layout import PACK_NAMES, load_pack
 from stackroom.embed.hub import fetch_from_hub
 from stackroom.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
 from stackroom.embed.weights import WeightSources, check_model, model_folder, pull_model
-from stackroom.errors import InputError, NotFoundError, UnavailableError
+from stackroom.errors import NotFoundError, UnavailableError
 from stackroom.settings import EmbeddingSettings
 from support.loopback import FileServer
 from support.weights import published_weights, write_safetensors
@@ -49,11 +49,6 @@ def test_another_file_than_the_published_one_is_refused(
     with pytest.raises(UnavailableError, match="its sha256 differs"):
         fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
     assert not (tmp_path / "model.safetensors").exists()
-
-
-def test_an_address_of_the_hub_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'ftp://x' is not an address"):
-        fetch_from_hub(NAME, FILES, hub_url="ftp://x", folder=tmp_path)
 
 
 @pytest.mark.usefixtures("no_index")
