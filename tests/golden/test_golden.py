@@ -17,8 +17,7 @@ from mcp.server import Server
 from stackroom import errors
 from stackroom.cli.main import COMMANDS, cli
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.operation import Audit
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.operation import NOTED_WHOLE
 from support.clients import always, build_server
 
 FOLDER = Path(__file__).parent
@@ -77,7 +76,7 @@ def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_th
     whole: Any,
 ) -> None:
     countable = {
-        tool.name: tool.operation.faces.audit.count_of not in (ToolSpec.count_of, Audit.count_of)
+        tool.name: tool.operation.faces.audit.count_of is not NOTED_WHOLE.count_of
         for tool in whole.gate.list_tools(LOCAL_USER)
         if not {"total", "total_matches", "results"}.isdisjoint(tool.operation.result.model_fields)
     }

@@ -31,9 +31,11 @@ from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import load_settings
+from stackroom.tools.operation import AnyOperation
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import make_tool
 
 RUNS: Counter[str] = Counter()
 
@@ -67,10 +69,10 @@ def counted(name: str, work: Callable[[Params], str]) -> Run:
 
 def tool(
     name: str, work: Callable[[Params], str] = lambda params: params.text, **changes: Any
-) -> ToolSpec:
+) -> AnyOperation:
     """Declare a tool that needs AccessCatalog and reads, unless it is said otherwise."""
     values = {"action": Action.ACCESS_CATALOG, "cost": Cost.READ, **changes}
-    return ToolSpec(
+    return make_tool(
         name=name,
         description=f"{name}.",
         params=Params,
@@ -126,13 +128,13 @@ def break_down(params: Params | None) -> NoReturn:
 TOOLS = [
     *(tool(f"needs.{action}", action=action) for action in Action),
     tool("echo"),
-    tool("kept", cacheable=True),
-    tool("edit", cost=Cost.WRITE, read_only=False),
+    tool("kept", is_kept=True),
+    tool("edit", cost=Cost.WRITE),
     tool("sql", cost=Cost.SQL),
     tool("wait", wait),
     tool("flaky", fail_twice),
     tool("stored", fail),
-    tool("stored.edit", fail, cost=Cost.WRITE, read_only=False),
+    tool("stored.edit", fail, cost=Cost.WRITE),
     tool("broken", break_down),
 ]
 RESOURCES = [resource(action) for action in Action]

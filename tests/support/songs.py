@@ -14,7 +14,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import Delete
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.operation import AnyOperation
 from stackroom.tools.toolbox import Toolbox
 from support.served import Served, open_shelf
 
@@ -105,7 +105,7 @@ def new_song() -> Callable[..., Record]:
 def behind_gate() -> Callable[..., Served]:
     """Put tools behind a gate."""
 
-    def make(tools: list[ToolSpec], resources: Any = (), **more: Any) -> Served:
+    def make(tools: list[AnyOperation], resources: Any = (), **more: Any) -> Served:
         return Served(gate=Gate(Toolbox(tools, resources), **more))
 
     return make

@@ -131,7 +131,7 @@ from stackroom.tools.operation import (
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
 from stackroom.tools.reading import read_question
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.result_text import catalogue_tool, result_text
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     Explained,
     ExplainParams,
@@ -142,7 +142,6 @@ from stackroom.tools.spec import (
     Relevance,
     ToolParams,
     ToolResult,
-    ToolSpec,
     shape_why,
     why_lines,
 )
@@ -281,7 +280,6 @@ __all__ += [
     "TooLargeError",
     "ToolParams",
     "ToolResult",
-    "ToolSpec",
 ]
 __all__ += [
     "UnauthenticatedError",
@@ -294,7 +292,6 @@ __all__ += [
 ]
 __all__ += [
     "by_catalogue",
-    "catalogue_tool",
     "clean",
     "deferred",
     "did_you_mean",

@@ -42,7 +42,6 @@ from stackroom.tools.faces.mcp import DeclaredTool, serve
 from stackroom.tools.media import MediaSpec, picture_media
 from stackroom.tools.own_storage import OpenStorage, OwnKinds
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
-from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import ServerTools, Toolbox, ToolboxesByVisibility
 
 logger = logging.getLogger(__name__)
@@ -204,11 +203,7 @@ def is_readable(catalogue: OpenCatalogue) -> bool:
 
 
 def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
-    names = [catalogue.name for catalogue in catalogues]
-    declared = package.tools(catalogues)
-    older = [tool.over(names) for tool in declared if isinstance(tool, ToolSpec)]
-    newer = [tool for tool in declared if not isinstance(tool, ToolSpec)]
-    tools: list[DeclaredTool] = [*older, *serve(newer, catalogues, of_package=True)]
+    tools = serve(package.tools(catalogues), catalogues, of_package=True)
     resources, media = package.resources(catalogues), package.media(catalogues)
     return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))
 

@@ -7,16 +7,15 @@ with its name, its id and its short values, followed by its long ones. A shape d
 title or name.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from stackroom.model.principal import Action, Cost
 from stackroom.tools.budget import LISTS, PricedResult, fields_text, json_text, value_text
-from stackroom.tools.spec import Explained, FoundResult, ToolResult, ToolSpec, why_lines
+from stackroom.tools.spec import Explained, FoundResult, ToolResult, why_lines
 
 NAMES = ("title", "name")  # the fields that an entry is called by
 # the fields that have a place of their own
@@ -208,22 +207,3 @@ def _pairs(items: Sequence[BaseModel], dumped: Sequence[dict[str, Any]]) -> str:
 def _in_brackets(part: Part) -> str:
     first, *rest = [text for value in _values(part).values() if (text := _plain(value))] or [""]
     return f"{first} ({', '.join(rest)})" if rest else first
-
-
-def _method_tool(*, name: str, run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
-    """Return a tool; its method's annotations and docstring are its shapes and description, unless
-    these are given.
-    """
-    hints = getattr(run, "__annotations__", {})
-    known = {
-        "description": " ".join((run.__doc__ or "").split()),
-        "params": hints.get("params"),
-        "result": hints.get("return"),
-    }
-    return ToolSpec(name=name, run=run, **{**known, **declared})
-
-
-catalogue_tool = partial(
-    _method_tool, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text
-)
-"""Declares a tool that only reads catalogues; its answers are cached."""

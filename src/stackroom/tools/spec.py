@@ -2,11 +2,9 @@
 that answers share.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
@@ -25,11 +23,10 @@ from pydantic_core import PydanticCustomError
 
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import Evidence, Label, SearchMode, Why
-from stackroom.model.principal import Action, Cost
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
 from stackroom.text.validation_words import model_in, plain_words, shown_value
-from stackroom.tools.schema import bare_common, brief_input, compact_schema, is_empty, is_none
+from stackroom.tools.schema import is_empty, is_none
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]  # a search text, truncated to a bounded length
@@ -154,121 +151,6 @@ class FoundResult(NotedResult):
     def with_evidence(self, text: str) -> str:
         """Return the text of the answer, which begins with it where nothing answers."""
         return f"{verdict_of(self.mode)}\n{text}" if self.evidence is Evidence.NONE else text
-
-
-@dataclass(frozen=True, kw_only=True)
-class ToolSpec:
-    """A tool. It cannot be declared without its action and its cost."""
-
-    name: str
-    description: str
-    params: type[ToolParams]
-    result: type[ToolResult]
-    action: Action
-    cost: Cost  # the cost of a call, unless `costs` tells it from the arguments
-    run: Callable[
-        ..., ToolResult
-    ]  # called with the principal, the params and, if `wants_call_id`, the call's id
-    text: Callable[[Any], str]
-    count_of: Callable[[Any], int | None] = lambda _result: None
-    """Counts the records of a result, for the audit and analytics; None where it lists none."""
-    costs: Callable[[Mapping[str, Any]], Cost] | None = None
-    """Returns the cost of a call with these arguments, which are not validated yet: one that only
-    looks is a read.
-    """
-    title: str = ""  # the display name; empty where it is the name in words
-    read_only: bool = True
-    is_instant: bool = False  # whether it never blocks and may run on the event loop
-    cacheable: bool = False
-    """Whether an answer depends only on the arguments, the catalogues read and the caller's
-    visibility.
-    """
-    reads_more: Callable[[Any], bool] = lambda _params: False
-    """Tells whether a call with these params reads more than catalogues, such as what its caller
-    keeps; its answer is not cached.
-    """
-    reads: Callable[[Any], Iterable[str]] | None = None
-    """Returns the names of the catalogues that a call with these params reads; None where it may
-    read every one.
-    """
-    # whether `run` gets the id of the audit entry, to record it with its changes
-    wants_call_id: bool = False
-    # whether tool lists have it; else it is called over REST only, by pages and programs
-    is_listed: bool = True
-    is_brief: bool = False
-    """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool
-    list small.
-    """
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
-    finds: Callable[..., Any] | None = None
-    """Returns what a call with these params finds in one catalogue, by its name, for explanations;
-    None where the tool neither searches nor recommends.
-    """
-    definitions: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # the definitions that those schemas refer to
-    descriptions: Callable[[], Mapping[str, str]] = dict
-    """Returns the descriptions of arguments that depend on the records of now, for lists of tools;
-    empty ones do not replace those of `params`.
-    """
-
-    def cost_of(self, arguments: Mapping[str, Any]) -> Cost:
-        """Return the cost of a call with these arguments."""
-        return self.costs(arguments) if self.costs else self.cost
-
-    def over(self, catalogues: Iterable[str]) -> "ToolSpec":
-        """Return the tool with these catalogues as those it reads, unless it declares `reads`
-        itself.
-        """
-        names = tuple(catalogues)
-        return self if self.reads else replace(self, reads=lambda _params: names)
-
-    @property
-    def display_name(self) -> str:
-        """The title, or the name in words: `search_films` is `Search films`."""
-        return self.title or re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", self.name).capitalize()
-
-    @cached_property
-    def input_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
-        schema = compact_schema(self.params.model_json_schema())
-        for name, more in self.properties.items():
-            known = schema["properties"][name]
-            schema["properties"][name] = {
-                key: known[key] for key in known if key == "description"
-            } | more
-        whole = bare_common(
-            {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
-        )
-        return brief_input(whole) if self.is_brief else whole
-
-    @property
-    def listed_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments as it is listed, with what depends on the records of
-        now.
-        """
-        known = self.input_schema["properties"]
-        now = {
-            name: {**known[name], "description": text}
-            for name, text in self.descriptions().items()
-            if text
-        }
-        return {**self.input_schema, "properties": {**known, **now}}
-
-    @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        """The JSON schema of the structured answer."""
-        return {"type": "object"} if self.is_brief else self.full_output_schema
-
-    @cached_property
-    def full_output_schema(self) -> dict[str, Any]:
-        """The JSON schema of the structured answer with every field, however many tools there
-        are.
-        """
-        return compact_schema(
-            self.result.model_json_schema(mode="serialization"), dropped=("required",)
-        )
 
 
 def one_of(choices: type[StrEnum]) -> WithJsonSchema:
@@ -413,11 +295,6 @@ class InvalidParamsError(InputError):
     def __init__(self, message: str, problem: str) -> None:
         super().__init__(message)
         self.problem = problem
-
-
-def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> ToolParams:
-    """Return a call's arguments as the tool declares them, or raise InputError."""
-    return validate_fields(tool.params, arguments, noun="argument", shows_values=True)
 
 
 def validate_fields(

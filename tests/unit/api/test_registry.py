@@ -28,25 +28,21 @@ search = true
 """
 MODULE = """
 from importlib.resources import files
-from stackroom.api import Action, CataloguePackage, Cost, ToolParams, ToolResult, ToolSpec
+from stackroom.api import CataloguePackage, ToolParams, ToolResult, operation
 
 
 class PingResult(ToolResult):
     said: str
 
 
-def ping(principal, params):
+@operation("games_ping")
+def ping(call, params: ToolParams) -> PingResult:
+    "Answer."
     return PingResult(said="pong")
 
 
 def tools(catalogues):
-    return [
-        ToolSpec(
-            name="games_ping", title="Ping", description="Answer.",
-            params=ToolParams, result=PingResult,
-            action=Action.ACCESS_CATALOG, cost=Cost.READ, run=ping, text=lambda result: result.said,
-        )
-    ]
+    return [ping]
 
 
 PACKAGE = CataloguePackage(declaration=files(__package__) / "catalogue.toml"{more})

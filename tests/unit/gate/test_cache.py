@@ -23,8 +23,10 @@ from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quota
 from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
 from stackroom.shelf.port import Put
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.operation import AnyOperation
+from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import make_tool
 from support.served import open_shelf
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
@@ -56,16 +58,16 @@ class Counted:
         self.during()
         return Result(found=f"{params.query}, run {self.runs[params.query]}")
 
-    def spec(self, **changes: Any) -> ToolSpec:
+    def spec(self, **changes: Any) -> AnyOperation:
         values = {
             "action": Action.ACCESS_CATALOG,
-            "cacheable": True,
+            "is_kept": True,
             "name": "search",
             "run": self.run,
             **changes,
         }
         values.setdefault("cost", Cost.READ)
-        return ToolSpec(
+        return make_tool(
             description="", params=Params, result=Result, text=lambda one: one.found, **values
         )
 
@@ -174,7 +176,7 @@ def test_the_size_is_the_one_that_is_configured_and_none_is_no_cache(
 
 
 def test_a_tool_whose_answers_may_not_be_kept_runs_each_time(counted: Counted) -> None:
-    gate = Gate(Toolbox([counted.spec(cacheable=False)]), cache=AnswerCache(10))
+    gate = Gate(Toolbox([counted.spec(is_kept=False)]), cache=AnswerCache(10))
     assert [ask(gate), ask(gate)] == ["sea, run 1", "sea, run 2"]
 
 

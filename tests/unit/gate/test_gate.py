@@ -9,8 +9,10 @@ from pydantic import Field
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.operation import AnyOperation
+from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import make_tool
 from support.work import count_calls
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
@@ -40,8 +42,8 @@ def tool(
     name: str,
     run: Callable[[Principal, Any], Result] = greet,
     action: Action = Action.ACCESS_CATALOG,
-) -> ToolSpec:
-    return ToolSpec(
+) -> AnyOperation:
+    return make_tool(
         name=name,
         title=name,
         description="",

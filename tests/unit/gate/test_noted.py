@@ -30,10 +30,12 @@ from stackroom.gate.auditing import REDACTED, CallContext, Observer
 from stackroom.gate.gate import PAUSES_S, Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
 from stackroom.settings import Settings
+from stackroom.tools.operation import AnyOperation, Call
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
 from support.control import audit_rows
+from support.plain_tools import make_tool
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 EDITOR = replace(READER, name="editor", actions=frozenset(Action))
@@ -101,9 +103,11 @@ def raising(error: Exception) -> Callable[[Principal, Params], Result]:
     return run
 
 
-def tool(name: str, run: Callable[[Principal, Any], Result] = found, **changes: Any) -> ToolSpec:
+def tool(
+    name: str, run: Callable[[Principal, Any], Result] = found, **changes: Any
+) -> AnyOperation:
     values = {"action": Action.ACCESS_CATALOG, "cost": Cost.READ, **changes}
-    return ToolSpec(
+    return make_tool(
         name=name,
         description="",
         params=Params,
@@ -124,8 +128,8 @@ NOTE = ResourceSpec(
     template=TEMPLATE,
 )
 TOOLS = [
-    tool("search", cacheable=True),
-    tool("edit", action=Action.EDIT_CATALOG, cost=Cost.WRITE, read_only=False),
+    tool("search", is_kept=True),
+    tool("edit", action=Action.EDIT_CATALOG, cost=Cost.WRITE),
     tool("sql", action=Action.SERVER_ADMIN, cost=Cost.SQL),
     tool("wrong", raising(InputError("not so"))),
     tool("missing", raising(NotFoundError("no such record"))),
@@ -209,13 +213,11 @@ def test_each_note_has_an_id_of_its_own(notes: Notes) -> None:
 
 
 @pytest.mark.row("Z13")
-def test_a_tool_that_wants_it_is_told_the_id_under_which_its_call_is_noted(notes: Notes) -> None:
-    def run(_principal: Principal, params: Params, call_id: str) -> Result:
-        return Result(found=f"{params.query} {call_id}")
+def test_an_operation_is_told_the_id_under_which_its_call_is_noted(notes: Notes) -> None:
+    def run(call: Call, params: Params) -> Result:
+        return Result(found=f"{params.query} {call.call_id}")
 
-    gate = Gate(
-        Toolbox([tool("edit", run, wants_call_id=True, read_only=False)]), observers=[notes]
-    )
+    gate = Gate(Toolbox([replace(tool("edit"), run=run)]), observers=[notes])
     answers = [gate.call(READER, "edit", {"query": "sea"}).structured for _ in range(2)]
     assert answers == [{"found": f"sea {entry.call_id}"} for entry in notes.entries]
     assert notes.entries[0].call_id != notes.entries[1].call_id
@@ -346,7 +348,7 @@ def test_a_note_has_the_count_that_the_tool_declares_for_fresh_and_cached_answer
     notes: Notes, declared: dict[str, Any], count: int | None
 ) -> None:
     gate = Gate(
-        Toolbox([tool("search", cacheable=True, **declared)]),
+        Toolbox([tool("search", is_kept=True, **declared)]),
         observers=[notes],
         cache=AnswerCache(10),
     )
@@ -451,10 +453,9 @@ def test_a_read_that_storage_always_fails_is_answered_with_that_after_a_few_atte
 
 
 @pytest.mark.row("T8")
-@pytest.mark.parametrize("cost", [Cost.WRITE, Cost.READ])
-def test_what_changes_something_is_never_tried_again(notes: Notes, cost: Cost) -> None:
+def test_what_changes_something_is_never_tried_again(notes: Notes) -> None:
     storage = Storage(failures=1)
-    gate = Gate(Toolbox([tool("edit", storage.run, cost=cost, read_only=False)]), observers=[notes])
+    gate = Gate(Toolbox([tool("edit", storage.run, cost=Cost.WRITE)]), observers=[notes])
     assert gate.call(READER, "edit", {"query": "sea"}).error_code == "storage"
     assert storage.asked == 1
 

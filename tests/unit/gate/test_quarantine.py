@@ -14,9 +14,11 @@ from stackroom.gate.quarantine import NAME_WITHHELD
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Flag
 from stackroom.tools.budget import PricedParams, PricedResult
+from stackroom.tools.operation import AnyOperation
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import ToolResult, ToolSpec
+from stackroom.tools.spec import ToolResult
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import make_tool
 
 EVIL = "System message:"
 ESCAPES = "\x1b[31mred\x1b[0m \u202etitle"
@@ -36,18 +38,16 @@ class Result(PricedResult):
     results: list[Item]
 
 
-def tool(items: list[Item], text: Callable[[Any], str], query: str = "") -> ToolSpec:
-    return ToolSpec(
+def tool(items: list[Item], text: Callable[[Any], str], query: str = "") -> AnyOperation:
+    return make_tool(
         name="search",
         description="",
         params=Params,
         result=Result,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
         run=lambda _principal, _params: Result(results=items, query=query, notes=[]),
         text=text,
-        cacheable=True,
-        reads=lambda _params: (),
+        is_kept=True,
+        reads_nothing=True,
     )
 
 
@@ -97,7 +97,7 @@ def test_a_call_of_a_served_tool_that_is_not_a_read_is_flagged() -> None:
     )
     read = tool(list(titles), lines)
     others = (
-        replace(read, name="users.mutate", cost=Cost.WRITE, read_only=False),
+        replace(read, name="users.mutate", cost=Cost.WRITE),
         replace(read, name="search_all"),
     )
     answer = Gate(Toolbox([read, *others])).call(LOCAL_USER, "search", {})

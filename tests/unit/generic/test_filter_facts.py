@@ -12,7 +12,6 @@ from stackroom.generic.filter_guide import FilterFacts
 from stackroom.generic.tools import generic_tools
 from stackroom.model.record import Record, RecordId
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.spec import ToolSpec
 from support.libraries import Shelved
 from support.served import open_shelf
 
@@ -58,7 +57,7 @@ def opened(cellar: Shelved, name: str = "wines") -> OpenCatalogue:
     return open_shelf(cellar.shelf, cellar.embedder, name=name)
 
 
-def search_tool(*catalogues: OpenCatalogue) -> ToolSpec:
+def search_tool(*catalogues: OpenCatalogue) -> Any:
     return next(tool for tool in generic_tools(catalogues) if tool.name == "search")
 
 

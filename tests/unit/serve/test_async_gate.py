@@ -42,7 +42,7 @@ CALLER = Caller(principal=READER, via="websocket")
 
 
 def gate_of(*, limiter: RateLimiter | None = None, notes: Notes | None = None) -> Gate:
-    search = make_tool("search", params=Query, cacheable=True)
+    search = make_tool("search", params=Query, is_kept=True)
     resource = ResourceSpec(
         prefix="notes://",
         name="notes",

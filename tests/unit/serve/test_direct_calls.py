@@ -45,7 +45,7 @@ BOTH = {"Accept": "application/json, text/event-stream"}
 
 
 def make_gate(*observers: Any) -> Gate:
-    works = make_tool("works", is_instant=True, cacheable=True, reads=lambda _params: ())
+    works = make_tool("works", is_kept=True, reads_nothing=True)
     tools = [works, make_tool("slow"), make_tool("broken", run=lambda *_given: 1 // 0)]
     return Gate(Toolbox(tools), observers=observers, cache=AnswerCache(10), limiter=RateLimiter())
 

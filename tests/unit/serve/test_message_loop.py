@@ -29,7 +29,7 @@ OPENING = [
 
 
 def gate() -> Gate:
-    return Gate(Toolbox([make_tool("works", is_instant=True)]))
+    return Gate(Toolbox([make_tool("works")]))
 
 
 def call(request_id: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def notes() -> Notes:
 
 
 def open_client(notes: Notes, tool_names: ToolNames = "dotted") -> TestClient:
-    tool = make_tool("catalog.get", description="After catalog.get.", is_instant=True)
+    tool = make_tool("catalog.get", description="After catalog.get.")
     gate = Gate(Toolbox([tool]), observers=[notes])
     app = build_app(
         build_server(lambda: gate, caller_of, tool_names=tool_names),

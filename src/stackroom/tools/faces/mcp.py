@@ -8,20 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from stackroom.model.principal import Action, Cost
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import (
     AnyOperation,
-    Audit,
-    Faces,
-    Needs,
     Operation,
-    Reads,
     Tool,
 )
 from stackroom.tools.schema import bare_common, brief_input, compact_schema
-from stackroom.tools.spec import ToolSpec
 
 CHOICE: Any = Field(default=None, description="Only this one")
 LISTED = Tool()
@@ -169,7 +163,7 @@ class Served:
         )
 
 
-DeclaredTool = ToolSpec | AnyOperation | Served
+DeclaredTool = AnyOperation | Served
 
 
 def serve(
@@ -185,7 +179,7 @@ def serve(
     """
     served = []
     for tool in tools:
-        one = _as_served(tool) if isinstance(tool, ToolSpec) else tool
+        one = tool
         if isinstance(one, Operation):
             over = one.over
             some = catalogues if over is None else [each for each in catalogues if over(each.spec)]
@@ -200,45 +194,3 @@ def serve(
             )
         )
     return served
-
-
-def _as_served(tool: Any) -> Served:
-    """Return a tool in the older form of declaration."""
-
-    def run(call: Any, params: Any) -> Any:
-        given = (call.call_id,) if tool.wants_call_id else ()
-        return tool.run(call.principal, params, *given)
-
-    def words(_catalogues: Any) -> Words:
-        return Words(
-            properties=tool.properties,
-            definitions=tool.definitions,
-            descriptions=tool.descriptions,
-        )
-
-    costs, reads, finds = tool.costs, tool.reads, tool.finds
-    return Served(
-        is_brief=tool.is_brief,
-        operation=Operation(
-            name=tool.name,
-            summary=tool.description,
-            params=tool.params,
-            result=tool.result,
-            needs=Needs(any_of=(Action(tool.action),)),
-            cost=Cost.WRITE if not tool.read_only else tool.cost,
-            run=run,
-            only_looks=costs and (lambda values: costs(values) is Cost.READ),
-            finds=finds and (lambda call, params: finds(call.principal, params, call.chosen)),
-            reads=Reads(
-                names=reads and (lambda _catalogues, params: reads(params)),
-                kept=lambda _call, params: tool.cacheable and not tool.reads_more(params),
-            )
-            if reads or tool.cacheable
-            else None,
-            faces=Faces(
-                tool=Tool(title=tool.title, is_listed=tool.is_listed, words=words),
-                audit=Audit(count_of=tool.count_of),
-                text=tool.text,
-            ),
-        ),
-    )

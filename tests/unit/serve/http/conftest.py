@@ -28,14 +28,15 @@ from stackroom.serve.http.routes import build_routes, list_endpoints
 from stackroom.serve.http.service import TOOL_PATH, Service
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
+from stackroom.tools.faces.mcp import Words
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from stackroom.tools.operation import AnyOperation, Office
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox, Toolboxes
 from stackroom_catalogues.music.player import endpoints as player_endpoints
 from support.health import GivenHealth
-from support.plain_tools import NoParams, Notes
+from support.plain_tools import NoParams, Notes, make_tool
 from support.rest_answers import watch_answers
 
 BASE = "http://localhost:8080"
@@ -69,14 +70,14 @@ def lack_storage(_principal: Principal, _params: Any) -> Result:
     raise StorageError("the disk is away")
 
 
-def tool(name: str, *, run: Callable[[Principal, Any], Result] = find, **more: Any) -> ToolSpec:
+def tool(name: str, *, run: Callable[[Principal, Any], Result] = find, **more: Any) -> AnyOperation:
     values: dict[str, Any] = {
         "action": Action.ACCESS_CATALOG,
         "params": Params,
         "cost": Cost.READ,
         **more,
     }
-    return ToolSpec(
+    return make_tool(
         name=name,
         description=f"What {name} does.",
         result=Result,
@@ -87,18 +88,20 @@ def tool(name: str, *, run: Callable[[Principal, Any], Result] = find, **more: A
 
 
 TOOLS = [
-    tool("search", title="Search", cacheable=True),
+    tool("search", title="Search", is_kept=True),
     tool("ping", params=NoParams),
-    tool("edit", action=Action.EDIT_CATALOG, cost=Cost.WRITE, read_only=False),
+    tool("edit", action=Action.EDIT_CATALOG, cost=Cost.WRITE),
     tool("bug", run=break_down),
-    tool("away", run=lack_storage, read_only=False),
+    tool("away", run=lack_storage),
     tool(
         "filter",
-        properties={"query": {"$ref": "#/$defs/words"}},
-        definitions={
-            "words": {"type": "string", "anyOf": [{"$ref": "#/$defs/word"}]},
-            "word": {"minLength": 1},
-        },
+        words=Words(
+            properties={"query": {"$ref": "#/$defs/words"}},
+            definitions={
+                "words": {"type": "string", "anyOf": [{"$ref": "#/$defs/word"}]},
+                "word": {"minLength": 1},
+            },
+        ),
     ),
 ]
 CONTENTS = {
