@@ -18,11 +18,13 @@ from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.serving import ToolChoice
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
-from stackroom.control.opening import AuditOnDemand, exists
+from stackroom.control.opening import exists
 from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate
+from stackroom.model.principal import AuditEntry
 from stackroom.settings import Settings, load_settings
 
+CONTROL_MODULE = "stackroom.control.control"
 UPKEEP_MODULE = "stackroom.assembly.upkeep"
 STDIO_MODULE = "stackroom.serve.stdio"
 HTTP_MODULE = "stackroom.cli.host"  # slow to import; loaded where they are needed
@@ -146,6 +148,50 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
         answered.set()
     app.background.stop(STOP_S)
     close()
+
+
+class AuditOnDemand:
+    """Implements `Observer` with the audit of a control database, opened by `open` or else by the
+    first call.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._guard = threading.Lock()
+        self._control: Any = None
+
+    def open(self) -> None:
+        """Open the database, unless it is open; raise StorageError if that fails."""
+        with self._guard:
+            if self._control is None:
+                self._control = importlib.import_module(CONTROL_MODULE).Control.open(self._settings)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the database is open."""
+        return self._control is not None
+
+    @property
+    def database(self) -> Any:
+        """The control database, once it is open."""
+        return self._control.database
+
+    def begin(self, entry: AuditEntry) -> None:
+        """Note a call that is about to change something."""
+        self.open()
+        self._control.audit.begin(entry)
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Write an entry; a call whose entry cannot be written fails."""
+        self.open()
+        self._control.audit.write(entry, durable=durable)
+
+    def close(self) -> None:
+        """Write queued entries, and close the database if it is open."""
+        with self._guard:
+            if self._control is not None:
+                self._control.close()
+                self._control = None
 
 
 def prepare_sdk() -> None:

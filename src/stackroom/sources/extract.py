@@ -345,11 +345,19 @@ def _plain(written: str) -> str:
 
 
 PDF_READER = "stackroom.sources.pdf_text"  # loaded at the first PDF
+
+
+def read_pdf(content: bytes) -> Extracted:
+    """Return the text and title of a PDF."""
+    text, title = importlib.import_module(PDF_READER).read_pdf(content)
+    return Extracted(text=text, title=title)
+
+
 FORMATS: Mapping[str, tuple[Callable[[bytes], Extracted], tuple[str, ...]]] = {
     "markdown": (read_markdown, (".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd")),
     "text": (read_text, (".txt", ".text")),
     "html": (read_html, (".html", ".htm", ".xhtml")),
-    "pdf": (lambda content: importlib.import_module(PDF_READER).read_pdf(content), (".pdf",)),
+    "pdf": (read_pdf, (".pdf",)),
     "docx": (read_docx, (".docx",)),
 }
 """Format → the function that reads it, and its file suffixes."""

@@ -7,14 +7,15 @@ import re
 import pypdf
 
 from stackroom.errors import InputError
-from stackroom.sources.extract import Extracted
 
 _LINE_END = re.compile(r"\r\n|[\r\f]")
 _MACHINE_TITLES = ("microsoft word", "untitled")
 
 
-def read_pdf(content: bytes) -> Extracted:
-    """Return the text of a PDF; refuse a damaged or encrypted one, and one with images only."""
+def read_pdf(content: bytes) -> tuple[str, str]:
+    """Return the text and the title of a PDF; refuse a damaged or encrypted one, and one with
+    images only.
+    """
     # it warns about every deviation in files that it reads well
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
@@ -35,4 +36,4 @@ def read_pdf(content: bytes) -> Extracted:
         raise InputError("the PDF has images and no text; run OCR on it first")
     title = " ".join(str(stated or "").split())
     is_made_up = title.lower().startswith(_MACHINE_TITLES)  # by a program
-    return Extracted(text="\n\f".join(pages), title="" if is_made_up else title)
+    return "\n\f".join(pages), "" if is_made_up else title

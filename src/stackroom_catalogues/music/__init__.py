@@ -17,6 +17,6 @@ PACKAGE = CataloguePackage(
     replaces_generic_tools=True,
     own_kinds=deferred("stackroom_catalogues.music.player.own:own_kinds"),
     media=deferred("stackroom_catalogues.music.media:media"),
-    endpoints=deferred("stackroom_catalogues.music.player.endpoints:list_endpoints"),
+    endpoints=deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints"),
     server="stackroom_catalogues.music.server:build_server_parts",
 )

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from stackroom.control.accounts.limits import MovingWindow, open_window
-from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.opening import DatabaseAwayError
 from support.control import Clock, Place
 from support.postgres import PostgresServer, open_server
 from support.processes import wait_until

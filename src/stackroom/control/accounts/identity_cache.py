@@ -40,8 +40,9 @@ from stackroom.control.accounts.users import (
     load_restrictions,
     load_roles,
 )
-from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
+from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
+from stackroom.control.opening import DatabaseAwayError
 from stackroom.errors import StorageError
 from stackroom.model.principal import Action, Cost, Identity, Principal, Quotas
 from stackroom.model.scope import Visibility

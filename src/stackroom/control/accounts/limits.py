@@ -14,7 +14,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.opening import DatabaseAwayError
 from stackroom.errors import RateLimitedError
 from stackroom.model.principal import Cost, Principal
 
@@ -86,7 +87,10 @@ class MovingWindow:
 
 def open_window(database: ControlDatabase) -> MovingWindow:
     """Return the window of calls, counted over all servers that share a database."""
-    return MovingWindow(database.round_trips and database.round_trips.open_window(database))
+    if database.round_trips is None:
+        return MovingWindow()
+    database.create_missing(database.round_trips.tables)
+    return MovingWindow(database.round_trips.take)
 
 
 class RateLimiter:

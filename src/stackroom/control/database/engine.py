@@ -79,10 +79,6 @@ PAGES_AT_ONCE = 2_000
 PUT_BACK = "put it back from a back-up, as by: stackroom restore --accounts"
 
 
-class DatabaseAwayError(StorageError):
-    """The control database cannot be reached."""
-
-
 class ControlDatabase:
     """The open control database. Safe to use from several threads and processes."""
 

@@ -22,7 +22,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy import BigInteger, Column, Engine, MetaData, Table, Text, create_engine
 
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter
-from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
+from stackroom.control.opening import DatabaseAwayError
 from stackroom.errors import InputError, StorageError
 
 POOL_SIZE = 16
@@ -153,6 +153,8 @@ class _Request:
 class RoundTrips:
     """Look-ups of many threads over one connection; those that wait together share a round trip."""
 
+    tables = LIMIT_TABLES
+
     def __init__(
         self,
         connect: Callable[[], psycopg.Connection[Any]],
@@ -176,11 +178,6 @@ class RoundTrips:
     def version(self) -> tuple[int, int]:
         """Return the number of reconnections, and the version of the rights."""
         return self._ask(_Request()).version
-
-    def open_window(self, database: ControlDatabase) -> Callable[[str, int], float | None]:
-        """Create the table of accepted calls, if it is missing, and return `take`."""
-        database.create_missing(LIMIT_TABLES)
-        return self.take
 
     def take(self, key: str, limit: int) -> float | None:
         """Count a call and return None; if the limit is reached, return in how many seconds the

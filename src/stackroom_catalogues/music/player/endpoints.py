@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,17 +12,19 @@ from stackroom import api
 from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player import listening
+from stackroom_catalogues.music.player.kept import (
+    LONGEST_NAME,
+    MOST_LIKES,
+    MOST_PLAYLISTS,
+    MOST_TRACKS,
+    LikeEntry,
+    PlaylistResult,
+)
 
-subsonic_endpoints = api.deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints")
-"""The endpoints for other players, which are made of those of this module."""
 open_player = api.deferred("stackroom_catalogues.music.player.store:open_player")
 """Opens the store when something is first asked of it, since it loads the database's library."""
 
-MOST_LIKES = 10_000
-MOST_PLAYLISTS = 200
 SMALL_BODY = 16 * 1024
-MOST_TRACKS = 2_000
-LONGEST_NAME = 200
 LONGEST_PLAY_S = 86_400
 ROUNDING_S = 1.0  # by how much a play may exceed the track's length as the catalogue has it
 TIME = re.compile(r"\[(\d{1,3}):(\d{2}(?:[.:]\d{1,3})?)\]")
@@ -75,30 +76,12 @@ class PlaylistsParams(api.PageParams):
     )
 
 
-class LikeEntry(api.GenericResult):
-    """A record that the caller likes."""
-
-    id: str
-    kind: str
-    liked_at: datetime
-
-
 class LikesResult(api.GenericResult):
     """A page of what the caller likes."""
 
     likes: list[LikeEntry]
     total: int
     has_more: bool
-    missing: list[str] = Field(description="ids whose records no longer exist")
-
-
-class PlaylistResult(api.GenericResult):
-    """A playlist of the caller's."""
-
-    id: str
-    name: str
-    updated_at: datetime
-    tracks: list[str]
     missing: list[str] = Field(description="ids whose records no longer exist")
 
 
@@ -295,9 +278,8 @@ def note_play(call: api.Call, params: PlayParams) -> None:
 
 
 def list_endpoints() -> list[api.AnyOperation]:
-    """Return all operations: lists, what belongs to a user, and those for other players."""
+    """Return the operations: lists, and what belongs to a user."""
     return [
-        *subsonic_endpoints(),
         *(list_music, show_lyrics, list_likes, like, unlike, list_playlists, create_playlist),
         *(get_playlist, put_playlist, delete_playlist, note_play),
     ]

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, Table, func, select
 
 from stackroom.api import ConflictError, InputError, NotFoundError, OwnDatabase, OwnStorage
 from stackroom.api.server import users, utc_now
-from stackroom_catalogues.music.player.endpoints import (
+from stackroom_catalogues.music.player.kept import (
     LONGEST_NAME,
     MOST_LIKES,
     MOST_PLAYLISTS,

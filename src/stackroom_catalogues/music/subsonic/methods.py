@@ -419,7 +419,7 @@ FILES = {"stream": stream, "download": stream, "getCoverArt": get_cover_art}
 
 
 def list_endpoints() -> list[api.AnyOperation]:
-    """Return the endpoints of all methods."""
+    """Return the endpoints of all methods, and those of the player that they are made of."""
     extensions = _method("getOpenSubsonicExtensions", Params)
     public = replace(extensions, needs=api.Needs(is_public=True))
     return [
@@ -440,6 +440,7 @@ def list_endpoints() -> list[api.AnyOperation]:
             )(run)
             for name, run in FILES.items()
         ),
+        *player.list_endpoints(),
     ]
 
 

@@ -34,7 +34,7 @@ from stackroom.tools.operation import AnyOperation, Office
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox, Toolboxes
-from stackroom_catalogues.music.player import endpoints as player_endpoints
+from stackroom_catalogues.music.subsonic import methods
 from support.health import GivenHealth
 from support.plain_tools import NoParams, Notes, make_tool
 from support.rest_answers import watch_answers
@@ -238,7 +238,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=Workers(),
             streams=Streams(10),
             metrics=metrics,
-            operations=[*player_endpoints.list_endpoints(), *operations],
+            operations=[*methods.list_endpoints(), *operations],
             health=health,
         )
         routes = build_routes(service)
