@@ -15,7 +15,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from stackroom.admin.users import USERS_TOOLS
@@ -624,20 +623,19 @@ STEPS: tuple[Callable[[RightsWalk], tuple[bool, bool]], ...] = (
 )
 
 
-def walk(folder: Path, *, steps: int, seed: int) -> Counter[str]:
+def walk(database: ControlDatabase, *, steps: int, seed: int) -> Counter[str]:
     """Take steps in a new database; return how many were taken and refused. Raise AssertionError at
     a difference.
     """
-    with closing(ControlDatabase.open(f"sqlite:///{folder / f'walk-{seed}.sqlite'}")) as database:
-        taken = RightsWalk(database, seed)
-        for number in range(1, steps + 1):
-            try:
-                taken.take_step()
-                if number % COMPARED_EVERY == 0 or number == steps:
-                    taken.compare()
-            except AssertionError as error:
-                raise AssertionError(f"seed {seed}, step {number}: {error}") from error
-        return taken.counts
+    taken = RightsWalk(database, seed)
+    for number in range(1, steps + 1):
+        try:
+            taken.take_step()
+            if number % COMPARED_EVERY == 0 or number == steps:
+                taken.compare()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, step {number}: {error}") from error
+    return taken.counts
 
 
 def _is_bounded_manager(can: Can | None) -> bool:
@@ -655,12 +653,13 @@ def _can_of(principal: Principal) -> Can:
 
 def main() -> None:
     steps, seeds = int(sys.argv[1]), [int(one) for one in sys.argv[2:]] or [1]
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in seeds:
-            print(
-                f"seed {seed}: {steps} actions, {dict(walk(Path(folder), steps=steps, seed=seed))},"
-                " no difference"
-            )
+    for seed in seeds:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(ControlDatabase.open(f"sqlite:///{folder}/walk.sqlite")) as database,
+        ):
+            counts = walk(database, steps=steps, seed=seed)
+            print(f"seed {seed}: {steps} actions, {dict(counts)}, no difference")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Running a command in this process, and folders with music."""
 
 import io
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +29,10 @@ class Ran:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """Run a command line, with what is typed at it."""
+    """Run a command, as a line or its words, with what is typed at it."""
 
-    def run_command(arguments: list[str], *, typed: str = "") -> Ran:
+    def run_command(command: str | list[str], *, typed: str = "") -> Ran:
+        arguments = shlex.split(command) if isinstance(command, str) else command
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))
         capsys.readouterr()
         try:

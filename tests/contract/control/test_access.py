@@ -16,26 +16,14 @@ GOOD = "correct horse battery"
 
 
 def test_a_restricted_catalogue_is_for_the_users_and_roles_it_names(people: Any) -> None:
-    for name, roles in {
-        "ada": [],
-        "bob": ["editor"],
-        "cleo": ["user", "agent"],
-        "root": ["admin"],
-    }.items():
+    """Who sees what in all is compared with a model by the random walk."""
+    for name, roles in {"ada": [], "bob": ["editor"], "cleo": ["agent"], "root": ["admin"]}.items():
         people.add(name, roles=roles)
     assert people.access.hidden_from(people.user("bob")) == frozenset()
     restriction = people.access.restrict(LOCAL_USER, "letters", users=["Ada"], roles=["agent"])
     assert restriction == Restriction(users=frozenset({"ada"}), roles=frozenset({"agent"}))
-    hidden = {
-        name: people.access.hidden_from(people.user(name))
-        for name in ("ada", "bob", "cleo", "root")
-    }
-    assert hidden == {
-        "ada": frozenset(),
-        "bob": {"letters"},
-        "cleo": frozenset(),
-        "root": frozenset(),
-    }
+    users = people.accounts.list_users()[0]
+    assert [one.name for one in users if people.access.hidden_from(one)] == ["bob"]
 
 
 def test_a_restriction_takes_the_place_of_the_one_before(people: Any) -> None:
@@ -51,19 +39,6 @@ def test_a_restriction_takes_the_place_of_the_one_before(people: Any) -> None:
     assert people.access.hidden_from(people.user("ada")) == {"archive"}
     with pytest.raises(NotFoundError, match="'letters' is not restricted; restricted: archive"):
         people.access.open_to_all(LOCAL_USER, "letters")
-
-
-def test_a_restriction_does_not_open_when_those_it_names_are_gone(people: Any) -> None:
-    people.add("ada")
-    people.add("bob")
-    people.accounts.create_role(LOCAL_USER, "board", [], None)
-    people.access.restrict(LOCAL_USER, "letters", users=["ada"], roles=["board"])
-    people.accounts.delete_user(LOCAL_USER, "ada")
-    people.accounts.delete_role(LOCAL_USER, "board")
-    assert people.access.list_restrictions() == {
-        "letters": Restriction(users=frozenset(), roles=frozenset())
-    }
-    assert people.access.hidden_from(people.user("bob")) == {"letters"}
 
 
 def test_a_restriction_for_somebody_unknown_changes_nothing(people: Any) -> None:
@@ -111,25 +86,17 @@ def test_a_catalogue_that_is_hidden_from_a_manager_is_neither_opened_nor_given_b
     assert people.access.list_restrictions() == {}
 
 
-def test_a_manager_reaches_no_catalogue_that_is_hidden_from_them(people: Any) -> None:
+def test_a_refusal_does_not_name_the_catalogues_that_a_manager_does_not_see(people: Any) -> None:
     people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     people.add("bob", Action.ACCESS_CATALOG, password=GOOD)
     people.accounts.create_role(LOCAL_USER, "staff", [Action.ACCESS_CATALOG], None)
     people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
     people.access.restrict(LOCAL_USER, "personal", users=["bob"])
     manager, accounts = people.principal("manager"), people.accounts
-    before = accounts.list_users(), accounts.list_roles()
     for reach in (
         lambda: accounts.create_user(manager, "sock", password=None, roles=["staff"]),
-        lambda: accounts.set_roles(manager, "manager", ["staff"]),
-        lambda: accounts.grant(manager, "bob", Action.MANAGE_PERMISSIONS),
-        lambda: accounts.revoke(manager, "bob", Action.ACCESS_CATALOG),
-        lambda: accounts.set_disabled(manager, "bob", disabled=True),
-        lambda: accounts.delete_user(manager, "bob"),
-        lambda: accounts.reset_password(manager, "bob"),
         lambda: accounts.set_password(manager, "bob", GOOD),
         lambda: people.credentials.issue_token(manager, "bob", name="mine", catalogues=["anime"]),
-        lambda: accounts.change_role(manager, "staff", lambda role: role),
         lambda: accounts.delete_role(manager, "staff"),
     ):
         with pytest.raises(
@@ -138,27 +105,6 @@ def test_a_manager_reaches_no_catalogue_that_is_hidden_from_them(people: Any) ->
             reach()
         assert "handbook" not in refusal.value.message
         assert "personal" not in refusal.value.message
-    assert (accounts.list_users(), accounts.list_roles()) == before
-    assert accounts.check_login("bob", GOOD) is not None
-
-
-def test_a_manager_who_sees_a_catalogue_gives_it_to_others(people: Any) -> None:
-    people.accounts.create_role(LOCAL_USER, "staff", [Action.ACCESS_CATALOG], None)
-    people.add("manager", Action.MANAGE_PERMISSIONS, roles=["staff"])
-    people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
-    manager = people.principal("manager")
-    user = people.accounts.create_user(manager, "ada", password=None, roles=["staff"])
-    assert people.access.hidden_from(user) == frozenset()
-    people.accounts.reset_password(manager, "ada")
-
-
-def test_a_role_that_is_made_again_does_not_open_what_the_one_before_did(people: Any) -> None:
-    people.accounts.create_role(LOCAL_USER, "staff", [], None)
-    people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
-    people.accounts.delete_role(LOCAL_USER, "staff")
-    people.accounts.create_role(LOCAL_USER, "staff", [], None)
-    people.add("ada", roles=["staff"])
-    assert people.access.hidden_from(people.user("ada")) == {"handbook"}
 
 
 def test_a_renamed_catalogue_keeps_its_restriction_tokens_schedule_and_figures_of_use(
@@ -206,46 +152,15 @@ def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_
         pass
 
 
-def visibility_of(people: Any, name: str, **narrowed: Any) -> Visibility:
-    return people.new_identity_cache().identify(people.token(name, **narrowed)).principal.visibility
-
-
 def test_a_user_with_a_list_sees_those_catalogues_and_nothing_that_comes_later(people: Any) -> None:
     people.add("anna")
     people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers", "letters"}))
     people.access.restrict(LOCAL_USER, "letters", users=[])
-    seen = visibility_of(people, "anna")
-    assert [name for name in ("papers", "letters", "later") if seen.sees_catalogue(name)] == [
-        "papers"
-    ]
-    assert visibility_of(people, "anna", catalogues=["later", "papers"]).only == {"papers"}
+    seen = people.principal("anna").visibility
+    shown = [name for name in ("papers", "letters", "later") if seen.sees_catalogue(name)]
+    assert shown == ["papers"]
     people.accounts.set_catalogues(LOCAL_USER, "anna", None)
-    assert visibility_of(people, "anna").sees_catalogue("later")
-
-
-@pytest.mark.parametrize(
-    ("roles", "own", "only"),
-    [
-        (["readers"], None, {"papers", "maps"}),
-        (["readers", "clerks"], None, {"papers", "maps", "files"}),
-        (["readers", "user"], None, None),
-        (["readers", "clerks"], {"files", "later"}, {"files"}),
-        (["user"], {"later"}, {"later"}),
-        ([], None, None),
-    ],
-)
-def test_lists_of_roles_add_up_unless_one_of_them_has_none_and_an_own_list_narrows_them(
-    people: Any, roles: list[str], own: set[str] | None, only: set[str] | None
-) -> None:
-    people.accounts.create_role(
-        LOCAL_USER, "readers", [Action.ACCESS_CATALOG], None, frozenset({"papers", "maps"})
-    )
-    people.accounts.create_role(
-        LOCAL_USER, "clerks", [Action.ACCESS_CATALOG], None, frozenset({"files"})
-    )
-    people.add("anna", roles=roles)
-    people.accounts.set_catalogues(LOCAL_USER, "anna", None if own is None else frozenset(own))
-    assert visibility_of(people, "anna").only == only
+    assert people.principal("anna").visibility.sees_catalogue("later")
 
 
 def test_a_user_with_a_list_makes_and_ends_tokens_of_their_own_and_changes_nobody(

@@ -31,10 +31,10 @@ def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_typing(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command line at a terminal."""
 
-    def run_command(arguments: list[str], typed: str) -> Any:
+    def run_command(command: str | list[str], typed: str) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr("io.StringIO", Terminal)
-            return run(arguments, typed=typed)
+            return run(command, typed=typed)
 
     return run_command
 

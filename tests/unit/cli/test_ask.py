@@ -46,7 +46,7 @@ def own(library: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
     for name, text in (("books", BOOKS), ("films", FILMS)):
         if not (library / "catalogues" / name).exists():
             (library / f"{name}.csv").write_text(text)
-            assert run(["add", str(library / f"{name}.csv"), "--yes", "--no-embed"]).code == 0
+            assert run(f"add {library / f'{name}.csv'} --yes --no-embed").code == 0
     return library
 
 
@@ -54,7 +54,7 @@ def own(library: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
 def test_a_hit_has_its_title_its_telling_fields_with_their_names_and_its_label(
     own: Path, run: Run
 ) -> None:
-    first, fields, *_rest = run(["search", "books", "The Casual Vacancy"]).out.splitlines()
+    first, fields, *_rest = run("search books 'The Casual Vacancy'").out.splitlines()
     assert first == "1. The Casual Vacancy [1]  identical"
     assert (
         fields
@@ -64,27 +64,27 @@ def test_a_hit_has_its_title_its_telling_fields_with_their_names_and_its_label(
 
 @pytest.mark.row("N1")
 def test_a_search_that_names_no_catalogue_is_over_all_of_them(own: Path, run: Run) -> None:
-    printed = run(["search", "dreams"]).out
+    printed = run("search dreams").out
     assert "[films/f2]" in printed
     assert "minutes: 90 min" in printed
-    found = run(["search", "dreams", "--json"]).json
+    found = run("search dreams --json").json
     assert {one["catalogue"] for one in found["results"]} == {"films"}
     assert {one["id"] for one in found["results"]} == {"films/f1", "films/f2"}
 
 
 def test_a_hit_has_the_fields_that_were_filtered_by(own: Path, run: Run) -> None:
-    assert "isbn13: " not in run(["search", "books", "Norwegian Wood"]).out
-    assert "isbn13: " in run(["search", "books", "Norwegian Wood", "--isbn13", "9780000000031"]).out
+    assert "isbn13: " not in run("search books 'Norwegian Wood'").out
+    assert "isbn13: " in run("search books 'Norwegian Wood' --isbn13 9780000000031").out
 
 
 @pytest.mark.row("N1")
 def test_a_pipe_has_whole_lines_without_colours(own: Path, run: Run) -> None:
-    printed = run(["search", "films", "dreams"]).out
+    printed = run("search films dreams").out
     assert "\x1b" not in printed
     assert (
         "   A thief enters the dreams of others and is asked to plant an idea in one.\n" in printed
     )
-    record = run(["get", "films", "f2"]).out
+    record = run("get films f2").out
     assert (
         "plot     A machine that shows dreams is stolen and dreams leak into the streets of the"
         " city.\n" in record
@@ -137,15 +137,15 @@ def test_a_terminal_has_lines_within_its_width_and_one_of_the_body(
 def test_what_a_record_says_controls_no_terminal(own: Path, run: Run) -> None:
     file = own / "odd.csv"
     file.write_text("id,title,note\n1,Red \x1b[31malert\x1b[0m,line\n2,Blue,calm\n")
-    assert run(["add", str(file), "--yes", "--no-embed"]).code == 0
-    printed = run(["search", "odd", "red"]).out
+    assert run(f"add {file} --yes --no-embed").code == 0
+    printed = run("search odd red").out
     assert "\x1b" not in printed
     assert "alert" in printed
 
 
 def test_records_are_exported_to_a_file_by_its_ending(own: Path, run: Run, tmp_path: Path) -> None:
     target = tmp_path / "films.csv"
-    assert "films.csv" in run(["export", "films", "--year", "..2009", "--to", str(target)]).out
+    assert "films.csv" in run(f"export films --year ..2009 --to {target}").out
     assert [line.split(",")[0] for line in target.read_text().splitlines()] == ["id", "f2", "f3"]
 
 
@@ -173,14 +173,10 @@ def test_counts_by_group_are_exported_with_filters(own: Path, run: Run, tmp_path
 def test_an_export_replaces_no_file_unless_told_to(own: Path, run: Run, tmp_path: Path) -> None:
     target = tmp_path / "films.csv"
     target.write_text("mine")
-    refused = run(["export", "films", "--to", str(target)])
+    refused = run(f"export films --to {target}")
     assert refused.code != 0
     assert "--force replaces it" in refused.err
     assert target.read_text() == "mine"
-    run(["export", "films", "--to", str(target), "--force"])
+    run(f"export films --to {target} --force")
     assert target.read_text().startswith("id,title")
     assert [path.name for path in tmp_path.iterdir() if "films" in path.name] == ["films.csv"]
-
-
-def test_an_export_says_which_endings_are_right(own: Path, run: Run) -> None:
-    assert "must end in one of .csv" in run(["export", "films", "--to", "films.doc"]).err

@@ -43,9 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def add(run: Run, folder: Path) -> Any:
-    added = run(
-        ["add", str(folder / "albums.csv"), "--spec", str(folder / "albums.toml"), "--no-embed"]
-    )
+    added = run(f"add {folder / 'albums.csv'} --spec {folder / 'albums.toml'} --no-embed")
     assert added.code == 0, added.err
     return added
 
@@ -61,19 +59,17 @@ def test_unreadable_cells_are_told_and_listed_and_cost_no_record(run: Run, folde
         "note: released: 1 cell is left out; line 6: 'released' is 'n.n.', not a date such as"
         in added.out
     )
-    listed = json.loads(run(["rejects", "albums", "--json"]).out)
+    listed = json.loads(run("rejects albums --json").out)
     cells = [(one["place"], one["field"]) for one in listed if "field" in one]
     assert cells == [("line 4", "length"), ("line 5", "length"), ("line 6", "released")]
-    assert "cells left out of their records" in run(["rejects", "albums"]).out
+    assert "cells left out of their records" in run("rejects albums").out
 
 
 def test_what_was_mended_in_the_file_is_listed_no_more(run: Run, folder: Path) -> None:
     add(run, folder)
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("n.n.", "").replace("1 Season", "44 min"))
     assert "left out" not in add(run, folder).out
-    assert not [
-        one for one in json.loads(run(["rejects", "albums", "--json"]).out) if "field" in one
-    ]
+    assert not [one for one in json.loads(run("rejects albums --json").out) if "field" in one]
 
 
 @pytest.mark.row("N19")
@@ -89,9 +85,7 @@ def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
     reading = "released: 3 read as a date ('16 June 1997', line 2)"
     assert (browsed["changed"], f"cells of {reading}" in told) == ([reading], True)
     assert shown == [{"released": "16 June 1997"}, {"released": "July 1963"}, None]
-    assert json.loads(run(["get", "albums", "a", "--json"]).out)["written"] == {
-        "released": "16 June 1997"
-    }
+    assert json.loads(run("get albums a --json").out)["written"] == {"released": "16 June 1997"}
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("16 June 1997", "1997-06-16"))
     assert "released 2 ('26-Oct-12', line 5)" in add(run, folder).out
     with opened(Settings(home=home), "albums") as library:
@@ -100,7 +94,7 @@ def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
 
 def test_options_of_a_command_take_years_and_yes(run: Run, folder: Path) -> None:
     add(run, folder)
-    rows = json.loads(run(["search", "albums", "harbour OR grass", "--live", "yes", "--json"]).out)
+    rows = json.loads(run("search albums 'harbour OR grass' --live yes --json").out)
     assert "Tall Grass" in json.dumps(rows)
-    rows = json.loads(run(["search", "albums", "grass", "--released", "1960..1969", "--json"]).out)
+    rows = json.loads(run("search albums grass --released 1960..1969 --json").out)
     assert "Tall Grass" in json.dumps(rows)

@@ -13,7 +13,7 @@ import pytest
 from stackroom.background.background import Background
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext
-from stackroom.errors import InputError, NotFoundError
+from stackroom.errors import NotFoundError
 from stackroom.tools.spec import NOT_ALL_WORDS
 from support.loopback import EmbeddingServer
 
@@ -21,25 +21,25 @@ Run = Callable[..., Any]
 
 
 def test_the_catalogues_are_listed_with_their_sizes(at_sample: Path, run: Run) -> None:
-    (anime,) = run(["list", "--json"]).json
+    (anime,) = run("list --json").json
     assert (anime["name"], anime["spec"], anime["model"]) == ("anime", "anime", None)
     assert anime["records"] >= 300
-    assert "anime" in run(["list"]).out
+    assert "anime" in run("list").out
 
 
 def test_an_empty_library_says_how_to_fill_it(home: Path, run: Run) -> None:
-    assert "stackroom init" in run(["list"]).out
-    served = run(["serve"])
+    assert "stackroom init" in run("list").out
+    served = run("serve")
     assert served.code == NotFoundError.exit_code
     assert "stackroom init" in served.err
 
 
 def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
-    table = run(["search", "anime", "re:zero", "--limit", "3"])
+    table = run("search anime re:zero --limit 3")
     assert table.code == 0
     assert "Re:Zero" in table.out
     assert "searched by words alone (the catalogue has no vectors)" in table.out
-    found = run(["search", "anime", "re:zero", "--json", "--limit", "1"]).json
+    found = run("search anime re:zero --json --limit 1").json
     assert [hit["title"] for hit in found["results"]] == ["Re:Zero kara Hajimeru Isekai Seikatsu"]
     assert found["notes"] == ["anime: searched by words alone (the catalogue has no vectors)"]
 
@@ -60,9 +60,7 @@ def test_search_says_first_thhome_answers_and_shows_the_nearest_few(
 
 @pytest.mark.row("A1")
 def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
-    found = run(
-        ["search", "anime", "space", "--year", "..1999", "--type=MOVIE", "--limit", "50", "--json"]
-    ).json
+    found = run("search anime space --year ..1999 --type=MOVIE --limit 50 --json").json
     assert found["results"]
     assert all(
         hit["fields"]["year"] <= 1999 and hit["fields"]["type"] == "MOVIE"
@@ -71,84 +69,23 @@ def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
 
 
 def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: Run) -> None:
-    assert run(["search", "anime", "mushishi \udcff", "--json"]).code == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["search", "anmie", "x"], NotFoundError.exit_code, "did you mean 'anime'?"),
-        (["search", "anime", "x", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
-        (["search", "anime", "x", "--limit", "51"], 2, "51"),
-        (["search"], 2, "Missing argument"),
-        (
-            ["search", "anime"],
-            InputError.exit_code,
-            'search it for: stackroom search anime "WORDS"',
-        ),
-        (
-            ["search", "giant", "robots"],
-            NotFoundError.exit_code,
-            'in quotes: stackroom search "giant robots"',
-        ),
-        (
-            ["search", "giant", "robots", "fight"],
-            InputError.exit_code,
-            'stackroom search "giant robots fight"',
-        ),
-        (
-            ["search", "anime", "giant", "robots"],
-            InputError.exit_code,
-            'stackroom search anime "giant robots"',
-        ),
-        (
-            ["search", "giant robots", "--yaer", "2000"],
-            InputError.exit_code,
-            "did you mean 'year'?",
-        ),
-        (["search", " "], InputError.exit_code, "the query is empty"),
-        (["serach", "anime", "x"], 2, "did you mean 'search'?"),
-        (
-            ["get", "anime", "qqqqqq zzzzzz"],
-            NotFoundError.exit_code,
-            "nothing in 'anime' has the id or title",
-        ),
-        (["browse", "anime", "--field", "tagz"], InputError.exit_code, "did you mean 'tags'?"),
-        (
-            ["add", "nothing.jsonl", "--as", "anime", "--no-embed"],
-            InputError.exit_code,
-            "no such file",
-        ),
-        (["serve", "anmie"], NotFoundError.exit_code, "did you mean 'anime'?"),
-        (["install", "emacs"], 2, "emacs"),
-        (["recommend", "anime"], InputError.exit_code, "'likes' and 'wishes' are empty"),
-    ],
-)
-def test_a_command_that_cannot_be_done_says_why_on_one_channel_with_its_code(
-    at_sample: Path, run: Run, arguments: list[str], code: int, says: str
-) -> None:
-    ran = run(arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert says in ran.err
-    assert "Traceback" not in ran.err
+    assert run("search anime 'mushishi \udcff' --json").code == 0
 
 
 @pytest.mark.row("A8")
 def test_get_shows_a_record_by_id_or_by_a_misspelt_title(at_sample: Path, run: Run) -> None:
-    assert run(["get", "anime", "mal-1", "--json"]).json["title"] == "Cowboy Bebop"
-    assert run(["get", "anime", "cowbow bebop", "--json"]).json["id"] == "mal-1"
-    assert "Cowboy Bebop" in run(["get", "anime", "mal-1"]).out
+    assert run("get anime mal-1 --json").json["title"] == "Cowboy Bebop"
+    assert run("get anime 'cowbow bebop' --json").json["id"] == "mal-1"
+    assert "Cowboy Bebop" in run("get anime mal-1").out
 
 
 @pytest.mark.row("A9")
 def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
-    tags = run(["browse", "anime", "--json"]).json
+    tags = run("browse anime --json").json
     assert [tag["count"] for tag in tags] == sorted((tag["count"] for tag in tags), reverse=True)
-    assert {
-        tag["value"] for tag in run(["browse", "anime", "--search", "vampir", "--json"]).json
-    } == {"vampire"}
-    assert run(["browse", "anime", "--limit", "3", "--json"]).json == tags[:3]
-    types = {one["value"] for one in run(["browse", "anime", "--field", "type", "--json"]).json}
+    assert {tag["value"] for tag in run("browse anime --search vampir --json").json} == {"vampire"}
+    assert run("browse anime --limit 3 --json").json == tags[:3]
+    types = {one["value"] for one in run("browse anime --field type --json").json}
     assert {"TV", "MOVIE"} <= types
 
 
@@ -179,7 +116,7 @@ def test_recommend_prints_what_it_understood(
         in answer["notes"][0]
     )
     assert "'post-2000': year ≥ 2001" in run(ask).out
-    near = run(["similar", "Cowboy Bebop", "--limit", "2", "--json"]).json["results"]
+    near = run("similar 'Cowboy Bebop' --limit 2 --json").json["results"]
     assert [one["catalogue"] for one in near] == ["anime", "anime"]
 
 
@@ -187,7 +124,7 @@ def test_recommend_prints_what_it_understood(
 def test_without_vectors_records_are_recommended_by_their_tags_and_it_is_said(
     at_sample: Path, run: Run
 ) -> None:
-    ran = run(["recommend", "anime", "Cowboy Bebop", "--json"]).json
+    ran = run("recommend anime 'Cowboy Bebop' --json").json
     assert {"space", "sci-fi", "action"} & {
         tag for one in ran["results"][:3] for tag in one["fields"]["tags"]
     }
@@ -203,10 +140,8 @@ def test_records_of_any_table_are_recommended_with_wishes_on_its_fields(
     kinds, words = ("undead", "giant", "beast"), ("grave", "stones", "forest")
     rows = [f"Monster {n},{kinds[n % 3]},{n},It is in the {words[n % 3]}" for n in range(1, 25)]
     (home / "monsters.csv").write_text("\n".join(["name,type,level,story", *rows]))
-    assert run(["add", str(home / "monsters.csv"), "--yes"]).code == 0
-    answer = run(
-        ["recommend", "monsters", "Monster 3", "--wishes", "level under 10, not undead", "--json"]
-    ).json
+    assert run(f"add {home / 'monsters.csv'} --yes").code == 0
+    answer = run("recommend monsters 'Monster 3' --wishes 'level under 10, not undead' --json").json
     assert answer["results"]
     assert all(
         one["fields"]["level"] < 10 and one["fields"]["type"] != "undead"
@@ -224,33 +159,20 @@ def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(home: Path, 
     assert ran.code == 0
     assert "3 rows: 1 written, 0 unchanged, 0 duplicates, 2 rejected" in ran.out
     assert "stackroom rejects mine" in ran.out
-    rejects = run(["rejects", "mine", "--json"]).json
+    rejects = run("rejects mine --json").json
     assert [reject["place"] for reject in rejects] == ["line 2", "line 3"]
-    assert "line 2" in run(["rejects", "mine"]).out
+    assert "line 2" in run("rejects mine").out
     again = run([*built, "--json"]).json
     assert (again["written"], again["unchanged"]) == (0, 1)
-    assert [hit["title"] for hit in run(["search", "mine", "tea", "--json"]).json["results"]] == [
-        "A"
-    ]
-
-
-def test_a_catalogue_of_a_kind_that_is_not_built_in_is_refused(home: Path, run: Run) -> None:
-    file = home / "rows.jsonl"
-    file.write_text("")
-    ran = run(["add", str(file), "--as", "anmie", "--no-embed"])
-    assert ran.code == NotFoundError.exit_code
-    assert "did you mean 'anime'?" in ran.err
+    assert [hit["title"] for hit in run("search mine tea --json").json["results"]] == ["A"]
 
 
 def test_init_without_the_model_installs_the_sample_once(home: Path, run: Run) -> None:
-    assert run(["init", "--no-model"]).code == 0
-    again = run(["init", "--no-model"])
+    assert run("init --no-model").code == 0
+    again = run("init --no-model")
     assert again.code == 0
     assert "written" not in again.out
-    assert (
-        run(["search", "anime", "mushishi", "--limit", "1", "--json"]).json["results"][0]["title"]
-        == "Mushishi"
-    )
+    assert run("search anime mushishi --limit 1 --json").json["results"][0]["title"] == "Mushishi"
 
 
 @pytest.mark.model
@@ -258,7 +180,7 @@ def test_the_doctor_finds_a_whole_library_well(
     sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
-    ran = run(["doctor"])
+    ran = run("doctor")
     assert ran.code == 0, ran.out
     assert "BAD" not in ran.out
 
@@ -270,9 +192,7 @@ def test_the_doctor_lists_the_tasks_of_a_running_server(home: Path, run: Run) ->
     assert background.wait_for("sync", runs=1, timeout_s=10.0)
     status_task(background, home).run(TaskContext())
     background.stop()
-    (task,) = [
-        finding for finding in run(["doctor", "--json"]).json if finding["what"] == "task sync"
-    ]
+    (task,) = [finding for finding in run("doctor --json").json if finding["what"] == "task sync"]
     assert task["ok"]
     assert re.fullmatch(r"waiting; last done .* UTC: 3 synced \(.*, process \d+\)", task["found"])
 
@@ -282,16 +202,16 @@ def test_the_models_are_listed_and_checked(
     sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
-    local, other = run(["model", "list", "--json"]).json
+    local, other = run("model list --json").json
     assert other["model"] == "granite-embedding-30m-english"
     graph = local.pop("graph")
     assert local == {"model": "all-MiniLM-L6-v2", "where": "local", "dimension": 384, "ready": True}
     assert graph in {"8 bits", "32 bits"}
-    assert "works" in run(["model", "check"]).out
+    assert "works" in run("model check").out
 
 
 def test_a_missing_model_is_said_with_the_command_that_gets_it(home: Path, run: Run) -> None:
-    ran = run(["model", "check"])
+    ran = run("model check")
     assert ran.code == 5
     assert "stackroom model pull" in ran.err
 
@@ -303,7 +223,7 @@ def test_an_endpoint_that_does_not_answer_is_listed_as_not_ready(
     for name, value in embedding_server.environment().items():
         monkeypatch.setenv(name, value)
     embedding_server.mood = "500"
-    remote = run(["model", "list", "--json"]).json[-1]
+    remote = run("model list --json").json[-1]
     assert (remote["where"], remote["ready"]) == (embedding_server.url, False)
 
 
@@ -319,15 +239,15 @@ def test_what_waits_for_vectors_is_embedded_by_a_command_and_counted(
         monkeypatch.setenv(name, value)
     table = tmp_path / "films.csv"
     table.write_text("name,story\nHeat,a robbery in the city\nRonin,a briefcase that many want\n")
-    assert run(["add", str(table), "--name", "films", "--yes", "--no-embed"]).code == 0
-    assert run(["embed", "films", "--status", "--json"]).json == {"waiting": 2}
-    assert run(["embed", "films", "--json"]).json == {"embedded": 2, "waiting": 0}
-    again = run(["embed", "films"])
+    assert run(f"add {table} --name films --yes --no-embed").code == 0
+    assert run("embed films --status --json").json == {"waiting": 2}
+    assert run("embed films --json").json == {"embedded": 2, "waiting": 0}
+    again = run("embed films")
     assert (again.code, again.out.splitlines()) == (
         0,
         ["films: 0 texts embedded here", "0 texts wait for a vector"],
     )
-    assert "no catalogue 'filmz'" in run(["embed", "filmz"]).err
+    assert "no catalogue 'filmz'" in run("embed filmz").err
 
 
 def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
@@ -337,10 +257,10 @@ def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("stackroom.cli.ask.print_json", interrupt)
-    ran = run(["list", "--json"])
+    ran = run("list --json")
     assert ran.code == 130
     assert "stopped; everything finished so far is kept" in ran.err
 
 
 def test_the_version_is_told(run: Run) -> None:
-    assert run(["--version"]).out.startswith("stackroom")
+    assert run("--version").out.startswith("stackroom")

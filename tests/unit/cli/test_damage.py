@@ -42,13 +42,13 @@ def catalogues(tmp_path: Path, run: Run) -> Path:
     """The folder of a library with the catalogues books and films."""
     for name in ("books", "films"):
         (tmp_path / f"{name}.csv").write_text("id,title\n1,Heat and dust\n2,Alien worlds\n")
-        assert run(["add", str(tmp_path / f"{name}.csv"), "--yes", "--no-embed"]).code == 0
+        assert run(f"add {tmp_path / f'{name}.csv'} --yes --no-embed").code == 0
     return tmp_path / "home" / "catalogues"
 
 
 def bad_lines(run: Run) -> list[str]:
     """Return what doctor says is wrong, but for the model, which is not here."""
-    ran = run(["doctor"])
+    ran = run("doctor")
     assert ran.code == 1
     return [
         line for line in ran.out.splitlines() if line.startswith("BAD") and "embedder" not in line
@@ -65,16 +65,7 @@ def test_a_catalogue_that_was_edited_by_hand_is_healthy(
     (tmp_path / "games.toml").write_text(GAMES)
     (tmp_path / "games.csv").write_text("id,title\n1,Chess\n")
     assert (
-        run(
-            [
-                "add",
-                str(tmp_path / "games.csv"),
-                "--spec",
-                str(tmp_path / "games.toml"),
-                "--no-embed",
-            ]
-        ).code
-        == 0
+        run(f"add {tmp_path / 'games.csv'} --spec {tmp_path / 'games.toml'} --no-embed").code == 0
     )
     with closing(App(load_settings())) as app:
         install_pack(app, "games")
@@ -82,21 +73,21 @@ def test_a_catalogue_that_was_edited_by_hand_is_healthy(
         answer = app.build_gate(["games"]).call(LOCAL_USER, "catalog.mutate", edit)
         assert answer.error_code is None, answer.text
     assert bad_lines(run) == []
-    (pack,) = [line for line in run(["doctor"]).out.splitlines() if "games: pack" in line]
+    (pack,) = [line for line in run("doctor").out.splitlines() if "games: pack" in line]
     assert pack.endswith("installed from release 1 of 'games', whole")
-    checked = run(["job", "run", "integrity_check"])
+    checked = run("job run integrity_check")
     assert checked.code == 0, checked.out + checked.err
 
 
 def test_a_library_that_was_restored_from_a_back_up_is_healthy(
     catalogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    assert run(["job", "run", "backup"]).code == 0
+    assert run("job run backup").code == 0
     (made,) = (catalogues.parent / "backups").iterdir()
     shutil.copytree(made, tmp_path / "restored")
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "restored"))
     assert bad_lines(run) == []
-    assert run(["job", "run", "integrity_check"]).code == 0
+    assert run("job run integrity_check").code == 0
 
 
 def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run: Run) -> None:
@@ -116,7 +107,7 @@ def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run:
         assert said in app.catalogue_problems()["catalogue books"]
         (found,) = [one for one in examine(app.open_catalogue("books")) if one.is_ok is not True]
         assert (found.part, said in found.detail) == ("pack", True)
-    assert said in run(["job", "run", "integrity_check"]).err
+    assert said in run("job run integrity_check").err
 
 
 def test_a_catalogue_that_fails_while_it_is_served_is_named(
@@ -139,11 +130,11 @@ def test_a_catalogue_without_a_good_marker_does_not_stop_the_others(
 ) -> None:
     marker = catalogues / "books" / "installed.json"
     marker.unlink() if content is None else marker.write_text(content)
-    listed = run(["list", "--json"])
+    listed = run("list --json")
     assert [one["name"] for one in listed.json] == ["films"]
     assert "'books' cannot be opened" in listed.err
-    assert run(["search", "films", "heat", "--json"]).json["total"] == 1
-    refused = run(["search", "books", "heat"])
+    assert run("search films heat --json").json["total"] == 1
+    refused = run("search books heat")
     assert refused.code == StorageError.exit_code
     (line,) = bad_lines(run)
     assert line.startswith("BAD books: ")
@@ -160,22 +151,22 @@ def test_a_damaged_sample_does_not_stop_the_others_from_being_set_up(
 ) -> None:
     (catalogues / "anime").mkdir()
     (catalogues / "anime" / "installed.json").write_text("{")
-    ran = run(["init", "--no-model"])
+    ran = run("init --no-model")
     assert ran.code == 0
     assert "'anime' is left as it is" in ran.err
-    assert {"papers", "music"} <= {one["name"] for one in run(["list", "--json"]).json}
+    assert {"papers", "music"} <= {one["name"] for one in run("list --json").json}
 
 
 def test_an_unfinished_build_is_named_with_what_to_do(catalogues: Path, run: Run) -> None:
     (catalogues / "books" / "installed.json").rename(catalogues / "books" / "building.json")
     for ran in (
-        run(["search", "books", "heat"]),
-        run(["get", "books", "1"]),
-        run(["serve", "books"]),
+        run("search books heat"),
+        run("get books 1"),
+        run("serve books"),
     ):
         assert ran.code == NotFoundError.exit_code
         assert "catalogue 'books' is unfinished" in ran.err
-    assert "'books' is unfinished" in (listed := run(["list"]).err)
+    assert "'books' is unfinished" in (listed := run("list").err)
     (line,) = bad_lines(run)
     assert line.startswith("BAD books: unfinished")
     assert all("run the same stackroom add again" in one for one in (listed, line))
@@ -193,15 +184,15 @@ def test_a_ledger_that_is_damaged_or_lost_is_told_with_what_to_do(
         ledger.write_bytes(damaged)
         (line,) = bad_lines(run)
         assert line.startswith("BAD books: ledger: ")
-        for told in (line, run(["rejects", "books"]).err, run(["add", source, "--no-embed"]).err):
+        for told in (line, run("rejects books").err, run(f"add {source} --no-embed").err):
             assert "move the file away and run the same stackroom add again" in told
     ledger.unlink()
     (line,) = bad_lines(run)
-    for told in (line, run(["rejects", "books"]).err):
+    for told in (line, run("rejects books").err):
         assert "ledger.sqlite is missing" in told
         assert "run the same stackroom add again" in told
     Path(source).write_text("id,title\n1,Heat and dust\n")
-    assert "1 of unknown origin kept" in run(["add", source, "--no-embed"]).out
+    assert "1 of unknown origin kept" in run(f"add {source} --no-embed").out
     assert bad_lines(run) == []
 
 
@@ -209,10 +200,10 @@ def test_a_lost_declaration_is_told_and_can_be_given_again(catalogues: Path, run
     folder, source = catalogues / "books", str(catalogues.parents[1] / "books.csv")
     kept = shutil.move(folder / "catalogue.toml", catalogues.parent / "kept.toml")
     (line,) = bad_lines(run)
-    for told in (line, run(["add", source, "--no-embed"]).err):
+    for told in (line, run(f"add {source} --no-embed").err):
         assert "put it back from a back-up" in told
         assert "--spec catalogue.toml --name books" in told
-    given = run(["add", source, "--spec", str(kept), "--name", "books", "--no-embed"])
+    given = run(f"add {source} --spec {kept} --name books --no-embed")
     assert given.code == 0, given.err
     assert bad_lines(run) == []
 
@@ -234,15 +225,13 @@ def test_records_that_are_damaged_or_lost_are_told_with_what_to_do(
     store = catalogues / "books" / "records.sqlite"
     store.unlink() if content is None else store.write_bytes(content)
     (line,) = bad_lines(run)
-    for told in (line, run(["search", "books", "heat"]).err):
+    for told in (line, run("search books heat").err):
         assert says in told
 
 
-@pytest.mark.parametrize(
-    "arguments", [["init", "--no-model"], ["add", "books.csv", "--yes", "--no-embed"]]
-)
+@pytest.mark.parametrize("arguments", ["init --no-model", "add books.csv --yes --no-embed"])
 def test_a_home_that_cannot_be_written_is_said_to_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STACKROOM_HOME", "/proc/nope")
@@ -255,7 +244,7 @@ def test_a_model_that_cannot_be_kept_is_said_to_be(
     monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", "/proc/nope")
-    ran = run(["model", "pull"])
+    ran = run("model pull")
     assert ran.code == StorageError.exit_code
     assert "cannot be written" in ran.err
 
@@ -273,7 +262,7 @@ def test_a_library_whose_catalogues_cannot_be_opened_is_not_called_empty(
 ) -> None:
     for name in ("books", "films"):
         (catalogues / name / "catalogue.toml").unlink()
-    listed = run(["list"])
+    listed = run("list")
     assert listed.out == ""
     assert "'books' cannot be opened" in listed.err
     assert "'films' cannot be opened" in listed.err

@@ -56,7 +56,7 @@ def test_the_commands_of_the_first_day_work_in_order_and_the_backup_is_healthy_w
         assert done.code == 0, f"{command}: {done.out}{done.err}"
     server = start_server(home)
     assert run(shlex.split(commands[served])).code == 0
-    wait_until(lambda: "done" in run(["job", "history", "backup"]).out, timeout_s=120)
+    wait_until(lambda: "done" in run("job history backup").out, timeout_s=120)
     for command in commands[served + 1 :]:
         done = run(shlex.split(command))
         assert done.code == 0, f"{command}: {done.out}{done.err}"

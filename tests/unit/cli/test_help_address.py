@@ -20,6 +20,6 @@ def test_help_names_the_documentation(
         stated["Project-URL"] = "Homepage, https://example.org"
         stated["Project-URL"] = f"Documentation, {address}"
     monkeypatch.setattr("stackroom.cli.main.metadata", lambda _name: stated)
-    said = run(["--help"]).out
+    said = run("--help").out
     assert "http://127.0.0.1:8080/docs while stackroom serve --http runs" in said
     assert ("https://example.org/docs" in said) == (address is not None)

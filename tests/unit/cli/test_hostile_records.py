@@ -56,49 +56,49 @@ WITHOUT_RECORDS = {
 """Commands that print nothing of records, or only through the commands that are run here."""
 
 RUNS = [
-    ["list"],
-    ["search", FILMS, "harbour"],
-    ["search", FILMS, "harbour", "--json"],
-    ["search", FILMS, "harbour", "--genre", "tragedy"],
-    ["search", DOCUMENTS, "lantern"],
-    ["explain", FILMS, "harbour", "--json"],
-    ["get", FILMS, "film-0"],
-    ["get", FILMS, "film-1", "--json"],
-    ["get", FILMS, "Lantern"],
-    ["get", FILMS, "no such title at all"],
-    ["get", FILMS, TITLES[0]],
-    ["browse", FILMS],
-    ["browse", FILMS, "--field", "tags", "--json"],
-    ["browse", FILMS, "--field", "\x1b[31mgenre"],
-    ["recommend", FILMS, "Lantern"],
-    ["recommend", FILMS, "Rain over the harbor", "--exclude", "Lantern"],
-    ["recommend", FILMS, "Lantern", "--json"],
-    ["similar", f"{FILMS}/Lantern"],
-    ["explain", FILMS, "harbour", "film-0"],
-    ["rejects", FILMS],
-    ["rejects", FILMS, "--json"],
-    ["doctor"],
-    ["doctor", "--json"],
-    ["spec", "show", FILMS],
-    ["eval", FILMS],
-    ["eval", FILMS, "--json"],
-    ["user", "add", "e\x1b[31mvil\u202e", "--role", "reader"],
-    ["token", "list"],
-    ["role", "list"],
-    ["access", "list"],
-    ["job", "run", "integrity_check"],
-    ["job", "output", "integrity_check"],
-    ["job", "history"],
-    ["job", "show", "\x1b[31mno job\u202e"],
-    ["update"],
-    ["update", FILMS],
-    ["rollback", "\x1b[31mno catalogue\u202e"],
-    ["pack", "verify", "\x1b[31mno folder\u202e"],
-    ["pack", "diff", FILMS, "\x1b[31mno folder\u202e"],
-    ["sync", "\x1b[31mno folder\u202e"],
-    ["audit", "tail"],
-    ["audit", "tail", "--json"],
-    ["no\x1b[31msuch\u202ecommand"],
+    "list",
+    f"search {FILMS} harbour",
+    f"search {FILMS} harbour --json",
+    f"search {FILMS} harbour --genre tragedy",
+    f"search {DOCUMENTS} lantern",
+    f"explain {FILMS} harbour --json",
+    f"get {FILMS} film-0",
+    f"get {FILMS} film-1 --json",
+    f"get {FILMS} Lantern",
+    f"get {FILMS} 'no such title at all'",
+    f"get {FILMS} '{TITLES[0]}'",
+    f"browse {FILMS}",
+    f"browse {FILMS} --field tags --json",
+    f"browse {FILMS} --field \x1b[31mgenre",
+    f"recommend {FILMS} Lantern",
+    f"recommend {FILMS} 'Rain over the harbor' --exclude Lantern",
+    f"recommend {FILMS} Lantern --json",
+    f"similar {FILMS}/Lantern",
+    f"explain {FILMS} harbour film-0",
+    f"rejects {FILMS}",
+    f"rejects {FILMS} --json",
+    "doctor",
+    "doctor --json",
+    f"spec show {FILMS}",
+    f"eval {FILMS}",
+    f"eval {FILMS} --json",
+    "user add 'e\x1b[31mvil\u202e' --role reader",
+    "token list",
+    "role list",
+    "access list",
+    "job run integrity_check",
+    "job output integrity_check",
+    "job history",
+    "job show '\x1b[31mno job\u202e'",
+    "update",
+    f"update {FILMS}",
+    "rollback '\x1b[31mno catalogue\u202e'",
+    "pack verify '\x1b[31mno folder\u202e'",
+    f"pack diff {FILMS} '\x1b[31mno folder\u202e'",
+    "sync '\x1b[31mno folder\u202e'",
+    "audit tail",
+    "audit tail --json",
+    "'no\x1b[31msuch\u202ecommand'",
 ]
 
 
@@ -122,7 +122,7 @@ def at_home(
             with monkeypatch.context() as patch:
                 for variable, value in embedding_server.environment().items():
                     patch.setenv(variable, value)
-                built = run(["add", str(source), "--name", name, "--yes", "--accept-losses"])
+                built = run(f"add '{source}' --name {name} --yes --accept-losses")
             assert built.code == 0, built.err
             assert_safe(built)
     return hostile_home / "home"
@@ -135,15 +135,15 @@ def assert_safe(ran: Any) -> None:
 
 
 @pytest.mark.row("N10")
-@pytest.mark.parametrize("arguments", RUNS, ids=" ".join)
+@pytest.mark.parametrize("command", RUNS)
 def test_no_command_prints_a_character_that_controls_the_terminal(
-    at_home: Path, run: Run, arguments: list[str]
+    at_home: Path, run: Run, command: str
 ) -> None:
-    assert_safe(run(arguments))
+    assert_safe(run(command))
 
 
 def test_every_command_that_prints_records_is_run() -> None:
-    assert {arguments[0] for arguments in RUNS} | WITHOUT_RECORDS | {"add"} >= COMMANDS.keys()
+    assert {command.split()[0] for command in RUNS} | WITHOUT_RECORDS | {"add"} >= COMMANDS.keys()
 
 
 def test_packs_of_them_print_none_either(at_home: Path, run: Run, tmp_path: Path) -> None:
@@ -155,19 +155,19 @@ def test_packs_of_them_print_none_either(at_home: Path, run: Run, tmp_path: Path
 
 
 def test_text_of_records_is_printed_without_what_was_removed(at_home: Path, run: Run) -> None:
-    told = run(["get", FILMS, "film-0", "--json"]).json
+    told = run(f"get {FILMS} film-0 --json").json
     assert told["title"] == "Rain \nover the harbour 0"
-    assert "over the harbour 0" in run(["get", FILMS, "film-0"]).out
+    assert "over the harbour 0" in run(f"get {FILMS} film-0").out
 
 
 def test_a_program_that_reads_json_gets_no_escape_in_it_either(at_home: Path, run: Run) -> None:
-    printed = run(["search", FILMS, "harbour", "--json"]).out
+    printed = run(f"search {FILMS} harbour --json").out
     assert "u001b" not in printed
     assert any(f"{INSTRUCTION}! It rains." in hit["text"] for hit in json.loads(printed)["results"])
 
 
 def test_recommendations_are_printed(at_home: Path, run: Run) -> None:
-    told = run(["recommend", FILMS, "film-3", "--json"])
+    told = run(f"recommend {FILMS} film-3 --json")
     assert told.code == 0, told.err
     assert told.json["results"]
 
@@ -180,7 +180,7 @@ def test_records_are_stored_as_they_came(at_home: Path) -> None:
 
 
 def test_a_suggestion_does_not_repeat_instructions(at_home: Path, run: Run) -> None:
-    ran = run(["get", FILMS, "Lantern"])
+    ran = run(f"get {FILMS} Lantern")
     assert "did you mean Lantern … 3 (1983, film-3)" in ran.err
     assert SECRECY not in ran.err
 
@@ -190,7 +190,7 @@ def test_cells_of_a_table_on_a_terminal_have_no_escapes_of_their_own(
     at_home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    printed = run(["search", FILMS, "harbour"]).out
+    printed = run(f"search {FILMS} harbour").out
     assert "\x1b[1m" in printed
     assert CONTROLS.search(re.sub(r"\x1b\[[\d;]*m", "", printed)) is None
     assert "\x1b[31m" not in printed

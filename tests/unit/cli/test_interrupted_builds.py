@@ -53,6 +53,6 @@ def test_a_build_killed_in_its_first_moments_leaves_what_other_commands_can_live
         "synopsis": "Robots meet.",
     }
     (tmp_path / "stories.jsonl").write_text(json.dumps(story) + "\n")
-    finished = run(["add", str(tmp_path / "stories.jsonl"), "--as", "anime", "--no-embed"])
+    finished = run(f"add {tmp_path / 'stories.jsonl'} --as anime --no-embed")
     assert finished.code == 0, finished.err
-    assert "A story" in run(["search", "anime", "robots"]).out
+    assert "A story" in run("search anime robots").out

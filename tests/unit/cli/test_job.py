@@ -47,14 +47,14 @@ def audit_rows(home: Path) -> list[tuple[Any, ...]]:
 
 
 def test_looking_shows_every_job_and_makes_nothing(home: Path, run: Run) -> None:
-    names = [job["job_id"] for job in run(["job", "list", "--json"]).json["jobs"]]
+    names = [job["job_id"] for job in run("job list --json").json["jobs"]]
     assert {"backup", "integrity_check", "rescan_folders", "prune_audit"} <= set(names)
-    table = run(["job", "list"]).out.splitlines()
+    table = run("job list").out.splitlines()
     assert [line.split()[0] for line in table] == ["job", *names]
-    shown = run(["job", "show", "backup", "--json"]).json["jobs"][0]
+    shown = run("job show backup --json").json["jobs"][0]
     assert (shown["schedule"], shown["enabled"], shown["last_run"]) == ("0 3 * * *", True, None)
-    assert run(["job", "history"]).out == "nothing has run yet\n"
-    assert run(["job", "history", "--json"]).json["runs"] == []
+    assert run("job history").out == "nothing has run yet\n"
+    assert run("job history --json").json["runs"] == []
     for command, code in (
         (["output", "backup"], NotFoundError),
         (["cancel", "backup"], ConflictError),
@@ -67,42 +67,40 @@ def test_looking_shows_every_job_and_makes_nothing(home: Path, run: Run) -> None
 def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(
     home: Path, run: Run
 ) -> None:
-    ran = run(["job", "run", "backup"])
+    ran = run("job run backup")
     assert ran.code == 0, ran.err
     assert str(home / "backups") in ran.out
     assert ran.err == "backup: done\n"
-    again = run(["job", "run", "verify_indexes", "--json"]).json
+    again = run("job run verify_indexes --json").json
     assert (again["run"]["state"], again["output"]) == ("done", "there is nothing to do\n")
-    history = run(["job", "history", "--json"]).json["runs"]
+    history = run("job history --json").json["runs"]
     assert [(one["run_id"], one["job_id"], one["requested_by"]) for one in history] == [
         (2, "verify_indexes", "local"),
         (1, "backup", "local"),
     ]
-    (line,) = run(["job", "history", "backup"]).out.splitlines()[1:]
+    (line,) = run("job history backup").out.splitlines()[1:]
     assert line.split()[:4] == ["1", "backup", "done", "request"]
-    output = run(["job", "output", "backup"]).out
+    output = run("job output backup").out
     assert output.startswith("backup, run 1: done; started ")
-    assert run(["job", "output", "1", "--json"]).json["run"]["job_id"] == "backup"
+    assert run("job output 1 --json").json["run"]["job_id"] == "backup"
     assert audit_rows(home) == [("job/run", "backup", "ok"), ("job/run", "verify_indexes", "ok")]
-    shown = run(["job", "show", "backup"]).out
+    shown = run("job show backup").out
     assert "done" in shown
     assert "Copy records" in shown
 
 
 def test_what_is_pruned_by_a_server_is_pruned_here_too(home: Path, run: Run) -> None:
-    assert [
-        line.partition(":")[0] for line in run(["job", "run", "prune_logs"]).out.splitlines()
-    ] == [
+    assert [line.partition(":")[0] for line in run("job run prune_logs").out.splitlines()] == [
         "downloads",
         "events",
     ]
 
 
 def test_a_job_that_does_not_end_well_has_exit_code_1_and_says_why(home: Path, run: Run) -> None:
-    run(["job", "run", "verify_indexes"])
+    run("job run verify_indexes")
     with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
         database.execute("UPDATE audit_head SET number = 100")
-    ran = run(["job", "run", "integrity_check"])
+    ran = run("job run integrity_check")
     assert ran.code == 1
     assert "integrity_check: failed: 1 of 2 failed: audit: the audit is not whole" in ran.err
     assert "control database: whole" in ran.out
@@ -112,17 +110,15 @@ def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path
     with board_of(home) as board:
         server = Scheduler(board)
         server.step()
-        ran = run(["job", "run", "backup"])
+        ran = run("job run backup")
         assert ran.code == BusyError.exit_code
         assert "have it run there: stackroom job trigger backup" in ran.err
-        assert run(["job", "trigger", "backup"]).out.startswith("done: queued as run 1\n")
-        assert run(["job", "cancel", "backup"]).out.startswith(
-            "done: run 1 is taken from the queue\n"
-        )
+        assert run("job trigger backup").out.startswith("done: queued as run 1\n")
+        assert run("job cancel backup").out.startswith("done: run 1 is taken from the queue\n")
 
 
 def test_a_job_that_is_not_there_is_not_run(home: Path, run: Run) -> None:
-    ran = run(["job", "run", "bakcup"])
+    ran = run("job run bakcup")
     assert (ran.code, ran.out, "did you mean 'backup'?" in ran.err) == (
         NotFoundError.exit_code,
         "",
@@ -131,7 +127,7 @@ def test_a_job_that_is_not_there_is_not_run(home: Path, run: Run) -> None:
 
 
 def test_what_a_job_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
-    run(["job", "run", "verify_indexes"])
+    run("job run verify_indexes")
     with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
         database.execute(
             "UPDATE job_runs SET output = char(27) || '[2Jcleared', message = char(27) || '[2J'"
@@ -173,10 +169,10 @@ main(["job", "run", "rescan_folders"])
 
 
 def test_checking_the_audit_says_how_much_of_it_was_pruned(home: Path, run: Run) -> None:
-    run(["job", "run", "verify_indexes"])
+    run("job run verify_indexes")
     with closing(Control.open(Settings(home=home))) as control:
         assert control.audit.prune(datetime(2100, 1, 1, tzinfo=UTC)) == 1
-    assert run(["audit", "verify"]).out.startswith(
+    assert run("audit verify").out.startswith(
         "1 rows, all as they were written; 1 older ones were pruned\n"
     )
-    assert run(["audit", "verify", "--json"]).json["pruned"] == 1
+    assert run("audit verify --json").json["pruned"] == 1

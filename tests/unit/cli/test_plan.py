@@ -50,7 +50,7 @@ def test_a_plan_says_what_would_change_with_examples_and_changes_nothing(
     )
     assert before == {path: path.read_bytes() for path in home.rglob("installed.json")}
     assert [path.name for path in home.iterdir() if path.name.startswith(".plan")] == []
-    assert run(["search", "plays", "island", "--json"]).json["results"][0]["title"] == "The Tempest"
+    assert run("search plays island --json").json["results"][0]["title"] == "The Tempest"
 
 
 def test_a_file_takes_the_place_of_another_and_its_records_are_told_from_new_ones(
@@ -77,7 +77,7 @@ def test_only_the_one_source_of_a_catalogue_is_replaced(newer: str, run: Run) ->
 
 
 def test_a_renamed_catalogue_gets_other_columns(newer: str, run: Run) -> None:
-    run(["rename", "plays", "stage"])
+    run("rename plays stage")
     file = str(Path(newer).with_name("plays.csv"))
-    assert run(["add", file, "--name", "stage", "--yes", "--no-embed", "--drop", "note"]).code == 0
-    assert "note" not in run(["spec", "show", "stage"]).out
+    assert run(f"add {file} --name stage --yes --no-embed --drop note").code == 0
+    assert "note" not in run("spec show stage").out

@@ -45,9 +45,9 @@ def modes(home: Path) -> dict[bool, set[int]]:
 def test_whatever_is_written_in_a_library_is_its_owner_s_only(
     home: Path, tmp_path: Path, run: Run
 ) -> None:
-    run(["add", str(tmp_path / "films.csv"), "--name", "films", "--yes", "--no-embed"])
-    run(["user", "add", "ada", "--one-time"])
-    run(["job", "run", "backup"])
+    run(f"add {tmp_path / 'films.csv'} --name films --yes --no-embed")
+    run("user add ada --one-time")
+    run("job run backup")
     assert {"catalogues", "control.sqlite", "backups"} <= {path.name for path in home.iterdir()}
     assert modes(home) == {True: {0o700}, False: {0o600}}
     assert os.umask(0o022) == 0o022

@@ -28,7 +28,7 @@ def ferries(tmp_path: Path) -> str:
 def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(
     ferries: str, run: Run
 ) -> None:
-    ran = run(["add", ferries, "--yes", "--no-embed", "--title", "ship", "--id", "no"])
+    ran = run(f"add {ferries} --yes --no-embed --title ship --id no")
     assert ran.code == 0, ran.err
     assert "id:    'no'" in ran.out
     assert "title: 'ship'" in ran.out
@@ -60,24 +60,24 @@ def test_options_change_what_is_inferred(ferries: str, run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--type", "fare"], "--type: 'fare' is not COLUMN=TYPE"),
-        (["--type", "fare=enum"], "no type 'enum'"),
+        ("--type fare", "--type: 'fare' is not COLUMN=TYPE"),
+        ("--type fare=enum", "no type 'enum'"),
         (
-            ["--role", "fare=title"],
+            "--role fare=title",
             "'fare' is float, and title needs text; choose its type as well",
         ),
-        (["--role", "ship=boss"], "no role 'boss'"),
-        (["--role", "ship=time"], "'ship' is text, and time needs date or int"),
-        (["--type", "fare=flot"], "no type 'flot' (did you mean 'float'?)"),
-        (["--title", "{from} – {two}"], "title: the table has no column 'two'"),
-        (["--drop", "fair"], "drop: the table has no column 'fair' (did you mean 'fare'?)"),
-        (["--id", "nr"], "id: the table has no column 'nr'"),
+        ("--role ship=boss", "no role 'boss'"),
+        ("--role ship=time", "'ship' is text, and time needs date or int"),
+        ("--type fare=flot", "no type 'flot' (did you mean 'float'?)"),
+        ("--title '{from} – {two}'", "title: the table has no column 'two'"),
+        ("--drop fair", "drop: the table has no column 'fair' (did you mean 'fare'?)"),
+        ("--id nr", "id: the table has no column 'nr'"),
     ],
 )
 def test_wrong_options_name_the_option_and_what_would_be_right(
-    ferries: str, run: Run, options: list[str], said: str
+    ferries: str, run: Run, options: str, said: str
 ) -> None:
-    ran = run(["spec", "infer", ferries, *options])
+    ran = run(f"spec infer {ferries} {options}")
     assert ran.code != 0
     assert said in ran.err
 
@@ -86,20 +86,20 @@ def test_options_of_an_inferred_spec_do_not_go_with_a_spec_of_ones_own(
     ferries: str, tmp_path: Path, run: Run
 ) -> None:
     target = tmp_path / "ferries.toml"
-    run(["spec", "infer", ferries, "--output", str(target)])
-    ran = run(["add", ferries, "--spec", str(target), "--title", "ship", "--no-embed"])
+    run(f"spec infer {ferries} --output {target}")
+    ran = run(f"add {ferries} --spec {target} --title ship --no-embed")
     assert "are for a spec that is inferred" in ran.err
 
 
 def test_options_infer_the_spec_of_an_existing_catalogue_anew(ferries: str, run: Run) -> None:
-    run(["add", ferries, "--yes", "--no-embed", "--title", "from", "--id", "no"])
-    ran = run(["add", ferries, "--yes", "--no-embed", "--title", "ship", "--id", "no"])
+    run(f"add {ferries} --yes --no-embed --title from --id no")
+    ran = run(f"add {ferries} --yes --no-embed --title ship --id no")
     assert ran.code == 0, ran.err
-    assert '[fields.ship]\ntype = "text"\nrole = "title"' in run(["spec", "show", "ferries"]).out
+    assert '[fields.ship]\ntype = "text"\nrole = "title"' in run("spec show ferries").out
 
 
 def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run: Run) -> None:
-    ran = run(["add", ferries, "--no-embed", "--yes", "--title", "{From} – {to}, {ship}"])
+    ran = run(f"add {ferries} --no-embed --yes --title '{{From}} – {{to}}, {{ship}}'")
     assert "title: '{from} – {to}, {ship}'" in ran.out
     (ferry,) = find_records("ferries", "Clansman")
     assert ferry["title"] == "Oban – Coll, Clansman"
@@ -123,7 +123,7 @@ def test_rows_that_are_one_thing_are_grouped_and_shown_as_one(
     ]
     table = tmp_path / "drinks.csv"
     table.write_text("\n".join(["id_drink,drink,glass,size,ingredient", *rows]) + "\n")
-    ran = run(["add", str(table), "--no-embed", "--yes", "--group", "id_drink"])
+    ran = run(f"add {table} --no-embed --yes --group id_drink")
     assert "id:    'id_drink': all rows with the same value are one record" in ran.out
     assert "Tequila, Triple sec, Lime juice" in ran.out
     (drink,) = find_records("drinks", "Margarita")
@@ -140,7 +140,7 @@ def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_ha
 ) -> None:
     path = tmp_path / "wines.csv"
     path.write_text("name,grape\nOrmes,Merlot; Malbec\nSonnhof,Riesling\nVau,Touriga; Tinta\n")
-    run(["add", str(path), "--yes", "--no-embed", "--type", "grape=tag[]"])
+    run(f"add {path} --yes --no-embed --type 'grape=tag[]'")
     (wine,) = find_records("wines", "ormes")
     assert [grape["value"] for grape in wine["grape"]] == ["Merlot", "Malbec"]
 
@@ -156,7 +156,7 @@ def test_the_proposal_counts_the_cells_that_it_reads_as_the_report_does_after_th
     (tmp_path / "ships.csv").write_text(
         "\n".join(["name;weight;mark;built", *lines, "raft;n/a;none;2001-02-03"])
     )
-    told = run(["add", str(tmp_path / "ships.csv"), "--yes", "--no-embed"]).out.splitlines()
+    told = run(f"add {tmp_path / 'ships.csv'} --yes --no-embed").out.splitlines()
     read = [line.removeprefix("note: ") for line in told if "cells read as" in line]
     assert [line.partition(" (")[0] for line in read] == 2 * [
         "cells read as a date: built 8",

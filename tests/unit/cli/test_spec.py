@@ -32,24 +32,22 @@ def test_a_spec_is_printed_and_can_be_written_checked_and_built_with(
     at_nothing: Path, run: Run
 ) -> None:
     films, spec = at_nothing / "My Films.csv", at_nothing / "films.toml"
-    printed = run(["spec", "infer", str(films)]).out
-    written = run(["spec", "infer", str(films), "--output", str(spec)])
+    printed = run(f"spec infer '{films}'").out
+    written = run(f"spec infer '{films}' --output {spec}")
     assert spec.read_text() == printed
     assert f"--spec {spec}" in written.out
     assert load_spec(spec).spec.name == "my-films"
-    checked = run(["spec", "check", str(spec)])
+    checked = run(f"spec check {spec}")
     assert checked.out.startswith(
         "ok: 'my-films', titled by 'title': 3 fields, 2 searched, 2 filtered by, 1 browsed"
     )
-    built = run(["add", str(films), "--spec", str(spec), "--no-embed", "--json"]).json
+    built = run(f"add '{films}' --spec {spec} --no-embed --json").json
     assert (built["catalogue"], built["written"]) == ("my-films", 3)
-    assert run(["spec", "show", "my-films"]).out == printed
+    assert run("spec show my-films").out == printed
 
 
 def test_a_spec_is_json_for_programs(at_nothing: Path, run: Run) -> None:
-    found = run(
-        ["spec", "infer", str(at_nothing / "My Films.csv"), "--name", "films", "--json"]
-    ).json
+    found = run(f"spec infer '{at_nothing}/My Films.csv' --name films --json").json
     assert [field["name"] for field in found["fields"]] == ["title", "genres", "year"]
     assert all(field["reason"] for field in found["fields"])
     assert found["declaration"].startswith("#")
@@ -60,21 +58,13 @@ def test_a_spec_is_json_for_programs(at_nothing: Path, run: Run) -> None:
 def test_a_file_that_is_there_is_not_written_over(at_nothing: Path, run: Run) -> None:
     there = at_nothing / "films.toml"
     there.write_text("mine")
-    ran = run(["spec", "infer", str(at_nothing / "My Films.csv"), "--output", str(there)])
+    ran = run(f"spec infer '{at_nothing}/My Films.csv' --output {there}")
     assert ran.code == InputError.exit_code
     assert there.read_text() == "mine"
 
 
 def test_a_spec_that_cannot_be_written_is_a_clear_word(at_nothing: Path, run: Run) -> None:
-    ran = run(
-        [
-            "spec",
-            "infer",
-            str(at_nothing / "My Films.csv"),
-            "--output",
-            str(at_nothing / "no" / "x.toml"),
-        ]
-    )
+    ran = run(f"spec infer '{at_nothing}/My Films.csv' --output {at_nothing / 'no' / 'x.toml'}")
     assert ran.code == InputError.exit_code
     assert "cannot be written" in ran.err
 
@@ -87,7 +77,7 @@ def test_every_problem_of_a_spec_is_named_and_the_exit_code_says_so(
         'name = "x"\ntitle = "X"\nsummary = "X"\n[fields.a]\ntype = "int"\nsearch = true\nfacet ='
         " true\n"
     )
-    ran = run(["spec", "check", str(bad)])
+    ran = run(f"spec check {bad}")
     assert (ran.code, ran.out) == (SpecError.exit_code, "")
     for problem in ("cannot be searched", "has no facets", 'no field has role = "title"'):
         assert problem in ran.err
@@ -97,16 +87,16 @@ def test_no_provider_is_asked_for_a_spec_where_the_network_is_not_to_be_used(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAG_STRICT_OFFLINE", "1")
-    ran = run(["spec", "infer", "arxiv:all:attention"])
+    ran = run("spec infer arxiv:all:attention")
     assert (ran.code, ran.out) == (UnavailableError.exit_code, "")
     assert "offline" in ran.err
 
 
 def test_the_spec_of_a_built_in_catalogue_is_shown(run: Run) -> None:
-    assert 'name = "anime"' in run(["spec", "show", "anime"]).out
-    shown = run(["spec", "show", "papers", "--json"]).json
+    assert 'name = "anime"' in run("spec show anime").out
+    shown = run("spec show papers --json").json
     assert (shown["name"], shown["spec"]) == ("papers", "papers")
-    ran = run(["spec", "show", "anmie"])
+    ran = run("spec show anmie")
     assert ran.code == NotFoundError.exit_code
     assert "did you mean 'anime'?" in ran.err
 
@@ -125,7 +115,7 @@ def test_a_table_that_cannot_be_a_catalogue_is_refused_with_its_name(
     at_nothing: Path, run: Run, name: str, content: str, says: str
 ) -> None:
     (at_nothing / name).write_text(content)
-    ran = run(["spec", "infer", str(at_nothing / name)])
+    ran = run(f"spec infer {at_nothing / name}")
     assert (ran.code, ran.out) == (InputError.exit_code, "")
     assert says in ran.err
     assert name in ran.err

@@ -3,7 +3,7 @@ below.
 """
 
 import zipfile
-from datetime import date, datetime, time
+from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from stackroom.sources import compressed, sheet_rows
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_file, open_source
 from stackroom.sources.sheet_rows import SheetRows
+from support.reading import told, written
 from support.spreadsheets import with_cached_values, write_ods, write_xls, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
@@ -33,40 +34,25 @@ def write(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
 def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, {"Wines": WINES})
     source = open_source(str(path))
-    assert [dict(row.values) for row in source.iter_rows()] == [
-        {"name": "Barolo", "price": 30, "since": 1980},
-        {"name": "Rioja", "price": 12.5, "since": 1990},
-        {"name": "Cava", "price": 9, "since": 1975},
-    ]
-    assert [row.place for row in source.iter_rows(start=1)] == ["row 3", "row 4"]
-    assert (source.name, source.is_whole, source.count_rows()) == (
-        f"{path.resolve()}#Wines",
-        True,
-        3,
+    assert told(source) == (
+        "row 2: name='Barolo', price=30, since=1980\n"
+        "row 3: name='Rioja', price=12.5, since=1990\n"
+        "row 4: name='Cava', price=9, since=1975"
     )
+    assert source.name == f"{path.resolve()}#Wines"
+    assert (source.is_whole, source.count_rows()) == (True, 3)
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
 def test_dates_times_and_truth_values_are_themselves(tmp_path: Path, name: str) -> None:
-    row = [
-        "Fair",
-        date(2024, 5, 1),
-        datetime(2024, 5, 1, 18, 30),
-        time(9, 5),
-        True,
-        1.0,
-        "#N/A",
-        "007",
-    ]
-    path = write(
-        tmp_path / name,
-        {"a": [["what", "day", "start", "at", "open", "count", "bad", "code"], row]},
+    moment = datetime(2024, 5, 1, 18, 30)
+    row = ["Fair", moment.date(), moment, time(9, 5), True, 1.0, "#N/A", "007"]
+    names = ["what", "day", "start", "at", "open", "count", "bad", "code"]
+    source = SheetRows(write(tmp_path / name, {"a": [names, row]}))
+    assert told(source).splitlines()[0] == (
+        "row 2: what='Fair', day=datetime.date(2024, 5, 1), start=datetime.datetime(2024, 5, 1, 18,"
+        " 30), at='09:05', open=True, count=1, bad=None, code='007'"
     )
-    (fair,) = values(path)
-    assert fair["day"] == date(2024, 5, 1)
-    assert fair["start"] == datetime(2024, 5, 1, 18, 30)
-    assert (fair["at"], fair["open"], fair["count"], fair["code"]) == ("09:05", True, 1, "007")
-    assert isinstance(fair["count"], int)
 
 
 def test_formulas_have_the_values_that_they_were_saved_with_and_errors_none(tmp_path: Path) -> None:
@@ -80,18 +66,31 @@ def test_formulas_have_the_values_that_they_were_saved_with_and_errors_none(tmp_
     assert [(row["double"], row["bad"]) for row in values(path)] == [(60, None), (24, None)]
 
 
-def test_a_value_merged_over_rows_is_in_each_of_them_and_over_columns_in_the_first(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("rows", "merged", "options", "shown"),
+    [
+        pytest.param(
+            [["region", "from", "to"], ["Piedmont", 1, 9], [None, 5, 6], ["Rioja", "x", None]],
+            ["A2:A3", "B4:C4"],
+            {},
+            "row 2: region='Piedmont', from=1, to=9\nrow 3: region='Piedmont', from=5, to=6\n"
+            "row 4: region='Rioja', from='x', to=None",
+            id="over rows in each of them, and over columns in the first",
+        ),
+        pytest.param(
+            [["Product", "Price", None], [None, "net", "gross"], ["Cake", 20, 24]],
+            ["A1:A2", "B1:C1"],
+            {"header_rows": 2},
+            "row 3: Product='Cake', Price net=20, Price gross=24",
+            id="over two rows of the header where that is said",
+        ),
+    ],
+)
+def test_a_value_merged_over_cells_is_read(
+    tmp_path: Path, rows: Any, merged: list[str], options: dict[str, int], shown: str
 ) -> None:
-    rows = [
-        ["region", "from", "to"],
-        ["Piedmont", 1980, 1990],
-        [None, 1985, 1986],
-        ["Rioja", "unknown", None],
-    ]
-    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3", "B4:C4"]})
-    assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
-    assert values(path)[2] == {"region": "Rioja", "from": None, "to": None}
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": merged})
+    assert told(SheetRows(path, ReadOptions(**options))) == shown
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
@@ -154,19 +153,10 @@ def test_a_sheet_without_rows_is_refused(
         values(path, **options)
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"name,price\n", "cannot be read as a spreadsheet"),
-        (b"", "cannot be read as a spreadsheet"),
-        (b"\xd0\xcf\x11\xe0" + bytes(600), "cannot be read as a spreadsheet"),
-    ],
-)
-def test_what_is_no_spreadsheet_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
-    path = tmp_path / "a.xlsx"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"a\.xlsx: {says}"):
-        SheetRows(path)
+@pytest.mark.parametrize("content", [b"name,price\n", b"", b"\xd0\xcf\x11\xe0" + bytes(600)])
+def test_what_is_no_spreadsheet_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError, match=r"a\.xlsx: cannot be read as a spreadsheet"):
+        SheetRows(written(tmp_path, "a.xlsx", content))
 
 
 def test_a_damaged_spreadsheet_is_never_an_unforeseen_error(tmp_path: Path) -> None:
@@ -212,19 +202,13 @@ def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
             repeated('table:number-columns-repeated="4000000000"'),
             "its repeated cells stand for more than 200 MB",
         ),
-        (
-            repeated("a='>' table:number-columns-repeated = '90000000'"),
-            "its repeated cells stand for",
-        ),
-        (repeated("", rows="90000000"), "its repeated cells stand for more than 200 MB"),
+        (repeated("a='>' table:number-columns-repeated = '90000000'"), "its repeated cells stand"),
+        (repeated("", rows="90000000"), "its repeated cells stand"),
         (
             repeated("table:number-columns-repeated='900'", text="x" * 9_000, rows="99"),
-            "its repeated cells stand for",
+            "its repeated cells stand",
         ),
-        (
-            repeated("table:number-columns-repeated='&#57;99'"),
-            "its repeated cells stand for more than 200 MB",
-        ),
+        (repeated("table:number-columns-repeated='&#57;99'"), "its repeated cells stand"),
         (
             b"<table:table-cell table:number-columns-repeated='9999999'/>"
             + repeated("")[repeated("").index(b"<table:table-cell") :],
@@ -262,21 +246,6 @@ def test_cells_that_are_repeated_as_programs_write_them_are_read(tmp_path: Path)
     assert len(values(path)) == 4
 
 
-def test_a_header_may_have_two_rows_where_that_is_said(tmp_path: Path) -> None:
-    rows = [
-        ["Product", "Price", None],
-        [None, "net", "gross"],
-        ["Bread", 1.5, 1.8],
-        ["Cake", 20, 24],
-    ]
-    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A1:A2", "B1:C1"]})
-    assert values(path, header_rows=2)[0] == {
-        "Product": "Bread",
-        "Price net": 1.5,
-        "Price gross": 1.8,
-    }
-
-
 def test_a_spreadsheet_is_bounded_by_what_it_unpacks_to_whatever_it_states(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,9 +271,9 @@ def test_a_workbook_of_before_2007_is_read_and_an_encrypted_one_of_today_is_told
 ) -> None:
     rows = [["Wines of the house"], ["name", "price"], ["Zürcher Räuschling", 12.5], ["Fendant", 9]]
     path = write_xls(tmp_path / "wines.xls", {"Wines": rows, "Empty": []})
-    assert values(path) == [
-        {"name": "Zürcher Räuschling", "price": 12.5},
-        {"name": "Fendant", "price": 9},
-    ]
+    assert told(open_file(path)) == (
+        "row 3: name='Zürcher Räuschling', price=12.5\nrow 4: name='Fendant', price=9\n"
+        "NOTE row 1, above the header, left out: 'Wines of the house'; --skip 0 reads all rows"
+    )
     with pytest.raises(InputError, match="it is encrypted; save it without a password"):
         open_file(write_xls(tmp_path / "locked.xlsx", {"Wines": rows}, stream="EncryptedPackage"))
