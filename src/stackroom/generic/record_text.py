@@ -4,7 +4,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -56,7 +57,7 @@ class Telling:
         self._is_stated = bool(spec.telling)
         self._body = body.name if body else ""
         self._links = spec.link_names
-        self._read = {field.name: plain_reader(field) for field in shown}
+        self._read = {field.name: partial(plain_value, field) for field in shown}
 
     def fields_of(self, record: Record, asked: Iterable[str] = ()) -> dict[str, Any]:
         """Return the telling fields that a record has, those that were asked for, and others where
@@ -113,28 +114,22 @@ def telling_of(spec: CatalogueSpec, kind: str) -> Telling:
     return telling
 
 
-def plain_reader(field: FieldSpec) -> Callable[[Value], Any]:
-    """Return a function of a field's value: the value as answers show it, None where it says
-    nothing.
-    """
-
-    def read(value: Value) -> Any:
-        if isinstance(value, str):
-            if not field.says(value):
-                return None
-            line = " ".join(value.split())
-            plain: Any = line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS)
-        elif isinstance(value, tuple | list):
-            texts = texts_of(value)
-            plain = _short_lines(texts[:VALUES_ON_A_LINE]) if "".join(texts).strip() else None
-        elif field.unit and isinstance(value, int | float):
-            plain = with_unit(number_text(value), field)
-        else:
-            plain = value
-        is_json = field.type is FieldType.JSON and plain is not None
-        return short_value(value, field) if is_json else plain
-
-    return read
+def plain_value(field: FieldSpec, value: Value) -> Any:
+    """Return the value of a field as answers show it, None where it says nothing."""
+    if isinstance(value, str):
+        if not field.says(value):
+            return None
+        line = " ".join(value.split())
+        plain: Any = line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS)
+    elif isinstance(value, tuple | list):
+        texts = texts_of(value)
+        plain = _short_lines(texts[:VALUES_ON_A_LINE]) if "".join(texts).strip() else None
+    elif field.unit and isinstance(value, int | float):
+        plain = with_unit(number_text(value), field)
+    else:
+        plain = value
+    is_json = field.type is FieldType.JSON and plain is not None
+    return short_value(value, field) if is_json else plain
 
 
 def field_line(record: Record, spec: CatalogueSpec, names: Iterable[str]) -> str:

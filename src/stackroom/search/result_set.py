@@ -133,8 +133,10 @@ class Part:
     def read(
         self, keys: Sequence[Key], scores: Sequence[float], *, explain: bool = False
     ) -> list[Hit]:
-        """Return records with these scores."""
+        """Return records with these scores; one that cannot be read any more is left out."""
         known = self.known or self.view.reader.fetch(keys, scope=self.reading.scope)
+        there = [(key, score) for key, score in zip(keys, scores, strict=True) if key in known]
+        keys, scores = [key for key, _ in there], [score for _, score in there]
         records = [known[key] for key in keys]
         types: Sequence[MatchType] = [MatchType.FTS] * len(keys)
         whys: Sequence[Why | None] = [None] * len(keys)
@@ -294,7 +296,8 @@ class ResultSet:
                 [one.key for one in own], [one.score for one in own], explain=self.explains
             )
             found |= {(part, hit.key): hit for hit in hits}
-        return [found[place.part, place.key] for place in places]
+        shown = (found.get((place.part, place.key)) for place in places)
+        return [hit for hit in shown if hit is not None]
 
     def why_left_out(self, part: Part, key: Key) -> str:
         """Return why a record of a part that was ranked is left out; empty for one that is not."""

@@ -75,6 +75,8 @@ def find(
             as_words = reading.likely  # words of the topic
             again = read_question(view, reading.asked, reading.given, as_words=as_words)
             part = find_part(view, replace(again, sort=reading.sort), rank=rank)
+        if len(known) > 1:  # one whose records cannot be read fails here alone, not a page of all
+            part.hits(1)
         return part
 
     parts = ask_each(known, find_in, pool=pool)

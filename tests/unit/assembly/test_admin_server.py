@@ -19,6 +19,8 @@ from stackroom.jobs.job import JobContext
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
+from stackroom.tools.operation import Call, identity_of
+from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -111,7 +113,8 @@ def test_the_events_that_were_dropped_are_told(server: AdminServer) -> None:
     for _ in range(7):
         server.events.record_play("ada", "track", 1.0)
     (query,) = (tool for tool in server.tools.tools if tool.name == "server.query")
-    answer = query.run(LOCAL_USER, query.params(query_type="info"))
+    call = Call(identity=identity_of(LOCAL_USER), server=Toolbox([]))
+    answer = query.run(call, query.params(query_type="info"))
     assert answer.values["events_dropped"] == 7
 
 

@@ -75,7 +75,6 @@ REFUSED: list[tuple[str, int, str]] = [
         (f"user {command}", NOT_FOUND, "stackroom user add")
         for command in ("passwd ada", "show ada", "disable ada", "grant ada ServerAdmin")
     ),
-    ("job run refresh:anmie", NOT_FOUND, "did you mean 'refresh:anime'?"),
     ("job output backup", NOT_FOUND, "backup"),
     ("restore", NOT_FOUND, "there is no back-up; name its folder"),
     ("restore s3://bucket/kept", INPUT, "s3://bucket/kept: back-ups are kept in a folder"),

@@ -58,7 +58,7 @@ class Served:
     list small.
     """
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The tool's name."""
         return self.operation.name

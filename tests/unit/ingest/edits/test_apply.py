@@ -206,8 +206,6 @@ def test_a_value_that_does_not_fit_is_refused_with_what_would(
     assert bench.ids() == []
 
 
-
-
 def test_letters_are_kept_in_one_form_whatever_form_they_are_given_in(bench: Bench) -> None:
     bench.create("author", "zoe\u0308", title="Zoe\u0308")
     bench.create(
@@ -436,8 +434,6 @@ def test_a_cascade_deletes_what_names_nothing_else_and_takes_the_id_out_of_the_r
     assert filled.ids() == []
 
 
-
-
 def test_deleting_or_updating_what_is_not_there_is_refused(filled: Bench) -> None:
     assert "no record 'nobody'" in refusal(lambda: filled.delete("nobody"), NotFoundError)
     assert "no record 'nobody'" in refusal(
@@ -542,8 +538,6 @@ def test_a_plan_of_another_request_is_refused(filled: Bench) -> None:
     )
 
 
-
-
 def test_what_would_change_nothing_is_no_change(filled: Bench) -> None:
     change_no = filled.shelf.reader().change_no
     assert filled.update("waves", title="The Waves", pages=None).plan.changes == ()
@@ -629,8 +623,6 @@ def test_every_edit_can_be_undone_by_its_call_or_its_change_number(filled: Bench
         assert filled.state() == start
 
 
-
-
 def test_a_creation_is_undone_unless_others_name_it_by_now(filled: Bench) -> None:
     filled.create("author", "joyce", title="Joyce", author=ADA)
     filled.create("book", "ulysses", title="Ulysses", author_ids=["joyce"])
@@ -696,8 +688,6 @@ def test_a_change_by_a_source_can_be_undone_alone(filled: Bench) -> None:
     last = filled.shelf.apply([Delete(RecordId("dawn")), Delete(RecordId("mountain"))])
     filled.undo(str(last))
     assert set(filled.ids()) == set(start) - {"dawn"}
-
-
 
 
 # What the caller may see
@@ -789,8 +779,6 @@ def test_an_edit_is_found_by_words_and_by_meaning_at_once(filled: Bench, embedde
     assert nearest(filled, embedder, "Virginia Lighthouse")[0] == "woolf"
 
 
-
-
 def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(
     filled: Bench, embedder: Any
 ) -> None:
@@ -805,8 +793,6 @@ def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(
     assert "woolf" not in nearest(filled, embedder, "Virginia Lighthouse")
     LateEmbedding(spec=filled.shelf.spec, writer=filled.shelf, embedder=embedder).run()
     assert nearest(filled, embedder, "Virginia Lighthouse")[0] == "woolf"
-
-
 
 
 def test_an_embedder_of_another_model_gives_no_vectors(filled: Bench, new_embedder: Any) -> None:

@@ -145,8 +145,6 @@ def test_changes_that_cannot_be_made_together_are_refused(
     assert says in bench.refusal(*batch_of(changes), kind=kind)
 
 
-
-
 def test_a_renamed_record_of_a_batch_is_named_by_its_new_name() -> None:
     bench = MusicBench()
     bach = bench.create("artist", name="Bach")
@@ -235,8 +233,6 @@ def test_an_ambiguous_name_is_refused_with_its_ids_unless_relations_tell_them_ap
     assert bench.get(track)["album_id"] == "album-greatest-hits-2"
 
 
-
-
 def test_a_name_of_a_record_that_may_not_be_seen_means_nothing_and_is_not_suggested() -> None:
     bench = MusicBench()
     hidden = Record(
@@ -270,5 +266,3 @@ def test_a_list_of_records_in_a_field_is_refused_with_how_to_create_them() -> No
     bench = MusicBench()
     says = "'tracks' are records of their own; create each, with 'album'"
     assert says in bench.refusal(creation("album", name="Air", tracks=["A"]), kind=InputError)
-
-

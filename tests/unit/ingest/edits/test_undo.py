@@ -15,8 +15,6 @@ def undo(call_id: str) -> EditRequest:
     return EditRequest(action=EditAction.UNDO, id=call_id)
 
 
-
-
 def test_an_undo_is_refused_by_the_field_that_was_changed_since_and_by_whom() -> None:
     bench = MusicBench()
     bach = bench.create("artist", name="Bach")
@@ -58,10 +56,6 @@ def test_a_creation_or_a_deletion_that_is_undone_is_not_undone_twice() -> None:
     assert "undone already (change 5 by ed)" in bench.refusal(undo(deleted), kind=ConflictError)
 
 
-
-
-
-
 def test_a_credit_is_undone_though_the_artist_was_renamed_since() -> None:
     bench = MusicBench()
     bach, clara = bench.create("artist", name="Bach"), bench.create("artist", name="Clara")
@@ -74,5 +68,3 @@ def test_a_credit_is_undone_though_the_artist_was_renamed_since() -> None:
         (bach,),
         ("J. S. Bach",),
     )
-
-
