@@ -76,8 +76,6 @@ REFUSED: list[tuple[str, int, str]] = [
         for command in ("passwd ada", "show ada", "disable ada", "grant ada ServerAdmin")
     ),
     ("job output backup", NOT_FOUND, "backup"),
-    ("restore", NOT_FOUND, "there is no back-up; name its folder"),
-    ("restore s3://bucket/kept", INPUT, "s3://bucket/kept: back-ups are kept in a folder"),
     ("backup --to s3://bucket/kept", INPUT, "s3://bucket/kept: back-ups are kept in a folder"),
     ("pack build anmie pack", NOT_FOUND, "did you mean 'anime'?"),
     ("pack verify nothing --key 'no key'", INPUT, "neither a file nor a public key of minisign"),
@@ -118,3 +116,24 @@ def test_a_command_that_cannot_be_done_says_why_and_changes_nothing(
     assert "h1dden" not in ran.err
     assert sorted(at_sample.rglob("*")) == before
     assert [path.name for path in folder.iterdir()] == ["here.csv"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("restore", NOT_FOUND, "there is no back-up; name its folder"),
+        ("restore s3://bucket/kept", INPUT, "s3://bucket/kept: back-ups are kept in a folder"),
+    ],
+)
+def test_a_restore_that_cannot_be_done_says_why(
+    tmp_path: Path,
+    run: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    code: int,
+    says: str,
+) -> None:
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+    ran = run(command)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
