@@ -18,7 +18,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.upkeep import DamageTask
-from stackroom.background.task import TaskContext
+from stackroom.background.background import TaskContext
 from stackroom.cli.main import main
 from stackroom.control.control import Control
 from stackroom.control.database.engine import check_database

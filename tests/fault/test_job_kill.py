@@ -17,7 +17,7 @@ from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
 from stackroom.jobs.backup import check_backup, list_backups
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.runs import RunState
+from stackroom.jobs.job import RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.settings import Settings

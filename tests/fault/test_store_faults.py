@@ -15,8 +15,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.collections.state import PlaceState, load_state, sync_tasks
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
-from stackroom.background.background import Background
-from stackroom.background.task import TaskContext
+from stackroom.background.background import Background, TaskContext
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE

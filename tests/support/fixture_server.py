@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stackroom.assembly.server_health import Reading, ServerHealth
-from stackroom.background.task import TaskStatus
+from stackroom.background.background import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from stackroom.assembly.server_health import Reading
-from stackroom.background.task import TaskStatus
+from stackroom.background.background import TaskStatus
 
 
 @dataclass(slots=True)

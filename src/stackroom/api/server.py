@@ -15,7 +15,7 @@ from typing import Protocol
 from sqlalchemy import MetaData
 
 from stackroom.analytics.events import EventLog
-from stackroom.background.task import FileLease, Task, TaskContext
+from stackroom.background.background import FileLease, Task, TaskContext
 from stackroom.checksums import sync_folder
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import Moment, users, utc_now

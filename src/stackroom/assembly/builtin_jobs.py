@@ -40,9 +40,8 @@ from stackroom.jobs.backup import (
     store_backup,
     store_item,
 )
-from stackroom.jobs.board import JobBoard
+from stackroom.jobs.board import BACKUP_SCHEDULE, MANUAL, JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, Installed
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.principal import Principal

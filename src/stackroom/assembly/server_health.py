@@ -16,7 +16,7 @@ from typing import NamedTuple
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_collection_problems, find_place
 from stackroom.assembly.machine_limits import check_disk, check_files
-from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus
+from stackroom.background.background import Task, TaskContext, TaskState, TaskStatus
 from stackroom.background.threads import BoundedCheck
 from stackroom.control.accounts.accounts import Accounts
 from stackroom.control.accounts.credentials import Credential, Credentials
@@ -27,10 +27,9 @@ from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import count_rejects
 from stackroom.jobs.backup import BACKUP_JOB
-from stackroom.jobs.job import JobSpec
-from stackroom.jobs.runs import JobRun, Runs, RunState
+from stackroom.jobs.board import BACKUP_SCHEDULE, Timetable
+from stackroom.jobs.job import JobRun, JobSpec, Runs, RunState
 from stackroom.jobs.scheduler import TASK as JOBS_TASK
-from stackroom.jobs.timetable import BACKUP_SCHEDULE, Timetable
 from stackroom.library import LEDGER_FILE
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.store_place import STORE_FILE

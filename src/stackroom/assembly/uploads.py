@@ -27,8 +27,8 @@ from typing import Any, Literal, cast
 from pydantic import ConfigDict, Field
 
 from stackroom.assembly.app import App
+from stackroom.background.background import Task, TaskContext
 from stackroom.background.processes import LibraryCommand
-from stackroom.background.task import Task, TaskContext
 from stackroom.background.threads import start_thread
 from stackroom.catalogue.infer.columns import catalogue_name
 from stackroom.embed.models import LOCAL_MODELS

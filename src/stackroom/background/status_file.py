@@ -11,13 +11,12 @@ from pathlib import Path
 import orjson
 from pydantic import TypeAdapter
 
-from stackroom.background.background import Background
+from stackroom.background.background import Background, Task, TaskContext, TaskStatus
 from stackroom.background.processes import (
     identity_of_this_process,
     is_certainly_gone,
     place_of_this_process,
 )
-from stackroom.background.task import Task, TaskContext, TaskStatus
 
 FOLDER = "background"
 PERIOD_S = 10.0

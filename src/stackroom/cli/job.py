@@ -13,8 +13,7 @@ from stackroom.cli.output import HELP, json_option, print_json, shortened
 from stackroom.cli.progress import progress_line
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import RunReport
-from stackroom.jobs.runs import JobRun, RunState
+from stackroom.jobs.job import JobRun, RunReport, RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import LOCAL_USER
 from stackroom.text.safe import safe_line, safe_text

@@ -31,9 +31,8 @@ from stackroom.checksums import sync_file, sync_folder
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, job_runs
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
-from stackroom.jobs.job import JobContext
+from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.lease import NOBODY
-from stackroom.jobs.runs import RunState
 from stackroom.net.files import sha256_of
 from stackroom.settings import Settings, is_remote
 from stackroom.shelf.port import Checkpoint

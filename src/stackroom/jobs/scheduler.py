@@ -13,14 +13,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from stackroom.background.background import Background
-from stackroom.background.task import Task, TaskStopped
+from stackroom.background.background import Background, Task, TaskStopped
 from stackroom.background.threads import start_thread
 from stackroom.errors import BusyError, ConflictError, ExpectedError, StorageError
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import JobContext, JobSpec, RunReport, shortened
+from stackroom.jobs.job import (
+    CANCELLED,
+    JobContext,
+    JobRun,
+    JobSpec,
+    RunEnd,
+    RunReport,
+    RunState,
+    shortened,
+)
 from stackroom.jobs.lease import USUAL_TIMES, Lease, LeaseTimes
-from stackroom.jobs.runs import CANCELLED, JobRun, RunEnd, RunState
 
 logger = logging.getLogger(__name__)
 

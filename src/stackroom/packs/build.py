@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from stackroom.background.task import FileLease
+from stackroom.background.background import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ExpectedError, InputError, StorageError

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import orjson
 
-from stackroom.background.task import FileLease
+from stackroom.background.background import FileLease
 from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ConflictError, StorageError
 from stackroom.frozen import frozen

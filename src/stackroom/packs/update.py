@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from stackroom.background.task import FileLease
+from stackroom.background.background import FileLease
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec

@@ -9,11 +9,19 @@ import pytest
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ConflictError, InputError
-from stackroom.jobs import runs as runs_module
+from stackroom.jobs import job as job_module
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import MOST_OUTPUT_BYTES, JobContext, JobSpec
+from stackroom.jobs.job import (
+    MOST_OUTPUT_BYTES,
+    JobContext,
+    JobSpec,
+    RunCause,
+    RunEnd,
+    RunReport,
+    Runs,
+    RunState,
+)
 from stackroom.jobs.lease import Lease
-from stackroom.jobs.runs import RunCause, RunEnd, RunReport, Runs, RunState
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -283,7 +291,7 @@ def test_a_queued_run_is_cancelled_at_once_and_a_running_one_is_asked_to_end(run
 def test_history_is_paged_newest_first_and_bounded(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs_module, "KEPT_RUNS", 5)
+    monkeypatch.setattr(job_module, "KEPT_RUNS", 5)
     kept = runs.queue("nightly", by="ada")
     for _ in range(9):
         run = runs.queue("hourly", by="ada")

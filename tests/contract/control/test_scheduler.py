@@ -12,9 +12,8 @@ import pytest
 from stackroom.background.background import Background
 from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import JobContext, JobSpec
+from stackroom.jobs.job import JobContext, JobSpec, RunCause, RunState
 from stackroom.jobs.lease import LeaseTimes
-from stackroom.jobs.runs import RunCause, RunState
 from stackroom.jobs.scheduler import Scheduler, SchedulerTimes
 from support.processes import wait_until
 

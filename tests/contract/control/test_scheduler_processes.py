@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.jobs.runs import RunCause, RunState
+from stackroom.jobs.job import JobContext, JobSpec, RunCause, RunState
 from support.launching import Started
 from support.processes import wait_until
 

@@ -15,8 +15,7 @@ from stackroom.errors import UnknownResourceError
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.jobs.runs import RunEnd, RunReport, RunState
+from stackroom.jobs.job import JobContext, JobSpec, RunEnd, RunReport, RunState
 from stackroom.model.principal import Action, Principal
 from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox

@@ -28,16 +28,14 @@ from stackroom.assembly.builtin_jobs import (
     refresh_from_source,
 )
 from stackroom.assembly.serving import ToolChoice
-from stackroom.background.task import TaskStopped
+from stackroom.background.background import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, InputError, ModelError, StorageError, UnavailableError
 from stackroom.jobs.backup import check_backup, list_backups
-from stackroom.jobs.board import JobBoard
-from stackroom.jobs.job import JobContext
-from stackroom.jobs.runs import RunState
+from stackroom.jobs.board import JobBoard, parse_schedule
+from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.scheduler import Scheduler
-from stackroom.jobs.timetable import parse_schedule
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import WHOLE

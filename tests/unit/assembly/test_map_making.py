@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 
 from stackroom.assembly import map_making
 from stackroom.assembly.upkeep import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
-from stackroom.background.task import TaskContext
+from stackroom.background.background import TaskContext
 from stackroom.errors import BusyError, StorageError, UnavailableError
 from stackroom.maps import making
 from stackroom.maps.map_file import MAP_FILE, find_map

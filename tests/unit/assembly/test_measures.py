@@ -28,9 +28,8 @@ from stackroom.assembly.server_health import (
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
-from stackroom.jobs.job import JobSpec, RunReport
-from stackroom.jobs.runs import RunEnd, Runs, RunState
-from stackroom.jobs.timetable import Timetable
+from stackroom.jobs.board import Timetable
+from stackroom.jobs.job import JobSpec, RunEnd, RunReport, Runs, RunState
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.shelf.store_place import STORE_FILE

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stackroom.background.background import Background
-from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus
+from stackroom.background.background import Background, Task, TaskContext, TaskState, TaskStatus
 from stackroom.errors import NotFoundError, StorageError
 
 EMPTY: dict[str, str] = {}

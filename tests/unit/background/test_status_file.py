@@ -5,9 +5,8 @@ import os
 import re
 from pathlib import Path
 
-from stackroom.background.background import Background
+from stackroom.background.background import Background, Task, TaskContext
 from stackroom.background.status_file import FOLDER, list_server_tasks, status_task
-from stackroom.background.task import Task, TaskContext
 from stackroom.errors import StorageError
 
 SOON_S = 10.0

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from stackroom.background.background import Background
+from stackroom.background.background import Background, Task, TaskContext
 from stackroom.background.status_file import status_task
-from stackroom.background.task import Task, TaskContext
 from stackroom.errors import NotFoundError
 from stackroom.tools.spec import NOT_ALL_WORDS
 from support.loopback import EmbeddingServer

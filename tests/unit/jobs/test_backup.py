@@ -13,7 +13,7 @@ import apsw
 import orjson
 import pytest
 
-from stackroom.background.task import TaskStopped
+from stackroom.background.background import TaskStopped
 from stackroom.errors import StorageError
 from stackroom.jobs.backup import (
     BackupItem,

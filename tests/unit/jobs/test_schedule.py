@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.jobs.timetable import parse_schedule
+from stackroom.jobs.board import parse_schedule
 
 pytestmark = pytest.mark.row("Z9")
 

@@ -13,7 +13,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.upkeep import release_task
-from stackroom.background.task import TaskContext
+from stackroom.background.background import TaskContext
 from stackroom.model.scope import WHOLE
 from stackroom.packs.places import ReleaseChecker
 from stackroom.packs.status import ReleaseCheck

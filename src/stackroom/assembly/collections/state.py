@@ -17,8 +17,8 @@ from pathlib import Path
 import orjson
 from pydantic import TypeAdapter
 
+from stackroom.background.background import FileLease, Task, TaskContext
 from stackroom.background.processes import LibraryCommand, describe_end
-from stackroom.background.task import FileLease, Task, TaskContext
 from stackroom.errors import StorageError, UnavailableError
 from stackroom.library import replace_file
 from stackroom.settings import Settings, is_remote

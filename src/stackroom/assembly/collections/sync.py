@@ -23,7 +23,7 @@ from stackroom.assembly.collections.state import (
     stamp,
 )
 from stackroom.assembly.model_choice import find_present_model
-from stackroom.background.task import FileLease
+from stackroom.background.background import FileLease
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
 from stackroom.ingest.pipeline import IngestReport, Progress

@@ -18,8 +18,8 @@ from starlette.responses import Response
 
 from stackroom import __version__
 from stackroom.assembly.server_health import Reading
+from stackroom.background.background import TaskStatus
 from stackroom.background.processes import list_children
-from stackroom.background.task import TaskStatus
 from stackroom.background.threads import list_threads
 from stackroom.errors import ForbiddenError, OverloadedError, StorageError
 from stackroom.gate.answer import AnswerCache, CacheStatistics

@@ -7,8 +7,7 @@ from sqlalchemy import text
 
 from stackroom import __version__
 from stackroom.assembly.server_health import Reading
-from stackroom.background.background import Background
-from stackroom.background.task import Task
+from stackroom.background.background import Background, Task
 from stackroom.errors import StorageError
 
 REASON = "/home/x/secret.sqlite: file is not a database"
