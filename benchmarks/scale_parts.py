@@ -29,7 +29,6 @@ from copies import BATCH, NOISE, iter_batches
 from real_anime import Query, RealAnime, draw_queries, load_real_anime
 from scale_engines import Engine, Used
 
-from stackroom.assembly.move import move_to_database, move_to_folder
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Key, Record
@@ -40,6 +39,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import Embedding, Put
+from stackroom.shelf.postgres.move import move_to_database, move_to_folder
 from stackroom.shelf.store_place import StorePlace
 from stackroom.text.analyser import TextQuery, analyse_query
 

@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.move import move_to_database
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
+from stackroom.shelf.postgres.move import move_to_database
 from stackroom.shelf.store_place import StorePlace
 from support.cluster import Cluster, open_cluster
 from support.libraries import copy_samples

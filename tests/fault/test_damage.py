@@ -290,7 +290,7 @@ def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder_of(home) / "ledger.sqlite").unlink()
-    monkeypatch.setattr("stackroom.assembly.machine_limits.bytes", full_disk, raising=False)
+    monkeypatch.setattr("stackroom.background.machine_limits.bytes", full_disk, raising=False)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
         assert DamageTask(app, share=1).run(TaskContext()) == f"not whole: {NAME}"

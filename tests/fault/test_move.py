@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly import move
 from stackroom.assembly.app import App
 from stackroom.assembly.build import own_recipe
-from stackroom.assembly.move import drop_former, move_to_database, move_to_folder
 from stackroom.assembly.update_plan import plan_update
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
@@ -30,7 +28,8 @@ from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
 from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Delete, Put, never_stop
-from stackroom.shelf.postgres import moving
+from stackroom.shelf.postgres import move, moving
+from stackroom.shelf.postgres.move import drop_former, move_to_database, move_to_folder
 from stackroom.shelf.postgres.moving import settle
 from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
@@ -55,7 +54,7 @@ RECIPE = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declarat
 KILLED = """
 import os, sys
 from pathlib import Path
-from stackroom.assembly import move
+from stackroom.shelf.postgres import move
 from stackroom.assembly.workshop import Workshop
 from stackroom.settings import Settings
 from stackroom.shelf.postgres import followed_store, moving

@@ -13,8 +13,8 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.machine_limits import check_disk
 from stackroom.assembly.server_health import FRESH_S, ServerHealth
+from stackroom.background.machine_limits import check_disk
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
@@ -44,7 +44,7 @@ template = "{title}"
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from stackroom.assembly.machine_limits import check_disk
+from stackroom.background.machine_limits import check_disk
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 print(check_disk(Path(sys.argv[1])))

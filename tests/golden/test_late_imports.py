@@ -14,8 +14,8 @@ RESOURCES = {"files", "getLogger", "load_packaged"}
 
 REASONS = {
     "the driver of PostgreSQL is an extra": {
-        ("stackroom.assembly.build", "stackroom.assembly.move"),
-        ("stackroom.cli.move", "stackroom.assembly.move"),
+        ("stackroom.assembly.build", "stackroom.shelf.postgres.move"),
+        ("stackroom.cli.move", "stackroom.shelf.postgres.move"),
         ("stackroom.control.database.engine", "stackroom.control.database.postgresql"),
         ("stackroom.shelf.opening", "stackroom.shelf.postgres.followed_store"),
         ("stackroom.shelf.opening", "stackroom.shelf.postgres_search.searched_index"),
@@ -44,7 +44,7 @@ REASONS = {
         ("stackroom.sources.extract", "stackroom.sources.pdf_text"),
     },
     "searching is slow to import, and most builds are of catalogues that were never graded": {
-        ("stackroom.assembly.build", "stackroom.assembly.self_grading"),
+        ("stackroom.assembly.build", "stackroom.grading.graded_catalogue"),
         ("stackroom.cli.add", "stackroom.assembly.update_plan"),
     },
     "a command imports what it needs, and no other": {

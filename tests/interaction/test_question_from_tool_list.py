@@ -20,7 +20,7 @@ from mcp import Client
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.proposal import profile_table
+from stackroom.ingest.proposal import profile_table
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.sources.opener import open_source

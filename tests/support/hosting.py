@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from stackroom.assembly.move import move_to_database
 from stackroom.assembly.workshop import Workshop
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.settings import ControlSettings, Settings
+from stackroom.shelf.postgres.move import move_to_database
 from support.launching import SCRIPT
 from support.postgres import PostgresServer
 from support.rest_answers import watched_client

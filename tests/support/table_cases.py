@@ -14,9 +14,9 @@ from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
-from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.catalogue.infer.declare import Choices
 from stackroom.ingest.pipeline import IngestReport
+from stackroom.ingest.proposal import Proposal, profile_table
 from stackroom.settings import Settings
 from stackroom.sources.location import ReadOptions
 from support.libraries import Library, opened

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
@@ -30,6 +29,7 @@ from stackroom.ingest.pipeline import (
 )
 from stackroom.ingest.relations import describe_dangling, find_dangling
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Installed
+from stackroom.maps.making import keep_map
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
@@ -43,9 +43,7 @@ from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import (
     NO_OPTIONS,
     ReadOptions,
-    SourceLocation,
     flag,
-    is_same_location,
     is_same_table,
 )
 from stackroom.sources.opener import open_source
@@ -80,20 +78,6 @@ def open_rows(
     return own or open_source(location, options=options, open_provider=providing)
 
 
-def remembered_options(
-    workshop: Workshop, name: str, location: str, options: ReadOptions
-) -> ReadOptions:
-    """Return the options given, or those that a catalogue's one table at this location was last
-    read with.
-    """
-    installed = workshop.library.find_installed(name)
-    if options.given or installed is None or installed.own_declaration is None:
-        return options
-    known = [SourceLocation.parse(source) for source in installed.sources]
-    same = [one.options for one in known if is_same_location(one.location, location)]
-    return same[0] if len(same) == 1 else options
-
-
 def open_provider(
     workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS
 ) -> RowSource | None:
@@ -119,11 +103,11 @@ def open_provider(
 
 
 if TYPE_CHECKING:
-    from stackroom.assembly.self_grading import UpdateGuard
+    from stackroom.grading.graded_catalogue import UpdateGuard
 
-MOVING = "stackroom.assembly.move"
+MOVING = "stackroom.shelf.postgres.move"
 # loaded for catalogues that were graded: it searches
-FIND_GUARD = "stackroom.assembly.self_grading:find_guard"
+FIND_GUARD = "stackroom.grading.graded_catalogue:find_guard"
 SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
 READ_OTHERWISE = "the table is read with other options; removed records of the former reading: {}"
 WAIT_S = 10.0  # how long the update of a graded catalogue waits for another process that embeds

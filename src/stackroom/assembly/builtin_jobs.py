@@ -15,7 +15,6 @@ from stackroom.api.server import NO_PARTS, PackageCatalogue, ServerContext, Serv
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.assembly.model_choice import keep_calibration
-from stackroom.assembly.self_grading import accept_rebuilt
 from stackroom.assembly.uploads import FOLDER as TABLES
 from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.log import AuditReport
@@ -29,6 +28,7 @@ from stackroom.control.database.engine import (
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ExpectedError, ForbiddenError, ModelError, StorageError
+from stackroom.grading.graded_catalogue import accept_rebuilt
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from stackroom.jobs.backup import (

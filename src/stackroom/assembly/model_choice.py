@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
@@ -17,6 +16,7 @@ from stackroom.errors import ExpectedError, ModelError, StorageError
 from stackroom.ingest.embedding import build_puts, iter_vectors
 from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
+from stackroom.maps.making import keep_map
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import Calibration, calibrate, save_calibration
 from stackroom.shelf.opening import open_shelf

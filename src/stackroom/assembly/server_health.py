@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_collection_problems, find_place
-from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.background.background import Task, TaskContext, TaskState, TaskStatus
+from stackroom.background.machine_limits import check_disk, check_files
 from stackroom.background.threads import BoundedCheck
 from stackroom.control.accounts.accounts import Accounts
 from stackroom.control.accounts.credentials import Credential, Credentials

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from stackroom.assembly.machine_limits import allow_many_files, require_files
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
+from stackroom.background.machine_limits import allow_many_files, require_files
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError

@@ -13,16 +13,16 @@ from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import sync_tasks
-from stackroom.assembly.machine_limits import check_disk, check_files
-from stackroom.assembly.map_making import MapReport, is_due
 from stackroom.assembly.serving import as_little_open, is_open
 from stackroom.background.background import Task, TaskContext, TaskStopped
+from stackroom.background.machine_limits import check_disk, check_files
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.status_file import status_task
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError
+from stackroom.maps.making import MapReport, is_due
 from stackroom.packages import load_target
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.shelf.store_place import STORE_FILE

@@ -148,18 +148,12 @@ def _find_pending_spec(folder: Path) -> Path | None:
     return path if spec.digest == mark else None
 
 
-GetEmbedder = Callable[[ModelId | None], Embedder]
-"""Returns the embedder of a model, or the default one where there is no such or no model is
-given.
-"""
-
-
 class CatalogueEmbedder:
     """Implements `Embedder` for a shelf. The model may change while the shelf is served: the next
     query follows.
     """
 
-    def __init__(self, shelf: Shelf, get_embedder: GetEmbedder) -> None:
+    def __init__(self, shelf: Shelf, get_embedder: Callable[[ModelId | None], Embedder]) -> None:
         self._shelf = shelf
         self._get_embedder = get_embedder
 

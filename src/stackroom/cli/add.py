@@ -13,8 +13,7 @@ import click
 
 from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, want_model
-from stackroom.assembly.proposal import Order, Proposal, profile_table, read_order
-from stackroom.assembly.renamed_columns import find_lost_columns
+from stackroom.assembly.order import Order, read_order
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.cli.move import place_at, place_options
@@ -31,6 +30,8 @@ from stackroom.errors import (
 )
 from stackroom.generic.record_text import field_line, telling_of
 from stackroom.ingest.pipeline import IngestReport, Progress
+from stackroom.ingest.proposal import Proposal, profile_table
+from stackroom.ingest.renamed_columns import find_lost_columns
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import load_target

@@ -12,7 +12,6 @@ import click
 from stackroom import __version__
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.assembly.map_making import refresh_map
 from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
@@ -24,6 +23,7 @@ from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import Ledger, check_ledger, find_places
 from stackroom.ingest.relations import find_dangling
 from stackroom.library import LEDGER_FILE
+from stackroom.maps.making import refresh_map
 from stackroom.model.scope import WHOLE
 
 

@@ -14,13 +14,13 @@ from stackroom.assembly.collections.state import (
     find_place,
     load_state,
 )
-from stackroom.assembly.machine_limits import check_disk
 from stackroom.assembly.server_health import (
     ENDS_SOON,
     find_job_problems,
     find_stalled_vectors,
     list_ending_tokens,
 )
+from stackroom.background.machine_limits import check_disk
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_answer

@@ -10,12 +10,6 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
-from stackroom.assembly.self_grading import (
-    GradedCatalogue,
-    grade_catalogue,
-    keep_own_questions,
-    tune_catalogue,
-)
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
@@ -23,6 +17,12 @@ from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
 from stackroom.grading.grade import BY_VECTORS, KindGrade
+from stackroom.grading.graded_catalogue import (
+    GradedCatalogue,
+    grade_catalogue,
+    keep_own_questions,
+    tune_catalogue,
+)
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as as_json_figure
 from stackroom.grading.tuning import TUNED_FILE, Tuning, describe_weights, difference, find_tuned
@@ -126,7 +126,7 @@ def _print_grade(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> N
     rows = [(half, *map(_cell, figures)) for half, figures in halves]
     print_table(("half", "nDCG@10 before", "after"), rows, title="tuning")
     if tuning.is_accepted:
-        tried = describe_weights(difference(tuning.tried, graded.catalogue.spec.search))
+        tried = describe_weights(difference(tuning.tried, graded.spec.search))
         click.echo(f"kept from now on: {tried}; to remove them: --reset")
     else:
         click.echo(f"the weights stay as they are: {tuning.reason}")
@@ -148,7 +148,7 @@ def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[st
         plain["tuning"] = {
             "accepted": tuning.is_accepted,
             "reason": tuning.reason,
-            "weights": difference(tuning.tried, graded.catalogue.spec.search),
+            "weights": difference(tuning.tried, graded.spec.search),
             "tuned_half": dict(zip(WHEN, map(_plain_figure, tuning.tuned_half), strict=True)),
             "other_half": dict(zip(WHEN, map(_plain_figure, tuning.other_half), strict=True)),
         }

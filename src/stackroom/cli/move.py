@@ -15,7 +15,7 @@ from stackroom.shelf.opening import load_postgres
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace
 
 HERE = "here"
-MOVING = "stackroom.assembly.move"
+MOVING = "stackroom.shelf.postgres.move"
 SCHEMA = click.option(
     "--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given."
 )

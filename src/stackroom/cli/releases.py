@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 
 from stackroom.assembly.app import App
-from stackroom.assembly.map_making import keep_map
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_answer, print_json
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError, InputError
+from stackroom.maps.making import keep_map
 from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, check_pack, check_signature, label_installed
 from stackroom.packs.manifest import Manifest, load_manifest

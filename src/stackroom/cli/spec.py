@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from stackroom.assembly.build import open_rows
-from stackroom.assembly.proposal import name_of, profile_table
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.declare import Choices
 from stackroom.cli.opening import open_app
@@ -14,6 +13,7 @@ from stackroom.cli.output import HELP, json_option, print_answer, print_json
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
+from stackroom.ingest.proposal import name_of, profile_table
 from stackroom.net.addresses import shown_address
 from stackroom.packages import PACKAGES
 from stackroom.sources.location import ReadOptions

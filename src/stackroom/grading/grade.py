@@ -53,6 +53,8 @@ MOST_DEPTH = 400
 
 # returns the vector of a query for one view; None where there is none
 EmbedQuery = Callable[[str], Vector | None]
+# returns the embedder of a model, or the default one
+GetEmbedder = Callable[[ModelId | None], Embedder]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +119,7 @@ class Asker:
             )
 
 
-def embed_for(
-    reader: ShelfReader, get_embedder: Callable[[ModelId | None], Embedder]
-) -> EmbedQuery:
+def embed_for(reader: ShelfReader, get_embedder: GetEmbedder) -> EmbedQuery:
     """Return the embedding of queries for a view, by the model of its vectors and centred as they
     are.
     """

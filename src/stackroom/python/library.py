@@ -13,13 +13,14 @@ from typing import Any, Self
 from stackroom.assembly.app import App, gate_over
 from stackroom.assembly.build import add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
-from stackroom.assembly.proposal import Order, profile_table, read_order
+from stackroom.assembly.order import Order, read_order
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.generic import tools
 from stackroom.generic.shapes import SearchParams
 from stackroom.ingest.pipeline import IngestReport, ListRows
+from stackroom.ingest.proposal import profile_table
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import load_target

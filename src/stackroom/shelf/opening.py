@@ -1,20 +1,21 @@
 """Opening the shelf of a catalogue's folder: chooses its store and its index by `store.toml`.
 
-Nothing in `shelf` imports this module but processes of their own. What needs PostgreSQL's driver,
-an extra, is loaded only for catalogues in a database.
+Nothing in `shelf` imports this module but processes of their own, and `postgres.move`. What needs
+PostgreSQL's driver, an extra, is loaded only for catalogues in a database.
 """
 
 import importlib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import apsw
 
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import StorageError
-from stackroom.library import PLACE_FILE
+from stackroom.library import PLACE_FILE, Installed, Library
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.catalogue_folder import CatalogueFolder
 from stackroom.shelf.catalogue_shelf import CatalogueShelf, Index
@@ -26,6 +27,18 @@ from stackroom.shelf.store_place import STORE_FILE, StorePlace, find_place
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
 SEARCHED = "stackroom.shelf.postgres_search.searched_index"
 BODIES = "SELECT id, body FROM records"
+
+
+class SpecLibrary(Protocol):
+    """A library with the specs of its catalogues; `assembly.workshop.Workshop` is one."""
+
+    library: Library
+
+    def spec_of(self, installed: Installed) -> LoadedSpec:
+        """Return the spec that a catalogue follows."""
+
+    def open_shelf(self, installed: Installed) -> CatalogueShelf:
+        """Open the shelf of a catalogue for reading."""
 
 
 def open_shelf(folder: Path, spec: CatalogueSpec) -> CatalogueShelf:

@@ -15,7 +15,6 @@ import pytest
 from stackroom.assembly import uploads
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.proposal import profile_table
 from stackroom.assembly.uploads import (
     DAY_S,
     FOLDER,
@@ -35,6 +34,7 @@ from stackroom.errors import (
     TooLargeError,
 )
 from stackroom.gate.gate import Gate
+from stackroom.ingest.proposal import profile_table
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import ServerSettings, Settings
 from stackroom.sources.json_rows import JsonRows

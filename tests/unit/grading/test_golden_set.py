@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.self_grading import grade_catalogue, keep_own_questions, tune_catalogue
 from stackroom.errors import InputError, StorageError
 from stackroom.grading.golden_set import describe, misspell, name_topic, shorten, write_golden_set
+from stackroom.grading.graded_catalogue import grade_catalogue, keep_own_questions, tune_catalogue
 from stackroom.grading.questions import (
     Question,
     QuestionKind,
@@ -214,9 +214,9 @@ def samples(whole_home: Path, tmp_path: Path) -> Iterator[App]:
 )
 def test_tuning_raises_or_keeps_the_grade_of_the_held_out_half(samples: App, name: str) -> None:
     graded = grade_catalogue(samples, name, 120)
-    before = graded.catalogue.searcher.search_spec
+    before = graded.search
     tuning = tune_catalogue(graded)
     kept = tuning.other_half[1] if tuning.is_accepted else tuning.other_half[0]
     assert kept.mean >= tuning.other_half[0].mean > 0.4
-    assert graded.catalogue.searcher.search_spec == tuning.search
+    assert samples.open_catalogue(name).searcher.search_spec == tuning.search
     assert tuning.is_accepted or tuning.search == before

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, tune_catalogue
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
 from stackroom.grading.grade import find_grade
+from stackroom.grading.graded_catalogue import GradedCatalogue, grade_catalogue, tune_catalogue
 from stackroom.grading.questions import QuestionKind
 from stackroom.grading.tuning import TUNED_FILE, find_tuned, save_tuned, tune, watch_tuned
 from stackroom.ingest.pipeline import IngestReport
@@ -81,7 +81,7 @@ def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_w
 def test_weights_that_lose_on_the_held_out_half_are_not_kept(
     badly_weighed: GradedCatalogue,
 ) -> None:
-    spec, searched = badly_weighed.catalogue.spec, badly_weighed.asked
+    spec, searched = badly_weighed.spec, badly_weighed.asked
     first = [
         one
         for kind in QuestionKind
@@ -99,7 +99,7 @@ def test_weights_that_lose_on_the_held_out_half_are_not_kept(
 
 
 def test_a_handful_of_questions_tunes_nothing(badly_weighed: GradedCatalogue) -> None:
-    spec = badly_weighed.catalogue.spec
+    spec = badly_weighed.spec
     tuning = tune(badly_weighed.asked[:20], spec.search, spec)
     assert not tuning.is_accepted
     assert "too few questions" in tuning.reason
@@ -108,7 +108,7 @@ def test_a_handful_of_questions_tunes_nothing(badly_weighed: GradedCatalogue) ->
 def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
     lasting_app: App, badly_weighed: GradedCatalogue
 ) -> None:
-    spec = badly_weighed.catalogue.spec
+    spec = badly_weighed.spec
     present = spec.search.model_copy(update={"vector_weight": 0.9, "known_weight": 0.0})
     by_rules = tune(badly_weighed.asked, present, spec)
     assert by_rules.tried.vector_weight == 0.9
@@ -137,10 +137,7 @@ def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
     path.write_text('{"search": {"vector_weight": 7}}', encoding="utf-8")
     with pytest.raises(StorageError, match=r"tuned\.json is damaged .*--reset"):
         find_tuned(path)
-    assert (
-        lasting_app.open_catalogue("dishes").searcher.search_spec
-        == badly_weighed.catalogue.spec.search
-    )
+    assert lasting_app.open_catalogue("dishes").searcher.search_spec == badly_weighed.spec.search
     path.unlink()
 
 

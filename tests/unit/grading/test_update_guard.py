@@ -14,8 +14,8 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import rebuild_index
-from stackroom.assembly.self_grading import grade_catalogue
 from stackroom.errors import RegressionError
+from stackroom.grading.graded_catalogue import grade_catalogue
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import LEDGER_FILE

@@ -22,7 +22,7 @@ from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from stackroom.assembly.machine_limits import allow_many_files
+from stackroom.background.machine_limits import allow_many_files
 from stackroom.background.threads import start_timer
 from stackroom.errors import InputError, StorageError
 from stackroom.serve.async_gate import Workers

@@ -8,21 +8,19 @@ what is left, and the database keeps its tables for a day.
 
 import shutil
 import socket
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
 from stackroom.library import KEPT_S, Installed, Library
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
-from stackroom.shelf.opening import open_followed, open_shelf
+from stackroom.shelf.opening import SpecLibrary, open_followed, open_shelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.postgres.followed_store import FollowedStore
-from stackroom.shelf.postgres.moving import FIRST, copy_rows, settle, verify
+from stackroom.shelf.postgres.moving import FIRST, Advance, copy_rows, settle, verify
 from stackroom.shelf.postgres.store_database import (
     LOST,
     DatabaseLostError,
@@ -48,8 +46,6 @@ of a few, or more.
 
 ELSEWHERE = "the records are in {} already; to move them elsewhere, first move them --to here"
 
-Advance = Callable[[str, int], None]
-
 
 @dataclass(slots=True, kw_only=True)
 class MoveReport:
@@ -65,17 +61,17 @@ class MoveReport:
 
 
 def move_to_database(
-    workshop: Workshop, name: str, place: StorePlace, *, advance: Advance
+    home: SpecLibrary, name: str, place: StorePlace, *, advance: Advance
 ) -> MoveReport:
     """Copy the records of a catalogue into a database, verify them, and switch to it."""
-    installed = workshop.library.get_installed(name)
-    spec, folder = workshop.spec_of(installed).spec, installed.folder
+    installed = home.library.get_installed(name)
+    spec, folder = home.spec_of(installed).spec, installed.folder
     report = MoveReport(catalogue=name, place=place.shown)
     mark = _mark(installed)
     if (known := find_place(folder)) is None:
         _require_search(place)
     else:
-        require_place(workshop.library, name, place)
+        require_place(home.library, name, place)
     with closing(StoreDatabase(place.url, place.schema, catalogue=name)) as database:
         if known is not None:
             _continue(database, installed, known, place)
@@ -151,17 +147,17 @@ def drop_tables(place: StorePlace) -> None:
         database.drop()
 
 
-def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveReport:
+def move_to_folder(home: SpecLibrary, name: str, *, advance: Advance) -> MoveReport:
     """Bring the copy in a catalogue's folder up to the database, verify it, and let the folder have
     the records.
     """
-    installed = workshop.library.get_installed(name)
+    installed = home.library.get_installed(name)
     folder, place = installed.folder, find_place(installed.folder)
     if place is None and not (folder / FORMER_FILE).is_file():
         raise InputError(f"the records of '{name}' are in its folder already")
     if place is None:  # a move that was stopped after its commit point
         return MoveReport(catalogue=name, place=str(folder))
-    spec = workshop.spec_of(installed).spec
+    spec = home.spec_of(installed).spec
     with (
         closing(open_shelf(folder, spec)) as shelf,
         closing(open_followed(folder, spec, place)) as copy,
@@ -179,12 +175,12 @@ def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveRe
     return MoveReport(catalogue=name, place=str(folder), rows=rows)
 
 
-def drop_former(workshop: Workshop, *, now: float) -> list[str]:
+def drop_former(home: SpecLibrary, *, now: float) -> list[str]:
     """Drop the tables of catalogues that were moved out of a database more than a day ago; return
     their names.
     """
     dropped = []
-    for installed in workshop.library.list_installed():
+    for installed in home.library.list_installed():
         path = installed.folder / FORMER_FILE
         if not path.is_file() or now - path.stat().st_mtime < KEPT_S:
             continue

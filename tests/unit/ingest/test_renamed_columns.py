@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from stackroom.assembly.renamed_columns import LostColumns
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.ingest.renamed_columns import LostColumns
 
 SPEC = """\
 # Mine.

@@ -13,7 +13,6 @@ import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.items import Comment, Table, Whitespace
 
-from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, texts_of
 from stackroom.errors import InputError, SpecError
@@ -21,6 +20,7 @@ from stackroom.ingest.mapping import iter_mapped_columns
 from stackroom.ingest.values import READERS, has_path, value_at
 from stackroom.library import Installed
 from stackroom.model.scope import WHOLE
+from stackroom.shelf.opening import SpecLibrary
 from stackroom.sources.port import RowSource
 from stackroom.text.cells.values import is_nothing
 
@@ -52,7 +52,7 @@ class LostColumns:
 
 
 def find_lost_columns(
-    workshop: Workshop, source: RowSource, place: Installed, spec: CatalogueSpec
+    library: SpecLibrary, source: RowSource, place: Installed, spec: CatalogueSpec
 ) -> LostColumns:
     """Return what became of the columns that a catalogue's fields are read from, if a table is its
     only source.
@@ -80,7 +80,7 @@ def find_lost_columns(
         for column in dict.fromkeys(name for row in rows for name in row)
         if column not in mapped
     ]
-    with closing(workshop.open_shelf(place)) as shelf:
+    with closing(library.open_shelf(place)) as shelf:
         reader = shelf.reader()
         records = reader.fetch(reader.scan(scope=WHOLE, limit=COMPARED), scope=WHOLE).values()
         known = {

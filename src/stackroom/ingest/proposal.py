@@ -1,24 +1,15 @@
-"""What is to be added: an order says what is read, and how; a proposal is the spec that is inferred
-from its rows.
+"""A proposal: the spec that is inferred from a source's rows, and the first records that it makes
+of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stackroom.assembly.build import (
-    Recipe,
-    open_rows,
-    own_recipe,
-    package_recipe,
-    remembered_options,
-)
-from stackroom.assembly.workshop import Workshop
-from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.infer.columns import catalogue_name, catalogue_title
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices, Inferred, infer_declaration
 from stackroom.catalogue.profile import ColumnProfile, profile_columns
@@ -27,111 +18,9 @@ from stackroom.errors import InputError
 from stackroom.ingest.grouping import iter_records
 from stackroom.ingest.ledger import SHOWN
 from stackroom.ingest.values import READ_AS, flattened_rows, is_converted
-from stackroom.library import require_name
 from stackroom.model.record import Record
-from stackroom.net.addresses import shown_address
-from stackroom.sources.compressed import find_path
-from stackroom.sources.export_rows import ExportRows, is_export
-from stackroom.sources.location import NO_OPTIONS, ReadOptions, stem_of
-from stackroom.sources.opener import is_table_file, list_tables, open_file, open_related
+from stackroom.sources.location import stem_of
 from stackroom.sources.port import CellChange, Note, RowSource, describe_notes
-
-
-def _choose_main(
-    locations: Sequence[str], options: ReadOptions, spec_name: str | None
-) -> tuple[str, ReadOptions]:
-    """Return the location to read, and how; several tables are joined to one, unless for a package
-    or of an export.
-    """
-    location = locations[0]
-    if not location.strip():
-        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
-    folder = find_path(location)
-    if (
-        len(locations) == 1
-        and not spec_name
-        and folder
-        and folder.is_dir()
-        and not is_export(folder)
-    ):
-        locations = list_tables(folder) or locations
-    if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
-        return locations[0], options
-    files = list(map(Path, dict.fromkeys(locations)))
-    if wrong := next(
-        (file for file in files if not is_table_file(file) or find_path(str(file)) is None), None
-    ):
-        raise InputError(
-            f"{shown_address(str(wrong))}: no file of a table; one location is added at a time, or"
-            " several files with tables that belong together"
-        )
-    main = open_related(open_file(files[0], options), files[1:], is_chosen=False)
-    return main.location, replace(options, join=main.joined_files)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A source to add, the catalogue's name, and the recipe of --as or --spec."""
-
-    location: str
-    source: RowSource
-    name: str
-    recipe: Recipe | None
-
-
-def read_order(
-    workshop: Workshop,
-    locations: Sequence[str],
-    *,
-    spec_name: str | None = None,
-    spec_file: Path | None = None,
-    name: str | None = None,
-    options: ReadOptions = NO_OPTIONS,
-) -> Order:
-    """Open what the arguments name; refuse those that do not go together."""
-    if name is not None:
-        require_name(name)
-    location, options = _choose_main(locations, options, spec_name)
-    folder = find_path(location)
-    if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
-        if is_export(folder):
-            exported = ExportRows(folder)
-            is_package, name = (
-                exported.spec_name in workshop.packages.names,
-                name or exported.catalogue,
-            )
-            spec_name, spec_file = (
-                (exported.spec_name, None) if is_package else (None, exported.declaration)
-            )
-        else:
-            if (reader := workshop.packages.find_folder_reader()) is None:
-                known = ", ".join(workshop.packages.names)
-                raise InputError(
-                    f"no installed package reads folders; choose one with --as: {known}"
-                )
-            spec_name, name = reader.name, name or name_of(location)
-    if (package := workshop.packages.get(spec_name) if spec_name else None) and spec_file:
-        raise InputError(
-            "give the layout of a package (--as) or a spec of your own (--spec), not both"
-        )
-    recipe = (
-        package_recipe(package)
-        if package
-        else own_recipe(load_spec(spec_file))
-        if spec_file
-        else None
-    )
-    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
-    reading = remembered_options(workshop, chosen, location, options)
-    source = open_rows(package, location, options=reading, workshop=workshop)
-    return Order(location=location, source=source, name=chosen, recipe=recipe)
-
-
-def name_of(location: str, *, table: str | None = None) -> str:
-    """Return the default name of a catalogue built from a location."""
-    stem = stem_of(location)
-    return catalogue_name(f"{stem} {table}" if table else stem)
-
 
 # the number of cells up to which a table is read whole to infer its spec, in one to two seconds
 WHOLE_CELLS = 400_000
@@ -266,3 +155,9 @@ class _Rows:
         while self._cells > WHOLE_CELLS and len(self.spread) > 1:
             self.spread, self.step = self.spread[::2], 2 * self.step
             self._cells = sum(map(len, self.head)) + sum(map(len, self.spread))
+
+
+def name_of(location: str, *, table: str | None = None) -> str:
+    """Return the default name of a catalogue built from a location."""
+    stem = stem_of(location)
+    return catalogue_name(f"{stem} {table}" if table else stem)

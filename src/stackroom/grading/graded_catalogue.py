@@ -1,5 +1,5 @@
-"""Self-grading of a catalogue in the library: its questions, its grade and its tuned weights, kept
-in its folder.
+"""A catalogue of the library that is graded: its questions, its grade and its tuned weights, kept
+in its folder, and the guard of its updates.
 
 An update of a graded catalogue that answers worse beyond noise is undone and refused: the view from
 before it stays readable, so both are asked the same questions. Undoing writes the former records as
@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
-from stackroom.assembly.app import App
-from stackroom.assembly.workshop import GetEmbedder, Workshop
 from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.control.database.tables import utc_now
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, RegressionError
@@ -24,6 +23,7 @@ from stackroom.grading.grade import (
     AskedQuestion,
     Asker,
     Fall,
+    GetEmbedder,
     Grade,
     GradedView,
     embed_for,
@@ -45,10 +45,10 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import ModelId
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
-from stackroom.shelf.opening import open_shelf
+from stackroom.shelf.opening import SpecLibrary, open_shelf
 from stackroom.shelf.port import Author, BuildableShelf, Change, Delete, ShelfReader
-from stackroom.tools.catalogue import OpenCatalogue
 
 Asking = Callable[[int, int], None]  # called with the number of questions asked so far, and of all
 
@@ -57,52 +57,67 @@ Asking = Callable[[int, int], None]  # called with the number of questions asked
 class GradedCatalogue:
     """A catalogue that was just graded, with its questions as they were asked."""
 
-    catalogue: OpenCatalogue
+    spec: CatalogueSpec
+    search: SearchSpec  # in force when it was graded
     folder: Path
     grade: Grade
     asked: Sequence[AskedQuestion]
 
 
+class GradingLibrary(SpecLibrary, Protocol):
+    """A library with the embedders of its catalogues."""
+
+    def embedder_of(self, model: ModelId | None) -> Embedder:
+        """Return the embedder of a model, or the default one."""
+
+
 def grade_catalogue(
-    app: App, name: str, count: int, *, asking: Asking = lambda _done, _all: None
+    library: GradingLibrary, name: str, count: int, *, asking: Asking = lambda _done, _all: None
 ) -> GradedCatalogue:
     """Write so many questions of a catalogue, ask them, and keep both the questions and the
     grade.
     """
-    catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
-    reader = catalogue.shelf.reader()
-    own = folder / OWN_FILE
-    questions = [*(load_own_questions(own, reader) if own.is_file() else ())]
-    questions += write_golden_set(reader, catalogue.spec, count)
-    if not questions:
-        message = (
-            f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write"
-            f" some in {own}"
+    installed = library.library.get_installed(name)
+    folder = installed.folder
+    with closing(library.open_shelf(installed)) as shelf:
+        reader, spec, own = shelf.reader(), shelf.spec, folder / OWN_FILE
+        questions = [*(load_own_questions(own, reader) if own.is_file() else ())]
+        questions += write_golden_set(reader, spec, count)
+        if not questions:
+            raise InputError(
+                f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write"
+                f" some in {own}"
+            )
+        view = _view(folder, reader, spec, library.embedder_of)
+        asked = []
+        for one in view.asker.ask(questions):
+            asked.append(one)
+            asking(len(asked), len(questions))
+        grade = Grade(
+            at=utc_now(),
+            records=reader.count(WHOLE),
+            model=str(reader.model),
+            kinds=grade_questions(asked, view.search),
         )
-        raise InputError(message)
-    asked = []
-    for one in Asker(
-        reader=reader, spec=catalogue.spec, embed=embed_for(reader, app.embedder_of)
-    ).ask(questions):
-        asked.append(one)
-        asking(len(asked), len(questions))
-    grade = Grade(
-        at=utc_now(),
-        records=reader.count(WHOLE),
-        model=str(reader.model),
-        kinds=grade_questions(asked, catalogue.searcher.search_spec),
-    )
     save_questions(questions, folder / QUESTIONS_FILE)
     save_grade(grade, folder / GRADE_FILE)
-    return GradedCatalogue(catalogue=catalogue, folder=folder, grade=grade, asked=asked)
+    return GradedCatalogue(spec=spec, search=view.search, folder=folder, grade=grade, asked=asked)
+
+
+def _view(
+    folder: Path, reader: ShelfReader, spec: CatalogueSpec, get_embedder: GetEmbedder
+) -> GradedView:
+    """Return a view of a catalogue with the weights that are in force."""
+    tuned = watch_tuned(folder / TUNED_FILE, spec.search).find()
+    asker = Asker(reader=reader, spec=spec, embed=embed_for(reader, get_embedder))
+    return GradedView(asker=asker, search=tuned or spec.search)
 
 
 def tune_catalogue(graded: GradedCatalogue) -> Tuning:
     """Tune the weights of a catalogue; where they are accepted, keep them and the grade that they
     have.
     """
-    spec = graded.catalogue.spec
-    tuning = tune(graded.asked, graded.catalogue.searcher.search_spec, spec)
+    tuning = tune(graded.asked, graded.search, graded.spec)
     if tuning.is_accepted:
         figures = {
             "tuned_half_before": str(tuning.tuned_half[0]),
@@ -110,22 +125,23 @@ def tune_catalogue(graded: GradedCatalogue) -> Tuning:
             "other_half_before": str(tuning.other_half[0]),
             "other_half_after": str(tuning.other_half[1]),
         }
-        save_tuned(
-            difference(tuning.search, spec.search), graded.folder / TUNED_FILE, figures=figures
-        )
+        weights = difference(tuning.search, graded.spec.search)
+        save_tuned(weights, graded.folder / TUNED_FILE, figures=figures)
         kinds = grade_questions(graded.asked, tuning.search)
         save_grade(replace(graded.grade, kinds=kinds), graded.folder / GRADE_FILE)
     return tuning
 
 
-def keep_own_questions(app: App, name: str, file: Path) -> int:
+def keep_own_questions(library: SpecLibrary, name: str, file: Path) -> int:
     """Copy a user's questions into the catalogue's folder after checking them, and return how many
     there are.
     """
-    catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
-    questions = load_own_questions(file, catalogue.shelf.reader())
-    if file.resolve() != (folder / OWN_FILE).resolve():
-        (folder / OWN_FILE).write_bytes(file.read_bytes())
+    installed = library.library.get_installed(name)
+    with closing(library.open_shelf(installed)) as shelf:
+        questions = load_own_questions(file, shelf.reader())
+    own = installed.folder / OWN_FILE
+    if file.resolve() != own.resolve():
+        own.write_bytes(file.read_bytes())
     return len(questions)
 
 
@@ -139,7 +155,7 @@ CHANGES_AT_ONCE = 1_000
 class UpdateGuard:
     """A graded catalogue as it was before an update."""
 
-    workshop: Workshop
+    library: GradingLibrary
     installed: Installed
     loaded: LoadedSpec
     questions: tuple[Question, ...]
@@ -180,11 +196,10 @@ class UpdateGuard:
         """Return what a later view answers worse, by the spec and the embedders of before where
         none are given.
         """
+        folder, embedder_of = self.installed.folder, self.library.embedder_of
         return find_regressions(
-            self._graded(self.before, self.loaded.spec, self.workshop.embedder_of),
-            self._graded(
-                reader, spec or self.loaded.spec, get_embedder or self.workshop.embedder_of
-            ),
+            _view(folder, self.before, self.loaded.spec, embedder_of),
+            _view(folder, reader, spec or self.loaded.spec, get_embedder or embedder_of),
             self.questions,
         )
 
@@ -197,7 +212,7 @@ class UpdateGuard:
         changes = list(_inverse(shelf, self.loaded.spec, since))
         shelf.writer().apply(changes, author=author)  # commit point: the records are as they were
         put_back_ledger(self.installed.folder / LEDGER_COPY, self._ledger)
-        self.workshop.library.put_back_declaration(self.installed, self.loaded.declaration)
+        self.library.library.put_back_declaration(self.installed, self.loaded.declaration)
 
     def close(self) -> None:
         """Close the view from before, and remove what was kept."""
@@ -213,19 +228,12 @@ class UpdateGuard:
     def _ledger(self) -> Path:
         return self.installed.folder / LEDGER_FILE
 
-    def _graded(
-        self, reader: ShelfReader, spec: CatalogueSpec, get_embedder: GetEmbedder
-    ) -> GradedView:
-        tuned = watch_tuned(self.installed.folder / TUNED_FILE, spec.search).find()
-        asker = Asker(reader=reader, spec=spec, embed=embed_for(reader, get_embedder))
-        return GradedView(asker=asker, search=tuned or spec.search)
 
-
-def accept_rebuilt(workshop: Workshop, name: str) -> Callable[[ShelfReader], None]:
+def accept_rebuilt(library: GradingLibrary, name: str) -> Callable[[ShelfReader], None]:
     """Return the check of a rebuilt index against the present one, for a catalogue that was
     graded.
     """
-    guard = find_guard(workshop, name)
+    guard = find_guard(library, name)
 
     def accept(reader: ShelfReader) -> None:
         if guard is None:
@@ -242,22 +250,22 @@ def accept_rebuilt(workshop: Workshop, name: str) -> Callable[[ShelfReader], Non
     return accept
 
 
-def find_guard(workshop: Workshop, name: str) -> UpdateGuard | None:
+def find_guard(library: GradingLibrary, name: str) -> UpdateGuard | None:
     """Open the view from before an update; None for a catalogue without questions, or that cannot
     be read.
     """
-    installed = workshop.library.find_installed(name)
+    installed = library.library.find_installed(name)
     if installed is None or not (installed.folder / QUESTIONS_FILE).is_file():
         return None
     questions = load_questions(installed.folder / QUESTIONS_FILE)
     try:
-        loaded = workshop.spec_of(installed)
-        shelf = workshop.open_shelf(installed)
+        loaded = library.spec_of(installed)
+        shelf = library.open_shelf(installed)
         before = shelf.reader()
     except ExpectedError:
         return None  # there is nothing to compare with: the update may mend it
     return UpdateGuard(
-        workshop=workshop,
+        library=library,
         installed=installed,
         loaded=loaded,
         questions=tuple(questions),

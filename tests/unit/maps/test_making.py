@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from numpy.linalg import LinAlgError
 
-from stackroom.assembly import map_making
 from stackroom.assembly.upkeep import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
 from stackroom.background.background import TaskContext
 from stackroom.errors import BusyError, StorageError, UnavailableError
@@ -61,7 +60,7 @@ def test_a_build_says_that_its_map_cannot_be_kept_and_is_whole_without(
     def refuse(*_arguments: Any) -> None:
         raise StorageError("map.bin cannot be written: No space left on device")
 
-    monkeypatch.setattr(map_making, "save_map", refuse)
+    monkeypatch.setattr(making, "save_map", refuse)
     build_library(tmp_path / "home")
     assert not map_of(tmp_path / "home").exists()
     with closing(open_app(tmp_path / "home")) as app:
@@ -88,10 +87,8 @@ def test_a_map_is_never_the_reason_why_something_else_fails(
     with closing(open_app(home)) as app:
         shelf = app.open_catalogue(NAME).shelf
         map_of(home).unlink()
-        monkeypatch.setattr(map_making, "make_map", refuse)
-        assert (
-            map_making.keep_map(map_of(home).parent, shelf) == f"the map could not be kept: {says}"
-        )
+        monkeypatch.setattr(making, "make_map", refuse)
+        assert making.keep_map(map_of(home).parent, shelf) == f"the map could not be kept: {says}"
 
 
 @dataclass
@@ -119,15 +116,15 @@ def test_of_two_processes_one_lays_out_a_map_and_the_other_finds_it_made(
     with closing(open_app(home)) as app:
         shelf = app.open_catalogue(NAME).shelf
         while_it_waited: Any = WatchedShelf(shelf, lambda: map_of(home).write_bytes(whole))
-        assert not map_making.refresh_map(folder, while_it_waited).is_made
-        assert map_making.refresh_map(folder, shelf, is_forced=True).is_made, "the control"
+        assert not making.refresh_map(folder, while_it_waited).is_made
+        assert making.refresh_map(folder, shelf, is_forced=True).is_made, "the control"
         map_of(home).unlink()
-        monkeypatch.setattr(map_making, "WAIT_S", 0.01)
+        monkeypatch.setattr(making, "WAIT_S", 0.01)
         with (
-            CatalogueLock(folder, NAME, file=map_making.LOCK_FILE).held(1),
+            CatalogueLock(folder, NAME, file=making.LOCK_FILE).held(1),
             pytest.raises(BusyError, match=NAME),
         ):
-            map_making.refresh_map(folder, shelf)
+            making.refresh_map(folder, shelf)
 
 
 def test_a_map_beside_a_server_is_made_by_a_process_that_is_ended_when_it_is_to_stop(
@@ -175,7 +172,7 @@ def test_the_command_makes_a_map_leaves_a_good_one_and_replaces_a_damaged_one(
 def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(map_making, "SMALL", 10)
+    monkeypatch.setattr(making, "SMALL", 10)
     monkeypatch.setattr(making, "SMALL", 10)
     map_of(home).unlink()
     asked: list[str] = []
@@ -186,7 +183,7 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
 
         def make(name: str, _checkpoint: Checkpoint) -> str:
             asked.append(name)
-            return str(map_making.refresh_map(map_of(home).parent, catalogue.shelf))
+            return str(making.refresh_map(map_of(home).parent, catalogue.shelf))
 
         watch = MapTask(app, run_map=make)
         for look in range(QUIET_LOOKS):

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly import proposal
-from stackroom.assembly.proposal import WHOLE_CELLS, profile_table
 from stackroom.errors import InputError
+from stackroom.ingest import proposal
+from stackroom.ingest.proposal import WHOLE_CELLS, profile_table
 from stackroom.sources.port import RowSource, SourceRow
 from support.work import count_calls
 
