@@ -389,7 +389,7 @@ def test_a_misspelt_parameter_is_refused_with_the_right_one(operation: AnyOperat
 @pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
 def test_a_declaration_names_only_what_it_has(operation: AnyOperation) -> None:
     fields, faces, command = operation.params.model_fields, operation.faces, command_of(operation)
-    named = {*command.arguments, *([faces.audit.target] if faces.audit.target else [])}
+    named = {*operation.arguments, *([faces.audit.target] if faces.audit.target else [])}
     assert named <= fields.keys()
     assert {name for name, field in fields.items() if not field.description} == set()
     assert not faces.secret or faces.secret in operation.result.model_fields

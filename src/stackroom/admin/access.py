@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stackroom.admin.declare import admin_faces, optional
+from stackroom.admin.declare import admin_operation
 from stackroom.admin.users import Permissions, Sorted
 from stackroom.control.accounts.credentials import Credential, is_issued_here
 from stackroom.control.accounts.users import Restriction, fold_name
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
-from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.tools.operation import (
     Call,
     Command,
@@ -22,8 +22,8 @@ from stackroom.tools.operation import (
     ListParams,
     Needs,
     SeveralOf,
-    operation,
 )
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, GenericResult
 
 MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
@@ -94,9 +94,7 @@ class AccessResult(GenericResult):
 class ListTokens(ListParams):
     """Which tokens are listed."""
 
-    user: str | None = Field(
-        default=None, description="only those of this user; default: all that you may see"
-    )
+    user: str | None = optional("only those of this user; default: all that you may see")
     sessions: bool = Field(default=False, description="sessions of people who logged in too")
 
 
@@ -104,9 +102,7 @@ class CreateToken(GenericParams):
     """A token to be made."""
 
     name: str = Field(description="a name to recognise the token by, 1 to 64 characters")
-    user: str | None = Field(
-        default=None, max_length=256, description="whose token it is; default: yours"
-    )
+    user: str | None = optional("whose token it is; default: yours", max_length=256)
     scopes: Annotated[Permissions | None, CommandOption("--scope")] = optional(
         "the permissions it is limited to; default: all of its user's",
         min_length=1,
@@ -153,22 +149,20 @@ KNOWN = Needs(accounts=True)
 MANAGES = Needs(any_of=MANAGES_ACCESS, accounts=True)
 
 
-@operation(
+@admin_operation(
     "account/list_tokens",
-    needs=KNOWN,
-    faces=admin_faces(
-        "GET /v1/tokens",
-        command=Command(
-            "token list",
-            example="--user ada",
-            table="tokens",
-            columns=(
-                *("id", "user", "kind", "name", "scopes", "catalogues"),
-                *("state", "expires_at", "last_used_at"),
-            ),
-            empty="there are no tokens",
+    "GET /v1/tokens",
+    Command(
+        "token list",
+        example="--user ada",
+        table="tokens",
+        columns=(
+            *("id", "user", "kind", "name", "scopes", "catalogues"),
+            *("state", "expires_at", "last_used_at"),
         ),
+        empty="there are no tokens",
     ),
+    needs=KNOWN,
 )
 def list_tokens(call: Call, params: ListTokens) -> TokensResult:
     """List the valid tokens."""
@@ -192,22 +186,16 @@ def _require_catalogues(call: Call, params: CreateToken) -> None:
         call.require_catalogue(name)
 
 
-@operation(
+@admin_operation(
     "account/create_token",
-    needs=KNOWN,
-    cost=Cost.WRITE,
-    faces=admin_faces(
-        "POST /v1/tokens",
-        status=201,
-        command=Command(
-            "token add",
-            ("name",),
-            example="laptop --user ada --scope AccessCatalog",
-            check=_require_catalogues,
-        ),
-        target="name",
-        secret="token",
+    "POST /v1/tokens",
+    Command(
+        "token add",
+        example="laptop --user ada --scope AccessCatalog",
+        check=_require_catalogues,
     ),
+    secret="token",
+    needs=KNOWN,
 )
 def create_token(call: Call, params: CreateToken) -> CreatedToken:
     """Create a token called NAME, and print its secret.
@@ -227,16 +215,12 @@ def create_token(call: Call, params: CreateToken) -> CreatedToken:
     return CreatedToken(**dict(_token_row(call, issued.credential)), token=issued.secret)
 
 
-@operation(
+@admin_operation(
     "account/revoke_token",
+    "DELETE /v1/tokens/{id}",
+    Command("token revoke", example="3f9c2a7be410"),
+    text="'{0.revoked}' is revoked".format,
     needs=KNOWN,
-    cost=Cost.WRITE,
-    faces=admin_faces(
-        "DELETE /v1/tokens/{id}",
-        command=Command("token revoke", ("id",), example="3f9c2a7be410"),
-        target="id",
-        text="'{0.revoked}' is revoked".format,
-    ),
 )
 def revoke_token(call: Call, params: NamedToken) -> RevokedToken:
     """Revoke the token or session ID.
@@ -306,20 +290,18 @@ def _token_row(call: Call, credential: Credential) -> TokenRow:
     return TokenRow(**values, is_this=credential.id == call.identity.credential_id)
 
 
-@operation(
+@admin_operation(
     "account/list_access",
-    needs=MANAGES,
-    faces=admin_faces(
-        "GET /v1/access",
-        command=Command(
-            "access list",
-            example="--json",
-            table="catalogues",
-            columns=("catalogue", "restricted", "users", "roles", "installed"),
-            empty="the library is empty; run: stackroom init",
-            without_accounts=True,
-        ),
+    "GET /v1/access",
+    Command(
+        "access list",
+        example="--json",
+        table="catalogues",
+        columns=("catalogue", "restricted", "users", "roles", "installed"),
+        empty="the library is empty; run: stackroom init",
+        without_accounts=True,
     ),
+    needs=MANAGES,
 )
 def list_access(call: Call, _params: GenericParams) -> AccessResult:
     """List the catalogues, and the users and roles of each."""
@@ -365,22 +347,17 @@ def _access_text(row: AccessRow) -> str:
     )
 
 
-@operation(
+@admin_operation(
     "account/restrict_catalogue",
-    needs=MANAGES,
-    cost=Cost.WRITE,
-    faces=admin_faces(
-        "PUT /v1/access/{catalogue}",
-        command=Command(
-            "access restrict",
-            ("catalogue",),
-            example="diary --user ada --role editor",
-            check=_require_seen,
-            makes_accounts=True,
-        ),
-        target="catalogue",
-        text=_access_text,
+    "PUT /v1/access/{catalogue}",
+    Command(
+        "access restrict",
+        example="diary --user ada --role editor",
+        check=_require_seen,
+        makes_accounts=True,
     ),
+    text=_access_text,
+    needs=MANAGES,
 )
 def restrict(call: Call, params: RestrictCatalogue) -> AccessRow:
     """Restrict CATALOGUE to selected users and roles.
@@ -394,21 +371,16 @@ def restrict(call: Call, params: RestrictCatalogue) -> AccessRow:
     return _access_row(call, params.catalogue, restriction)
 
 
-@operation(
+@admin_operation(
     "account/open_catalogue",
-    needs=MANAGES,
-    cost=Cost.WRITE,
-    faces=admin_faces(
-        "DELETE /v1/access/{catalogue}",
-        command=Command(
-            "access open",
-            ("catalogue",),
-            example="diary",
-            check=_require_known,
-        ),
-        target="catalogue",
-        text=_access_text,
+    "DELETE /v1/access/{catalogue}",
+    Command(
+        "access open",
+        example="diary",
+        check=_require_known,
     ),
+    text=_access_text,
+    needs=MANAGES,
 )
 def open_to_all(call: Call, params: NamedCatalogue) -> AccessRow:
     """Remove the restriction of CATALOGUE."""

@@ -18,6 +18,7 @@ from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
 from stackroom.tools.operation import AnyOperation, Call, Needs, operation
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, one_of
 
 
@@ -38,12 +39,10 @@ class AnalyticsParams(OffsetParams, GenericParams):
     """The arguments of `analytics.query`."""
 
     query_type: Annotated[Report, one_of(Report)]
-    user: str | None = Field(default=None, description="Only of this user")
-    since: str | None = Field(default=None, alias="from", description="First day or moment, UTC")
-    until: str | None = Field(default=None, alias="to", description="Last day, or moment")
-    period: ReportPeriod | None = Field(
-        default=None, description="Rows by period rather than by user"
-    )
+    user: str | None = optional("Only of this user")
+    since: str | None = optional("First day or moment, UTC", alias="from")
+    until: str | None = optional("Last day, or moment", alias="to")
+    period: ReportPeriod | None = optional("Rows by period rather than by user")
     limit: int = Field(default=20, ge=1, le=200)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import ADMINISTERS, admin_faces, optional
+from stackroom.admin.declare import admin_operation
 from stackroom.admin.queries import FORMS, parse_range
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.audit.log import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
@@ -22,8 +22,8 @@ from stackroom.tools.operation import (
     Command,
     CommandOption,
     ListParams,
-    operation,
 )
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, GenericResult, one_of
 
 CHECKED_S = 2.0  # how long one call checks rows
@@ -42,12 +42,8 @@ class ListAudit(ListParams):
     outcome: Annotated[Outcome | None, one_of(Outcome)] = optional(
         f"only calls with this outcome: {', '.join(Outcome)}"
     )
-    since: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description=f"only calls since then: {FORMS}"
-    )
-    until: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description="only calls before then"
-    )
+    since: str | None = optional(f"only calls since then: {FORMS}", max_length=LONGEST_TEXT)
+    until: str | None = optional("only calls before then", max_length=LONGEST_TEXT)
     limit: Annotated[int, CommandOption("-n")] = Field(
         default=20, ge=1, le=1000, description="how many rows at most"
     )
@@ -169,21 +165,18 @@ def _verified_text(result: VerifiedAudit) -> str:
     return f"{result.rows} rows, all as they were written{pruned}\nhead: {result.head}\n{keep}"
 
 
-@operation(
+@admin_operation(
     "audit/list",
-    needs=ADMINISTERS,
-    faces=admin_faces(
-        "GET /v1/audit",
-        command=Command(
-            "audit tail",
-            example="-n 50 --user ada --outcome refused --since 2d",
-            table="rows",
-            columns=(
-                *("number", "at", "user", "via", "operation"),
-                *("target", "outcome", "error", "ms"),
-            ),
-            empty="the audit has no such rows",
+    "GET /v1/audit",
+    Command(
+        "audit tail",
+        example="-n 50 --user ada --outcome refused --since 2d",
+        table="rows",
+        columns=(
+            *("number", "at", "user", "via", "operation"),
+            *("target", "outcome", "error", "ms"),
         ),
+        empty="the audit has no such rows",
     ),
 )
 def list_audit(call: Call, params: ListAudit) -> AuditResult:
@@ -191,19 +184,16 @@ def list_audit(call: Call, params: ListAudit) -> AuditResult:
     return list_calls(call.control.audit, call.principal, params, now=utc_now())
 
 
-@operation(
+@admin_operation(
     "audit/verify",
-    needs=ADMINISTERS,
-    faces=admin_faces(
-        command=Command(
-            "audit verify",
-            example="--expect 214:9c1f…",
-            find_failure=lambda result: (
-                None if result.whole else f"the audit is not whole: {result.first_problem}"
-            ),
+    command=Command(
+        "audit verify",
+        example="--expect 214:9c1f…",
+        find_failure=lambda result: (
+            None if result.whole else f"the audit is not whole: {result.first_problem}"
         ),
-        text=_verified_text,
     ),
+    text=_verified_text,
 )
 def verify_audit(call: Call, params: VerifyAudit) -> VerifiedAudit:
     """Verify that every row of the audit is as it was written.

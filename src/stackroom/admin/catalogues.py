@@ -13,11 +13,11 @@ from typing import Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import admin_faces
+from stackroom.admin.declare import admin_operation
 from stackroom.errors import ConflictError, InputError, StorageError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
-from stackroom.model.principal import Action, Cost
+from stackroom.model.principal import Action
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock
 from stackroom.shelf.opening import iter_bodies
 from stackroom.shelf.store_place import find_place
@@ -26,8 +26,8 @@ from stackroom.tools.operation import (
     Command,
     Needs,
     Operation,
-    operation,
 )
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, GenericResult
 
 LOCK_TIMEOUT_S = 2.0
@@ -50,15 +50,9 @@ class RenameCatalogue(NamedCatalogue):
 class DescribeCatalogue(NamedCatalogue):
     """A catalogue, and what people and assistants are told of it."""
 
-    title: str | None = Field(
-        default=None, max_length=120, description="its title; '' for that of its spec"
-    )
-    summary: str | None = Field(
-        default=None, max_length=600, description="one sentence; '' for that of its spec"
-    )
-    editable: bool | None = Field(
-        default=None, description="let its records be edited, by those with EditCatalog"
-    )
+    title: str | None = optional("its title; '' for that of its spec", max_length=120)
+    summary: str | None = optional("one sentence; '' for that of its spec", max_length=600)
+    editable: bool | None = optional("let its records be edited, by those with EditCatalog")
 
 
 class CatalogueChanged(GenericResult):
@@ -92,24 +86,20 @@ def _get(call: Call, name: str) -> Installed:
 def _change(
     name: str, rest: str, command: Command
 ) -> Callable[[Callable[[Call, Any], CatalogueChanged]], Operation[Any, CatalogueChanged]]:
-    """Declare a change of the catalogue that is named by its first parameter."""
-    return operation(
+    """Declare a change of a catalogue."""
+    return admin_operation(
         name,
+        rest,
+        command,
         needs=Needs(any_of=(Action.SERVER_ADMIN,)),
-        cost=Cost.WRITE,
-        faces=admin_faces(
-            rest,
-            command=command,
-            target="name",
-            text=lambda result: "\n".join([result.done, *result.notes]),
-        ),
+        text=lambda result: "\n".join([result.done, *result.notes]),
     )
 
 
 @_change(
     "catalogue/remove",
     "DELETE /v1/catalogues/{name}",
-    Command("remove", ("name",), example="films"),
+    Command("remove", example="films"),
 )
 def remove(call: Call, params: NamedCatalogue) -> CatalogueChanged:
     """Remove the catalogue NAME; it is kept for a day.
@@ -133,7 +123,7 @@ def remove(call: Call, params: NamedCatalogue) -> CatalogueChanged:
 @_change(
     "catalogue/rename",
     "POST /v1/catalogues/{name}/rename",
-    Command("rename", ("name", "new"), example="films movies"),
+    Command("rename", example="films movies"),
 )
 def rename(call: Call, params: RenameCatalogue) -> CatalogueChanged:
     """Give the catalogue NAME the name NEW.
@@ -164,7 +154,7 @@ def _moved(call: Call, place: Installed, new: str) -> CatalogueChanged:
 @_change(
     "catalogue/describe",
     "POST /v1/catalogues/{name}/describe",
-    Command("describe", ("name",), example="films --title 'Films we own' --editable"),
+    Command("describe", example="films --title 'Films we own' --editable"),
 )
 def describe(call: Call, params: DescribeCatalogue) -> CatalogueChanged:
     """Change the title and the summary of the catalogue NAME, and whether its records can be
@@ -188,7 +178,7 @@ def describe(call: Call, params: DescribeCatalogue) -> CatalogueChanged:
 @_change(
     "catalogue/undo",
     "POST /v1/catalogues/{name}/undo",
-    Command("undo", ("name",), example="films"),
+    Command("undo", example="films"),
 )
 def undo(call: Call, params: NamedCatalogue) -> CatalogueChanged:
     """Bring back the catalogue NAME, which was removed or renamed within a day."""

@@ -16,6 +16,7 @@ from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.operation import AnyOperation, Call, operation
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, one_of
 
 CHECK_S = 3.0  # time limit for the check of one catalogue
@@ -34,7 +35,7 @@ class InspectParams(PagedParams, GenericParams):
     """The arguments of `debug.inspect`."""
 
     query_type: Annotated[Inspection, one_of(Inspection)]
-    catalogue: str | None = Field(default=None, description="Only this one")
+    catalogue: str | None = optional("Only this one")
     limit: int = Field(default=20, ge=1, le=200)
 
 

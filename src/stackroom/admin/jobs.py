@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 from pydantic import AliasPath, ConfigDict, Field
 
-from stackroom.admin.declare import ADMINISTERS, admin_faces, optional
+from stackroom.admin.declare import admin_operation
 from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
 from stackroom.tools.faces.mcp import Words
 from stackroom.tools.operation import (
@@ -29,9 +29,9 @@ from stackroom.tools.operation import (
     Operation,
     Tool,
     choice,
-    operation,
 )
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult
 
 SCHEME = "jobs://"
@@ -44,7 +44,7 @@ class JobsQueryParams(OffsetParams, GenericParams):
     """The arguments of `jobs.query`."""
 
     query_type: Literal["list", "get", "history"]
-    job_id: str | None = Field(default=None, max_length=200, description="Needed by get.")
+    job_id: str | None = optional("Needed by get.", max_length=200)
     limit: int = Field(default=20, ge=1, le=MOST_LISTED)
 
 
@@ -127,7 +127,7 @@ class NamedJob(GenericParams):
 class ListRuns(ListParams):
     """Which runs are listed."""
 
-    job_id: str | None = Field(default=None, max_length=200, description="only those of this job")
+    job_id: str | None = optional("only those of this job", max_length=200)
     limit: Annotated[int, CommandOption("-n")] = Field(
         default=20, ge=1, le=MOST_LISTED, description="how many to list at most"
     )
@@ -145,18 +145,15 @@ _run, _job = RunShape.model_validate, JobShape.model_validate
 _command = partial(Command, without_accounts=True)
 
 
-@operation(
+@admin_operation(
     "job/list",
-    needs=ADMINISTERS,
-    faces=admin_faces(
-        "GET /v1/jobs",
-        _command(
-            "job list",
-            example="--json",
-            table="jobs",
-            columns=("job_id", "schedule", "enabled", "next_run_at", "last_run"),
-            empty="there are no jobs",
-        ),
+    "GET /v1/jobs",
+    _command(
+        "job list",
+        example="--json",
+        table="jobs",
+        columns=("job_id", "schedule", "enabled", "next_run_at", "last_run"),
+        empty="there are no jobs",
     ),
 )
 def list_jobs(call: Call, params: ListParams) -> JobsQueryResult:
@@ -168,19 +165,15 @@ def list_jobs(call: Call, params: ListParams) -> JobsQueryResult:
     )
 
 
-@operation(
+@admin_operation(
     "job/get",
-    needs=ADMINISTERS,
-    faces=admin_faces(
-        "GET /v1/jobs/{job_id}",
-        _command(
-            "job show",
-            ("job_id",),
-            example="backup",
-            table="jobs",
-            columns=("job_id", "description", "schedule", "enabled", "next_run_at", "last_run"),
-            is_single=True,
-        ),
+    "GET /v1/jobs/{job_id}",
+    _command(
+        "job show",
+        example="backup",
+        table="jobs",
+        columns=("job_id", "description", "schedule", "enabled", "next_run_at", "last_run"),
+        is_single=True,
     ),
 )
 def get_job(call: Call, params: NamedJob) -> JobsQueryResult:
@@ -190,22 +183,19 @@ def get_job(call: Call, params: NamedJob) -> JobsQueryResult:
     )
 
 
-@operation(
+@admin_operation(
     "job/history",
-    needs=ADMINISTERS,
-    faces=admin_faces(
-        "GET /v1/jobs/{job_id}/runs",
-        _command(
-            "job history",
-            ("job_id",),
-            example="backup",
-            table="runs",
-            columns=(
-                *("run_id", "job_id", "state", "cause", "requested_by"),
-                *("started_at", "ended_at", "progress", "error"),
-            ),
-            empty="nothing has run yet",
+    "GET /v1/jobs/{job_id}/runs",
+    _command(
+        "job history",
+        ("job_id",),
+        example="backup",
+        table="runs",
+        columns=(
+            *("run_id", "job_id", "state", "cause", "requested_by"),
+            *("started_at", "ended_at", "progress", "error"),
         ),
+        empty="nothing has run yet",
     ),
 )
 def list_runs(call: Call, params: ListRuns) -> JobsQueryResult:
@@ -245,14 +235,11 @@ def _times(run: RunShape) -> str:
     return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
 
 
-@operation(
+@admin_operation(
     "job/output",
-    needs=ADMINISTERS,
-    faces=admin_faces(
-        "GET /v1/jobs/{job_id}/output",
-        command=_command("job output", ("job_id",), example="backup"),
-        text=output_text,
-    ),
+    "GET /v1/jobs/{job_id}/output",
+    _command("job output", example="backup"),
+    text=output_text,
 )
 def get_output(call: Call, params: NamedJob) -> JobOutputResult:
     """Print the output of the last run of the job JOB_ID, which may be the number of a run."""
@@ -268,23 +255,13 @@ def get_output(call: Call, params: NamedJob) -> JobOutputResult:
 
 
 def _action(
-    verb: str, example: str, *arguments: str, makes_accounts: bool = True
+    verb: str, example: str, *, makes_accounts: bool = True
 ) -> Callable[[Callable[[Call, Any], JobsActionResult]], Operation[Any, JobsActionResult]]:
-    """Declare a change of a job, which is named by its first parameter."""
-    return operation(
+    """Declare a change of a job."""
+    return admin_operation(
         f"job/{verb}",
-        needs=ADMINISTERS,
-        cost=Cost.WRITE,
-        faces=admin_faces(
-            f"POST /v1/jobs/{{job_id}}/{verb}",
-            command=_command(
-                f"job {verb}",
-                ("job_id", *arguments),
-                example=example,
-                makes_accounts=makes_accounts,
-            ),
-            target="job_id",
-        ),
+        f"POST /v1/jobs/{{job_id}}/{verb}",
+        _command(f"job {verb}", example=example, makes_accounts=makes_accounts),
     )
 
 
@@ -319,7 +296,7 @@ def cancel(call: Call, params: NamedJob) -> JobsActionResult:
     return _acted(call, params, f"run {run.id} {ended}")
 
 
-@_action("schedule", "backup '30 2 * * *'", "schedule")
+@_action("schedule", "backup '30 2 * * *'")
 def schedule(call: Call, params: ScheduleJob) -> JobsActionResult:
     """Set the schedule of the job JOB_ID: 6h, '0 3 * * *' (UTC), or manual."""
     status = call.board.change(params.job_id, schedule=params.schedule)

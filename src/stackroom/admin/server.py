@@ -18,7 +18,7 @@ from pydantic import Field
 
 from stackroom import __version__
 from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
-from stackroom.admin.declare import ADMINISTERS, optional
+from stackroom.admin.declare import ADMINISTERS
 from stackroom.admin.queries import ROWS, RowsResult
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
@@ -31,6 +31,7 @@ from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
 from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import BARE_LIST, GenericParams, one_of
 
 SUMMARY = (
@@ -123,18 +124,14 @@ class ServerParams(OffsetParams, GenericParams):
 
     query_type: Annotated[ServerQuery, one_of(ServerQuery)]
     limit: int = Field(default=20, ge=1, le=200)
-    user: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description="Audit: calls of this user"
-    )
+    user: str | None = optional("Audit: calls of this user", max_length=LONGEST_TEXT)
     tool: str | None = optional("Audit: this tool, URI or account/login", max_length=LONGEST_TEXT)
     outcome: Annotated[Outcome | None, one_of(Outcome)] = None
     since: str | None = optional(
         "Audit: since a day, moment, or 2d, 1h ago", max_length=LONGEST_TEXT
     )
     until: str | None = Field(default=None, max_length=LONGEST_TEXT)
-    head: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it"
-    )
+    head: str | None = optional("For 'audit_check': begin after it", max_length=LONGEST_TEXT)
 
 
 class ServerResult(RowsResult):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from stackroom.admin.declare import admin_faces, optional
+from stackroom.admin.declare import admin_operation
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, USUAL_ROLES, Role, User
 from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
 from stackroom.errors import InputError
@@ -27,14 +27,14 @@ from stackroom.tools.operation import (
     Faces,
     ListParams,
     Needs,
+    Off,
     Operation,
     SecretInput,
     SeveralOf,
     choice,
-    operation,
 )
 from stackroom.tools.result_text import result_text
-from stackroom.tools.schema import is_empty, is_none
+from stackroom.tools.schema import optional, when_any, when_known
 from stackroom.tools.spec import (
     BARE_LIST,
     BARE_OBJECT_OR_NULL,
@@ -79,9 +79,9 @@ class UserRow(GenericResult):
     has_one_time_password: bool
     """Whether a one-time password waits to be used."""
     created_at: Annotated[str, BeforeValidator(lambda at: at.isoformat(timespec="seconds"))]
-    hidden_catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
+    hidden_catalogues: list[str] | None = when_known()
     """The catalogues that they do not see; only for a user who is asked for by name."""
-    catalogues: Sorted | None = Field(default=None, exclude_if=is_none)
+    catalogues: Sorted | None = when_known()
     """The only catalogues that they see, by a list of their own; null: no such list."""
 
 
@@ -100,7 +100,7 @@ class RoleRow(GenericResult):
         validation_alias="name"
     )
     """Whether it comes with every server, and cannot be deleted."""
-    catalogues: Sorted | None = Field(default=None, exclude_if=is_none)
+    catalogues: Sorted | None = when_known()
     """The only catalogues that it shows; null: no limit."""
 
 
@@ -110,7 +110,7 @@ class UsersResult(PricedResult, GenericResult):
     paged: ClassVar[tuple[str, ...]] = ("users", "roles")
 
     users: Annotated[list[UserRow], BARE_LIST]
-    roles: Annotated[list[RoleRow], BARE_LIST] = Field(default_factory=list, exclude_if=is_empty)
+    roles: Annotated[list[RoleRow], BARE_LIST] = when_any()
     """For the query 'roles', in place of users."""
     total: int
     has_more: bool
@@ -123,11 +123,11 @@ class UserChanged(GenericResult):
     name: str
     user: Annotated[UserRow | None, BARE_OBJECT_OR_NULL]
     """null after 'delete', and for a role."""
-    role: Annotated[RoleRow | None, BARE_OBJECT_OR_NULL] = Field(default=None, exclude_if=is_none)
+    role: Annotated[RoleRow | None, BARE_OBJECT_OR_NULL] = when_known()
     """The role that was made or changed."""
     one_time_password: str | None
     """Logs the user in once; it is shown only here."""
-    valid_tokens: int | None = Field(default=None, exclude_if=is_none)
+    valid_tokens: int | None = when_known()
     """After a reset: how many tokens of theirs are still valid."""
 
 
@@ -146,7 +146,7 @@ class CreateUser(NamedUser):
     permissions: Annotated[Permissions, CommandOption("--grant")] = Field(
         default_factory=list, description="permissions besides those of the roles"
     )
-    password: Password | None = Field(default=None, description="else one that works once is made")
+    password: Password | None = optional("else one that works once is made")
     catalogues: OnlyCatalogues = optional(
         f"the only catalogues that they see; '{ALL}', the default: all"
     )
@@ -169,7 +169,7 @@ class ResetPassword(NamedUser):
 class SetPassword(ResetPassword):
     """A new password of a user."""
 
-    password: Password | None = Field(default=None, description="else one that works once is made")
+    password: Password | None = optional("else one that works once is made")
 
 
 class SetRole(NamedUser):
@@ -201,43 +201,25 @@ def changed_text(result: UserChanged) -> str:
 
 
 def _change(
-    name: str,
-    rest: str = "",
-    command: str = "",
-    *,
-    status: int = 200,
-    secret: str = "",
-    **more: Any,
+    name: str, address: str = "", command: Command | Off = OFF, **faces: Any
 ) -> Callable[[Callable[[Call, Any], UserChanged]], Operation[Any, UserChanged]]:
-    """Declare a change of a user or a role that is named by its first parameter."""
-    return operation(
-        name,
-        needs=MANAGES,
-        cost=Cost.WRITE,
-        faces=admin_faces(
-            rest,
-            status=status,
-            command=Command(command, **{"arguments": ("name",), **more}) if command else OFF,
-            target="name",
-            text=changed_text,
-            secret=secret,
-        ),
+    """Declare a change of a user or a role."""
+    return admin_operation(
+        name, address, command, needs=MANAGES, cost=Cost.WRITE, text=changed_text, **faces
     )
 
 
-@operation(
+@admin_operation(
     "account/list_users",
-    needs=MANAGES,
-    faces=admin_faces(
-        "GET /v1/users",
-        Command(
-            "user list",
-            example="--json",
-            table="users",
-            empty=NO_ACCOUNTS,
-            columns=COLUMNS,
-        ),
+    "GET /v1/users",
+    Command(
+        "user list",
+        example="--json",
+        table="users",
+        empty=NO_ACCOUNTS,
+        columns=COLUMNS,
     ),
+    needs=MANAGES,
 )
 def list_users(call: Call, params: ListParams) -> UsersResult:
     """List the accounts."""
@@ -246,21 +228,18 @@ def list_users(call: Call, params: ListParams) -> UsersResult:
     return UsersResult(users=[_user_row(user) for user in users], total=total, has_more=has_more)
 
 
-@operation(
+@admin_operation(
     "account/get_user",
-    needs=MANAGES,
-    faces=admin_faces(
-        "GET /v1/users/{name}",
-        Command(
-            "user show",
-            ("name",),
-            example="ada",
-            table="users",
-            empty=NO_ACCOUNTS,
-            columns=(*COLUMNS, "hidden_catalogues", "catalogues", "created_at"),
-            is_single=True,
-        ),
+    "GET /v1/users/{name}",
+    Command(
+        "user show",
+        example="ada",
+        table="users",
+        empty=NO_ACCOUNTS,
+        columns=(*COLUMNS, "hidden_catalogues", "catalogues", "created_at"),
+        is_single=True,
     ),
+    needs=MANAGES,
 )
 def get_user(call: Call, params: NamedUser) -> UsersResult:
     """Show the account NAME, and the catalogues that are hidden from it."""
@@ -274,11 +253,8 @@ def get_user(call: Call, params: NamedUser) -> UsersResult:
 @_change(
     "account/create_user",
     "POST /v1/users",
-    "user add",
-    status=201,
-    example="ada --role editor --grant ViewAnalytics",
+    Command("user add", example="ada --role editor --grant ViewAnalytics", makes_accounts=True),
     secret="one_time_password",
-    makes_accounts=True,
 )
 def create_user(call: Call, params: CreateUser) -> UserChanged:
     """Create the account NAME.
@@ -313,9 +289,7 @@ def listed(call: Call, names: Sequence[str] | None) -> frozenset[str] | None:
 @_change(
     "account/set_catalogues",
     "PUT /v1/users/{name}/catalogues",
-    "user catalogues",
-    arguments=("name", "catalogues"),
-    example="ada films",
+    Command("user catalogues", example="ada films"),
 )
 def set_catalogues(call: Call, params: SetCatalogues) -> UserChanged:
     """Let NAME see each CATALOGUE, and nothing else that is there or comes later.
@@ -351,10 +325,8 @@ def reset_password(call: Call, params: ResetPassword) -> UserChanged:
 @_change(
     "account/set_password",
     "PUT /v1/users/{name}/password",
-    "user passwd",
-    example="ada --one-time",
+    Command("user passwd", example="ada --one-time", check=_require_user),
     secret="one_time_password",
-    check=_require_user,
 )
 def set_password(call: Call, params: SetPassword) -> UserChanged:
     """Set the password of NAME.
@@ -371,9 +343,7 @@ def set_password(call: Call, params: SetPassword) -> UserChanged:
 @_change(
     "account/set_roles",
     "PUT /v1/users/{name}/roles",
-    "user role",
-    arguments=("name", "role"),
-    example="ada user editor",
+    Command("user role", example="ada user editor"),
 )
 def set_roles(call: Call, params: SetRole) -> UserChanged:
     """Replace the roles of NAME with ROLE; "none" takes all of them away."""
@@ -386,9 +356,7 @@ def set_roles(call: Call, params: SetRole) -> UserChanged:
 @_change(
     "account/grant",
     "POST /v1/users/{name}/grants",
-    "user grant",
-    arguments=("name", "permission"),
-    example="ada ViewAnalytics",
+    Command("user grant", example="ada ViewAnalytics"),
 )
 def grant(call: Call, params: GrantPermission) -> UserChanged:
     """Grant NAME each PERMISSION besides those of their roles."""
@@ -398,9 +366,7 @@ def grant(call: Call, params: GrantPermission) -> UserChanged:
 @_change(
     "account/revoke",
     "POST /v1/users/{name}/revocations",
-    "user revoke",
-    arguments=("name", "permission"),
-    example="ada ViewAnalytics",
+    Command("user revoke", example="ada ViewAnalytics"),
 )
 def revoke(call: Call, params: GrantPermission) -> UserChanged:
     """Revoke each PERMISSION that NAME was granted.
@@ -418,7 +384,11 @@ def _each(
     return _changed(change, user)
 
 
-@_change("account/disable_user", "POST /v1/users/{name}/disable", "user disable", example="ada")
+@_change(
+    "account/disable_user",
+    "POST /v1/users/{name}/disable",
+    Command("user disable", example="ada"),
+)
 def disable_user(call: Call, params: NamedUser) -> UserChanged:
     """Disable the account NAME.
 
@@ -428,7 +398,11 @@ def disable_user(call: Call, params: NamedUser) -> UserChanged:
     return _changed("disable", accounts.set_disabled(call.principal, params.name, disabled=True))
 
 
-@_change("account/enable_user", "POST /v1/users/{name}/enable", "user enable", example="ada")
+@_change(
+    "account/enable_user",
+    "POST /v1/users/{name}/enable",
+    Command("user enable", example="ada"),
+)
 def enable_user(call: Call, params: NamedUser) -> UserChanged:
     """Enable the account NAME again."""
     accounts = call.control.accounts
@@ -444,10 +418,12 @@ def end_sessions(call: Call, params: NamedUser) -> UserChanged:
 @_change(
     "account/delete_user",
     "DELETE /v1/users/{name}",
-    "user delete",
-    example="ada --yes",
-    question="delete user '{name}', with their sessions and tokens?",
-    check=_require_user,
+    Command(
+        "user delete",
+        example="ada --yes",
+        question="delete user '{name}', with their sessions and tokens?",
+        check=_require_user,
+    ),
 )
 def delete_user(call: Call, params: NamedUser) -> UserChanged:
     """Delete the account NAME.
@@ -501,19 +477,17 @@ class UpdateRole(NamedRole):
 _role_row = RoleRow.model_validate
 
 
-@operation(
+@admin_operation(
     "account/list_roles",
-    needs=MANAGES,
-    faces=admin_faces(
-        "GET /v1/roles",
-        Command(
-            "role list",
-            example="--json",
-            table="roles",
-            empty=NO_ACCOUNTS,
-            columns=("name", "permissions", "quotas", "builtin"),
-        ),
+    "GET /v1/roles",
+    Command(
+        "role list",
+        example="--json",
+        table="roles",
+        empty=NO_ACCOUNTS,
+        columns=("name", "permissions", "quotas", "builtin"),
     ),
+    needs=MANAGES,
 )
 def list_roles(call: Call, params: ListParams) -> UsersResult:
     """List the roles, with their permissions and calls a minute."""
@@ -527,10 +501,7 @@ def list_roles(call: Call, params: ListParams) -> UsersResult:
 @_change(
     "account/create_role",
     "POST /v1/roles",
-    "role add",
-    status=201,
-    example="reader --allow AccessCatalog",
-    makes_accounts=True,
+    Command("role add", example="reader --allow AccessCatalog", makes_accounts=True),
 )
 def create_role(call: Call, params: CreateRole) -> UserChanged:
     """Create the role NAME.
@@ -549,8 +520,7 @@ def create_role(call: Call, params: CreateRole) -> UserChanged:
 @_change(
     "account/change_role",
     "POST /v1/roles/{name}",
-    "role change",
-    example="agent --write-per-minute 60",
+    Command("role change", example="agent --write-per-minute 60"),
 )
 def change_role(call: Call, params: UpdateRole) -> UserChanged:
     """Change the permissions or limits of the role NAME, for all who have it.
@@ -578,7 +548,11 @@ def change_role(call: Call, params: UpdateRole) -> UserChanged:
     )
 
 
-@_change("account/delete_role", "DELETE /v1/roles/{name}", "role delete", example="reader")
+@_change(
+    "account/delete_role",
+    "DELETE /v1/roles/{name}",
+    Command("role delete", example="reader"),
+)
 def delete_role(call: Call, params: NamedRole) -> UserChanged:
     """Delete the role NAME.
 
@@ -624,7 +598,7 @@ class UsersQueryParams(OffsetParams, GenericParams):
     """The arguments of `users.query`."""
 
     query_type: Literal["list", "get", "roles"]
-    name: str | None = Field(default=None, description="User to get")
+    name: str | None = optional("User to get")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -636,19 +610,15 @@ class UsersMutateParams(GenericParams):
     role: str | list[str] | None = optional(
         f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
     )
-    permission: Action | None = Field(default=None, description="Permission to grant or revoke")
+    permission: Action | None = optional("Permission to grant or revoke")
     permissions: Permissions | None = optional(
         "Permissions of a role; for 'create', of a user besides the role"
     )
     quotas: CallsAMinute | None = optional(
         "Calls a minute of a role: read, write, sql; {} as configured"
     )
-    password: str | None = Field(
-        default=None, description="For 'create'; else a one-time one is made"
-    )
-    revoke_tokens: bool | None = Field(
-        default=None, description="For 'reset_password': their tokens end as well"
-    )
+    password: str | None = optional("For 'create'; else a one-time one is made")
+    revoke_tokens: bool | None = optional("For 'reset_password': their tokens end as well")
     catalogues: list[str] | None = optional(
         f"The only catalogues that a user or role sees; ['{ALL}']: no list"
     )

@@ -113,11 +113,11 @@ def build_command(operation: AnyOperation, open_board: OpenBoard | None = None) 
     """Return the command of an operation: its parameters as arguments and options."""
     fields, face = operation.params.model_fields, _face_of(operation)
     taken: list[click.Parameter] = []
-    for name in face.arguments:
+    for name in operation.arguments:
         count = -1 if _has_type(fields[name].annotation, list) else 1
         taken.append(click.Argument([name], required=fields[name].is_required(), nargs=count))
     for name, field in fields.items():
-        taken += [] if name in face.arguments else _options(name, field)
+        taken += [] if name in operation.arguments else _options(name, field)
     if face.question:
         taken.append(click.Option(["--yes"], is_flag=True, help="Do it without asking."))
     details = [operation.details] if operation.details else []

@@ -37,7 +37,7 @@ from stackroom.tools.filters import (
     shown_number,
     written_range,
 )
-from stackroom.tools.schema import is_empty, is_none
+from stackroom.tools.schema import is_empty, when_any, when_known
 from stackroom.tools.spec import GenericResult
 
 MOST_FIELDS = 2
@@ -60,19 +60,19 @@ class BrowsedGroup(GenericResult):
     number.
     """
 
-    values: dict[str, str | int | float] = Field(default_factory=dict, exclude_if=is_empty)
+    values: dict[str, str | int | float] = when_any(dict)
     count: int
-    known: int | None = Field(default=None, exclude_if=is_none)
+    known: int | None = when_known()
     """How many of the records have the number, where that is not all of them."""
-    min: Figure = Field(default=None, exclude_if=is_none)
-    max: Figure = Field(default=None, exclude_if=is_none)
-    mean: Figure = Field(default=None, exclude_if=is_none)
-    median: Figure = Field(default=None, exclude_if=is_none)
-    sum: Figure = Field(default=None, exclude_if=is_none)
-    min_record: GroupedRecord | None = Field(default=None, exclude_if=is_none)
-    max_record: GroupedRecord | None = Field(default=None, exclude_if=is_none)
+    min: Figure = when_known()
+    max: Figure = when_known()
+    mean: Figure = when_known()
+    median: Figure = when_known()
+    sum: Figure = when_known()
+    min_record: GroupedRecord | None = when_known()
+    max_record: GroupedRecord | None = when_known()
     """The first record that has the least number, and the first that has the greatest."""
-    filters: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
+    filters: dict[str, Any] | None = when_known()
     """The filters that list its records, with the other arguments of `list_with`."""
 
 
@@ -89,24 +89,24 @@ class ListWith(GenericResult):
 
     catalogue: str
     query: str
-    exclude: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
+    exclude: dict[str, Any] | None = when_known()
 
 
 class AggregateParts(GenericResult):
     """The part of a browsed catalogue that has figures; left out where none are asked for."""
 
-    of: str | None = Field(default=None, exclude_if=is_none)
-    unit: str | None = Field(default=None, exclude_if=is_none)
-    groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=is_none)
-    group_count: int | None = Field(default=None, exclude_if=is_none)
+    of: str | None = when_known()
+    unit: str | None = when_known()
+    groups: list[BrowsedGroup] | None = when_known()
+    group_count: int | None = when_known()
     """The number of groups, or of ranked records, where not all are listed."""
     ranked: list[RecordByNumber] | None = Field(default=None, exclude_if=is_empty)
     """The records by their number, the highest first, where they are not grouped."""
-    overall: BrowsedGroup | None = Field(default=None, exclude_if=is_none)
+    overall: BrowsedGroup | None = when_known()
     """The figures of all records that are counted; on the first page only."""
-    without: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
+    without: dict[str, int] = when_any(dict)
     """How many records have no value of a field that is grouped by, and are in no group."""
-    list_with: ListWith | None = Field(default=None, exclude_if=is_none)
+    list_with: ListWith | None = when_known()
 
     @property
     def number_in_words(self) -> str:

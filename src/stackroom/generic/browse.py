@@ -25,7 +25,6 @@ from stackroom.generic.shapes import (
     ForPages,
     LeftOut,
     Number,
-    when_known,
 )
 from stackroom.ingest.ledger import list_changes
 from stackroom.library import LEDGER_FILE
@@ -45,7 +44,7 @@ from stackroom.tools.catalogue import (
 from stackroom.tools.filters import shown_number
 from stackroom.tools.finding import CatalogueScopes
 from stackroom.tools.reading import EVERY, words_of_list
-from stackroom.tools.schema import is_empty, is_none
+from stackroom.tools.schema import optional, when_any, when_known
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
 # the number of records that are ranked by a number, where a call does not say how many
@@ -57,25 +56,17 @@ class BrowseParams(PagedParams, DrawnParams):
     of their fields.
     """
 
-    catalogue: str | None = Field(default=None, description="Only this one")
-    field: str | None = Field(default=None, description="List the values of this field")
-    search: SearchText | None = Field(default=None, description="Only values like this")
-    by: list[str] | None = Field(
-        default=None,
-        max_length=MOST_FIELDS,
-        description="Fields to group by: country, year/decade, price/10",
+    catalogue: str | None = optional("Only this one")
+    field: str | None = optional("List the values of this field")
+    search: SearchText | None = optional("Only values like this")
+    by: list[str] | None = optional(
+        "Fields to group by: country, year/decade, price/10", max_length=MOST_FIELDS
     )
-    of: str | None = Field(
-        default=None, description="Number field to average, sum, rank records by"
-    )
-    filters: dict[str, Any] | None = Field(default=None, description="As in search")
-    exclude: dict[str, Any] | None = Field(default=None, description="As in search")
-    query: SearchText | None = Field(
-        default=None, description="Count only records with these words"
-    )
-    sort: str | None = Field(
-        default=None, description="Order of groups: count, value, mean, sum; asc or desc"
-    )
+    of: str | None = optional("Number field to average, sum, rank records by")
+    filters: dict[str, Any] | None = optional("As in search")
+    exclude: dict[str, Any] | None = optional("As in search")
+    query: SearchText | None = optional("Count only records with these words")
+    sort: str | None = optional("Order of groups: count, value, mean, sum; asc or desc")
     limit: int = Field(default=30, ge=1, le=200, description="Most values of a field, or groups")
 
     @field_validator("by", mode="before")
@@ -117,10 +108,10 @@ class BrowsedField(GenericResult):
     field: str
     type: str
     values: list[BrowsedValue]
-    min: float | int | str | None = Field(default=None, exclude_if=is_none)
-    max: float | int | str | None = Field(default=None, exclude_if=is_none)
+    min: float | int | str | None = when_known()
+    max: float | int | str | None = when_known()
     """The least and the greatest number or date, where the field is filtered by a range."""
-    total: int | None = Field(default=None, exclude_if=is_none)
+    total: int | None = when_known()
     """The number of values, where not all are listed."""
 
     def with_values(self, values: Sequence[BrowsedValue]) -> Self:
@@ -135,7 +126,7 @@ class OverviewField(DescribedField):
     """A field that can be shown in a table, filtered by or sorted by."""
 
     sortable: bool
-    words: dict[str, str] = Field(default_factory=dict, exclude_if=is_empty)
+    words: dict[str, str] = when_any(dict)
     """The values of an enumeration → how people write them, where that differs."""
 
 
@@ -172,11 +163,9 @@ class CatalogueFields(GenericResult):
     title: str
     records: int
     fields: list[BrowsedField]
-    skipped: str | None = Field(default=None, exclude_if=is_none)
+    skipped: str | None = when_known()
     """Why it could not be read."""
-    changed: Annotated[list[str], SkipJsonSchema()] = Field(
-        default_factory=list, exclude_if=is_empty
-    )
+    changed: Annotated[list[str], SkipJsonSchema()] = when_any()
     """The columns of its tables with cells that were read as other than they are written: how many,
     and the first.
     """

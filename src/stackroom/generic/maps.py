@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
@@ -35,6 +34,7 @@ from stackroom.tools.catalogue import CatalogueView, choose_catalogue
 from stackroom.tools.filters import filters_of, shown_number
 from stackroom.tools.finding import shown_scope
 from stackroom.tools.operation import Call, Faces, Reads, Tool, operation
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, GenericResult
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
@@ -48,8 +48,8 @@ class MapParams(GenericParams):
     wanted alone.
     """
 
-    catalogue: str | None = Field(default=None, description="Whose map")
-    colour: str | None = Field(default=None, max_length=200, description="The field to colour by")
+    catalogue: str | None = optional("Whose map")
+    colour: str | None = optional("The field to colour by", max_length=200)
     only: Literal["", "colour", "titles"] = ""
 
 

@@ -20,7 +20,6 @@ from stackroom.generic.shapes import (
     RecordsResult,
     ShownRecord,
     StatedId,
-    when_known,
 )
 from stackroom.model.principal import Principal
 from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
@@ -32,6 +31,7 @@ from stackroom.tools.budget import PricedParams
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import parse_filters
 from stackroom.tools.finding import ScopeRequest, scope_of
+from stackroom.tools.schema import optional, when_known
 from stackroom.tools.spec import GenericResult
 
 MOST_IN_TRAY = 50
@@ -46,13 +46,13 @@ BY_MEANING = "by its meaning"
 class RecommendParams(PricedParams, DrawnParams):
     """The arguments of `recommend`; the weights of signals are for pages."""
 
-    catalogue: str | None = Field(default=None, max_length=200, description="Where to look")
+    catalogue: str | None = optional("Where to look", max_length=200)
     likes: Ids = Field(default_factory=list, description="Ids or titles")
     dislikes: Ids = Field(default_factory=list, description="Ids or titles to stay away from")
     wishes: str = Field(
         default="", max_length=2_000, description="e.g. after 2015, darker, not horror"
     )
-    filters: dict[str, Any] | None = Field(default=None, description="As in search")
+    filters: dict[str, Any] | None = optional("As in search")
     limit: int = Field(default=8, ge=1, le=48, description="Most results")
     exclude: ForPages[Ids] = Field(default_factory=list)
     weights: ForPages[dict[str, float]] = Field(default_factory=dict, max_length=20)

@@ -13,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.tools import spec
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
-from stackroom.tools.schema import FOR_PAGES, is_empty, is_none
+from stackroom.tools.schema import FOR_PAGES, optional, when_any, when_known
 from stackroom.tools.spec import (
     BARE_LIST,
     GenericParams,
@@ -41,11 +41,6 @@ first with a file to play; `fields`: a record's fields and relations, or a catal
 StatedId = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
-def when_known() -> Any:
-    """Declare a part of an answer that is left out where it was not asked for."""
-    return Field(default=None, exclude_if=is_none)
-
-
 class DrawnParams(GenericParams):
     """The argument of a tool whose answer can have parts for pages."""
 
@@ -63,13 +58,9 @@ class SearchParams(spec.ExplainParams, PagedParams, DrawnParams):
     """
 
     query: QueryText = Field(description="A question, topic or name")
-    catalogue: str | None = Field(default=None, description="Only this one")
-    filters: dict[str, Any] | None = Field(
-        default=None, description="What every result has, by field"
-    )
-    exclude: dict[str, Any] | None = Field(
-        default=None, description="Values to leave out, by field"
-    )
+    catalogue: str | None = optional("Only this one")
+    filters: dict[str, Any] | None = optional("What every result has, by field")
+    exclude: dict[str, Any] | None = optional("Values to leave out, by field")
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
     sort: ForPages[str] = Field(default="", max_length=200)
     read_conditions: ForPages[bool] = True
@@ -92,7 +83,7 @@ class SimilarParams(PagedParams, DrawnParams):
     """The arguments of `similar`."""
 
     id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID")
-    catalogue: str | None = Field(default=None, description="Where to look, if not in its own")
+    catalogue: str | None = optional("Where to look, if not in its own")
     limit: int = Field(default=8, ge=1, le=50, description="Most results")
 
 
@@ -127,7 +118,7 @@ class ShownRecord(spec.Explained, spec.FromFile, GenericResult):
     catalogue: str
     score: float
     relevance: str | None
-    fields: dict[str, Any] = Field(default_factory=dict, exclude_if=is_empty)
+    fields: dict[str, Any] = when_any(dict)
     """The few fields that tell most about the record, by name; `fetch` has all of them."""
     line: Callable[[], str] = Field(default=str, exclude=True)
     """Returns the same fields in words, for terminals."""
@@ -287,9 +278,7 @@ class FetchResult(PricedResult, spec.FromFile, GenericResult):
     text: str
     url: str
     metadata: dict[str, Any]
-    written: Annotated[dict[str, str], SkipJsonSchema()] = Field(
-        default_factory=dict, exclude_if=is_empty
-    )
+    written: Annotated[dict[str, str], SkipJsonSchema()] = when_any(dict)
     """The texts of the table that values were read from, where they say more: `1.249,90 €`, `March
     3, 2009`.
     """

@@ -21,7 +21,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.errors import InputError
 from stackroom.text.safe import shorten
-from stackroom.tools.schema import is_none
+from stackroom.tools.schema import optional, when_known
 from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
 
 LISTS = (list, tuple)
@@ -93,12 +93,8 @@ class PricedParams(ToolParams):
     usual_text_tokens: ClassVar[int] = DEFAULT_TOKENS
     """The most that the text of a call without a budget takes; as JSON the same is longer."""
 
-    max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
-        default=None,
-        alias="max_tokens",
-        ge=LEAST_TOKENS,
-        le=MOST_TOKENS,
-        description="Longest answer, in tokens of 4 bytes",
+    max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = optional(
+        "Longest answer, in tokens of 4 bytes", alias="max_tokens", ge=LEAST_TOKENS, le=MOST_TOKENS
     )
 
     @property
@@ -128,7 +124,7 @@ class OffsetParams(PricedParams):
 class PagedParams(PricedParams):
     """The arguments of a tool whose answer is a list that can be continued."""
 
-    cursor: str | None = Field(default=None, description="Of the last answer, to continue it")
+    cursor: str | None = optional("Of the last answer, to continue it")
 
     @property
     def start(self) -> int:
@@ -176,7 +172,7 @@ class PricedResult(NotedResult):
     cut.
     """
 
-    cursor: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
+    cursor: Annotated[str | None, SkipJsonSchema()] = when_known()
     """Continues the list; None where it ends."""
 
     @property

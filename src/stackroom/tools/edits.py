@@ -41,6 +41,7 @@ from stackroom.tools.resources.resource import (
     ResourceSpec,
     wrong_cursor,
 )
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, one_of
 
 EDIT_TOOL = "catalog.mutate"
@@ -85,17 +86,13 @@ class MutateParams(PricedParams, GenericParams):
 
     action: Annotated[EditAction | None, one_of(EditAction)] = None
     kind: str | None = None
-    id: str | None = Field(
-        default=None, description="Id or name of the record; for undo the call_id"
-    )
+    id: str | None = optional("Id or name of the record; for undo the call_id")
     fields: Fields = None
-    changes: Annotated[list[ChangeParams] | None, BeforeValidator(_parsed), BARE_LIST] = Field(
-        default=None,
-        max_length=MOST_CHANGES,
-        description="Several, all or none: [{action, kind, id, fields}]",
+    changes: Annotated[list[ChangeParams] | None, BeforeValidator(_parsed), BARE_LIST] = optional(
+        "Several, all or none: [{action, kind, id, fields}]", max_length=MOST_CHANGES
     )
     preview: bool = Field(default=False, description="Show what would change")
-    plan: str | None = Field(default=None, description="From a preview, to apply exactly it")
+    plan: str | None = optional("From a preview, to apply exactly it")
     cascade: bool = Field(default=False, description="Also delete records that refer to it")
 
     def after(self, count: int) -> Continuation:

@@ -5,7 +5,6 @@ record.
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
-from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.errors import InputError, StorageError, did_you_mean
@@ -20,7 +19,7 @@ from stackroom.tools.catalogue import (
     ask_each,
 )
 from stackroom.tools.operation import Call
-from stackroom.tools.schema import is_none
+from stackroom.tools.schema import when_known
 from stackroom.tools.spec import ToolResult
 
 
@@ -29,7 +28,7 @@ class FromCatalogue(ToolResult):
     the schema.
     """
 
-    catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
+    catalogue: Annotated[str | None, SkipJsonSchema()] = when_known()
 
 
 def label_of(call: Call, name: str) -> str | None:

@@ -287,7 +287,10 @@ class Command:
     """An operation as a command."""
 
     name: str = ""  # with its group, such as `user add`; empty: the operation's own
-    arguments: tuple[str, ...] = ()  # the parameters that are given by position
+    arguments: tuple[str, ...] | None = None
+    """The parameters that are given by position; None: those that are required and declare no
+    option.
+    """
     example: str = ""
     # the field of the result that is printed as a table; empty: its text is printed
     table: str = ""
@@ -387,6 +390,19 @@ class Operation(Generic[ParamsT, ResultT]):
         rest = self.faces.rest
         stated = rest.tag if isinstance(rest, Rest) else ""
         return stated or ("admin" if self.needs.any_of else "account")
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The parameters that its command takes by position."""
+        face, fields = self.faces.command, self.params.model_fields
+        if isinstance(face, Command) and face.arguments is not None:
+            return face.arguments
+        return tuple(
+            name
+            for name, one in fields.items()
+            if one.is_required()
+            and not any(isinstance(mark, CommandOption) for mark in one.metadata)
+        )
 
     @property
     def noted_as(self) -> str:

@@ -5,11 +5,30 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from pydantic import Field
+
 is_none = partial(operator.is_, None)
 is_empty = operator.not_
 """Tell whether a part of an answer is left out; functions of C, since each is called for every
 field of an answer.
 """
+
+
+def optional(description: str, **bounds: Any) -> Any:
+    """Declare a parameter that may be left out, and is null then."""
+    return Field(default=None, description=description, **bounds)
+
+
+def when_known() -> Any:
+    """Declare a part of an answer that is left out where there is none."""
+    return Field(default=None, exclude_if=is_none)
+
+
+def when_any(kind: type[list[Any]] | type[dict[str, Any]] = list) -> Any:
+    """Declare a list or an object of an answer that is left out where it is empty."""
+    return Field(default_factory=kind, exclude_if=is_empty)
+
+
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
 NULL = {"type": "null"}
 FOR_PAGES = "for pages"  # the mark of a field that is for programs that draw, and in no tool list

@@ -26,7 +26,7 @@ from stackroom.model.hits import Evidence, Label, SearchMode, Why
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
 from stackroom.text.validation_words import model_in, plain_words, shown_value
-from stackroom.tools.schema import is_empty, is_none
+from stackroom.tools.schema import when_any, when_known
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]  # a search text, truncated to a bounded length
@@ -114,7 +114,7 @@ class NotedResult(ToolResult):
     in the schema.
     """
 
-    notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=is_empty)
+    notes: Annotated[list[str], SkipJsonSchema()] = when_any()
     unread: list[str] = Field(default_factory=list, exclude=True)
     """The catalogues that were skipped because their storage failed; such an answer is not
     cached.
@@ -209,14 +209,14 @@ class WhyShape(ToolResult):
     model_config = ConfigDict(alias_generator=None)
 
     strength: dict[str, float]
-    order: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
-    lacks: list[str] = Field(default_factory=list, exclude_if=is_empty)
+    order: dict[str, float] = when_any(dict)
+    lacks: list[str] = when_any()
 
 
 class Explained(ToolResult):
     """A part of an answer that has an explanation where it was asked for; not in the schema."""
 
-    why: Annotated[WhyShape | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
+    why: Annotated[WhyShape | None, SkipJsonSchema()] = when_known()
 
 
 class FromFile(ToolResult):
@@ -224,7 +224,7 @@ class FromFile(ToolResult):
     in the schema.
     """
 
-    origin: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
+    origin: Annotated[str | None, SkipJsonSchema()] = when_known()
 
 
 def shape_why(why: Why | None) -> WhyShape | None:

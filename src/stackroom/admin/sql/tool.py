@@ -35,6 +35,7 @@ from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue
 from stackroom.tools.operation import AnyOperation, Call, operation
+from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, GenericResult
 
 COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql.child")
@@ -154,7 +155,7 @@ class SqlParams(PagedParams, GenericParams):
     """The arguments of `debug.sql`."""
 
     query: str = Field(description="One SELECT")
-    catalogue: str | None = Field(default=None, description="Needed where there are several")
+    catalogue: str | None = optional("Needed where there are several")
     limit: int = Field(default=100, ge=1, le=MOST_ROWS)
 
 

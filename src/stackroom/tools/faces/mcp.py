@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, create_model
 
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import OpenCatalogue
@@ -15,9 +15,9 @@ from stackroom.tools.operation import (
     Operation,
     Tool,
 )
-from stackroom.tools.schema import bare_common, brief_input, compact_schema
+from stackroom.tools.schema import bare_common, brief_input, compact_schema, optional
 
-CHOICE: Any = Field(default=None, description="Only this one")
+CHOICE: Any = optional("Only this one")
 LISTED = Tool()
 
 
