@@ -25,11 +25,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from stackroom import errors, settings
-from stackroom.admin.analytics import analytics_tools
-from stackroom.admin.inspect import Inspector, inspect_tools
+from stackroom.admin.analytics import analytics_tool
+from stackroom.admin.inspect import Inspector, inspect_tool
 from stackroom.admin.jobs import jobs_tools
-from stackroom.admin.server import ServerTool, server_tools
-from stackroom.admin.sql.tool import SqlTool, sql_tools
+from stackroom.admin.server import Server, server_tool
+from stackroom.admin.sql.tool import SqlChildren, sql_tool
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec
@@ -316,17 +316,15 @@ def list_house_tools() -> Sequence[DeclaredTool]:
     """Return the tools that run a shared server; nothing is opened."""
     nothing = cast(Any, None)
     board = cast(Any, SimpleNamespace(specs={job.name: job for job in list_builtin_jobs(nothing)}))
-    tool = ServerTool(
-        settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list
-    )
+    server = Server(settings=settings.Settings(home=Path()), started_at=utc_now())
     return [
         *USERS_TOOLS,
-        *analytics_tools(nothing, list),
+        analytics_tool(nothing),
         *downloads_tools(nothing, str),
-        *server_tools(tool),
+        server_tool(server),
         *jobs_tools(board),
-        *sql_tools(SqlTool(list)),
-        *inspect_tools(Inspector(list)),
+        sql_tool(SqlChildren()),
+        inspect_tool(Inspector()),
     ]
 
 

@@ -6,7 +6,8 @@ import hashlib
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import apsw
 import pytest
 
 from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
-from stackroom.admin.sql.tool import SqlChildren, SqlParams, SqlTool
+from stackroom.admin.sql.tool import SqlChildren, SqlParams, SqlResult, sql_tool
 from stackroom.background.processes import list_children
 from stackroom.errors import ExpectedError
-from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.operation import Call, identity_of
+from stackroom.tools.toolbox import Toolbox
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z10")
@@ -29,6 +31,7 @@ OURS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "our_sql.json").read_text(encoding="utf-8")
 )
 PATIENCE_S = 60.0
+Ask = Callable[[SqlParams], SqlResult]
 SECRETS = ("hash-of-a-password", "hash-of-a-token")
 SLOW = "SELECT count(*) FROM items a, items b, items c, items d"
 GREEDY = "WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x+1 FROM c) SELECT max(x) FROM c"
@@ -128,7 +131,7 @@ def test_a_hostile_statement_ends_as_it_must_and_leaves_no_trace(
     ("name", "sql", "accepted"), ALL[::4], ids=[name for name, _, _ in ALL[::4]]
 )
 def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
-    name: str, sql: str, accepted: list[str], catalogue_tool: tuple[SqlTool, Path]
+    name: str, sql: str, accepted: list[str], catalogue_tool: tuple[Ask, Path]
 ) -> None:
     tool, store = catalogue_tool
     before, beside = digest(store), files(store.parent)
@@ -136,7 +139,7 @@ def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
 
     def run() -> str:
         try:
-            result = tool.run(LOCAL_USER, params)
+            result = tool(params)
         except ExpectedError as error:
             return error.message.partition(":")[0]
         json.dumps(result.model_dump(mode="json"), allow_nan=False)
@@ -149,12 +152,13 @@ def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
 
 
 @pytest.fixture(scope="module")
-def catalogue_tool(plain: Any) -> tuple[SqlTool, Path]:
+def catalogue_tool(plain: Any) -> tuple[Ask, Path]:
     """`debug.sql` over the sample catalogue, and the file with its records."""
     catalogue = plain.app.open_catalogue("anime")
     catalogue.shelf.reader()
-    tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
-    tool.run(LOCAL_USER, SqlParams(query="SELECT 1"))
+    call = Call(identity=identity_of(), server=Toolbox([]), catalogues=[catalogue])
+    tool = partial(sql_tool(SqlChildren(answer_s=PATIENCE_S)).run, call)
+    tool(SqlParams(query="SELECT 1"))
     return tool, catalogue.folder / "records.sqlite"
 
 
@@ -275,7 +279,7 @@ def test_the_process_has_nothing_of_the_server(
     assert not process.exists()
 
 
-def hostile_together(tool: SqlTool, ended: list[str]) -> list[threading.Thread]:
+def hostile_together(tool: Ask, ended: list[str]) -> list[threading.Thread]:
     """Start ten hostile statements at once; each notes how it ended."""
     statements = (
         SLOW,
@@ -287,7 +291,7 @@ def hostile_together(tool: SqlTool, ended: list[str]) -> list[threading.Thread]:
 
     def run(sql: str) -> None:
         try:
-            tool.run(LOCAL_USER, SqlParams(query=sql))
+            tool(SqlParams(query=sql))
             outcome = "ok"
         except ExpectedError as error:
             outcome = error.message.partition(":")[0]
@@ -303,7 +307,7 @@ def hostile_together(tool: SqlTool, ended: list[str]) -> list[threading.Thread]:
 
 
 def test_searches_are_answered_beside_ten_hostile_statements(
-    catalogue_tool: tuple[SqlTool, Path], plain: Any
+    catalogue_tool: tuple[Ask, Path], plain: Any
 ) -> None:
     tool, _ = catalogue_tool
     ended: list[str] = []

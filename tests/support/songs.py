@@ -105,7 +105,9 @@ def new_song() -> Callable[..., Record]:
 def behind_gate() -> Callable[..., Served]:
     """Put tools behind a gate."""
 
-    def make(tools: list[AnyOperation], resources: Any = (), **more: Any) -> Served:
-        return Served(gate=Gate(Toolbox(tools, resources), **more))
+    def make(
+        tools: list[AnyOperation], resources: Any = (), *, catalogues: Any = (), **more: Any
+    ) -> Served:
+        return Served(gate=Gate(Toolbox(tools, resources, catalogues=catalogues), **more))
 
     return make

@@ -79,8 +79,8 @@ class AccessRow(GenericResult):
 
     catalogue: str
     restricted: bool
-    users: list[str]
-    roles: list[str]
+    users: Sorted
+    roles: Sorted
     installed: bool
     """Whether it is in the library; a restriction can outlive its catalogue."""
 
@@ -329,12 +329,12 @@ def _require_known(call: Call, params: NamedCatalogue) -> None:
 
 
 def _access_row(call: Call, name: str, restriction: Restriction | None) -> AccessRow:
-    users, roles = (
-        (sorted(restriction.users), sorted(restriction.roles)) if restriction else ([], [])
-    )
-    is_restricted, is_there = restriction is not None, name in call.list_names()
     return AccessRow(
-        catalogue=name, restricted=is_restricted, users=users, roles=roles, installed=is_there
+        catalogue=name,
+        restricted=restriction is not None,
+        users=list(restriction.users) if restriction else [],
+        roles=list(restriction.roles) if restriction else [],
+        installed=name in call.list_names(),
     )
 
 

@@ -1,7 +1,7 @@
 """`analytics.query`: listening, bandwidth, popular content, queries and those without results."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -12,11 +12,11 @@ from stackroom.analytics.events import EventReports, EventSpan, Page, ReportPeri
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.model.principal import Action, Principal
+from stackroom.model.principal import Action
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.tools.budget import OffsetParams
-from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
+from stackroom.tools.catalogue import OpenCatalogue, address_of
 from stackroom.tools.operation import AnyOperation, Call, Needs, operation
 from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, one_of
@@ -46,109 +46,86 @@ class AnalyticsParams(OffsetParams, GenericParams):
     limit: int = Field(default=20, ge=1, le=200)
 
 
+@dataclass(frozen=True)
 class Analytics:
     """Answers `analytics.query` from the events."""
 
-    def __init__(
-        self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]
-    ) -> None:
-        """`catalogues` returns those that are served now, for the titles of played records."""
-        self._reports = reports
-        self._catalogues = catalogues
+    reports: EventReports
 
-    def query(self, principal: Principal, params: AnalyticsParams) -> QueryResult:
+    def query(self, call: Call, params: AnalyticsParams) -> QueryResult:
         """Return a page of a report."""
         self._require_user(params.user)
-        rows, total = self._rows(principal, params, _span(self._visibility(principal), params))
+        rows, total = self._rows(call, params, _span(_visibility(call), params))
         has_more = params.offset + len(rows) < total
         return QueryResult(query_type=params.query_type, rows=rows, total=total, has_more=has_more)
 
-    def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> Page:
+    def _rows(self, call: Call, params: AnalyticsParams, span: EventSpan) -> Page:
         if params.period is not None and params.query_type not in BY_PERIOD:
             raise InputError(
                 "'period' is for listening and bandwidth; 'from' and 'to' bound the others"
             )
         match params.query_type:
             case Report.LISTENING:
-                return self._reports.listening(span, by=params.period)
+                return self.reports.listening(span, by=params.period)
             case Report.BANDWIDTH:
-                return self._reports.bandwidth(span, by=params.period)
+                return self.reports.bandwidth(span, by=params.period)
             case Report.POPULAR:
-                played, total = self._reports.popular(span)
-                return self._with_titles(principal, played), total
+                played, total = self.reports.popular(span)
+                return _with_titles(call, played), total
             case Report.TOP_QUERIES | Report.NO_RESULTS:
-                return self._reports.searched(
+                return self.reports.searched(
                     span, without_results=params.query_type is Report.NO_RESULTS
                 )
-
-    def _visibility(self, principal: Principal) -> Visibility:
-        """Return what the caller sees, without catalogues of which they see a part: counts are of
-        whole ones.
-        """
-        seen, scope = principal.visibility, Scope(visibility=principal.visibility)
-        if seen.audiences is None:
-            return seen
-        readers = {
-            one.name: one.shelf.reader()
-            for one in visible_catalogues(self._catalogues(), principal)
-        }
-        partly = {
-            name for name, reader in readers.items() if reader.count(scope) < reader.count(WHOLE)
-        }
-        return replace(seen, hidden=frozenset(seen.hidden | partly))
 
     def _require_user(self, name: str | None) -> None:
         """Refuse a user who does not exist and never did anything."""
         if name is None:
             return
         folded = storable(fold_name(name))
-        known = self._reports.find_user_names(folded)
+        known = self.reports.find_user_names(folded)
         if known != [folded]:
             hint = did_you_mean(folded, known)
             raise NotFoundError(
                 f"there is no user '{name[:60]}', and no event of one{hint}; omit it for all"
             )
 
-    def _with_titles(
-        self, principal: Principal, played: Sequence[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """Return the rows of played records with their addresses and titles."""
-        visible = visible_catalogues(self._catalogues(), principal)
-        scope = Scope(visibility=principal.visibility)
-        rows = []
-        for row in played:
-            # The catalogue of a play may be unknown: then it is the first that has the record.
-            among = [catalogue for catalogue in visible if row["catalogue"] in ("", catalogue.name)]
-            record_id = RecordId(row["id"])
-            catalogue, title = _find_titled(among, record_id, scope) or (row["catalogue"], None)
-            counts = {name: row[name] for name in ("plays", "seconds", "listeners")}
-            rows.append(
-                {
-                    "id": address_of(catalogue, record_id) if catalogue else record_id,
-                    "title": title,
-                    **counts,
-                }
-            )
-        return rows
 
-
-def analytics_tools(
-    reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]
-) -> list[AnyOperation]:
+def analytics_tool(reports: EventReports) -> AnyOperation:
     """Declare `analytics.query`."""
-    analytics = Analytics(reports, catalogues)
-
-    @operation(
+    return operation(
         "analytics.query",
         needs=Needs(any_of=(Action.VIEW_ANALYTICS,)),
         faces=ROWS,
         summary="Listening, bandwidth, popular content, top queries, queries without results.",
-    )
-    def query(call: Call, params: AnalyticsParams) -> QueryResult:
-        """Return a page of a report."""
-        return analytics.query(call.principal, params)
+    )(Analytics(reports).query)
 
-    return [query]
+
+def _visibility(call: Call) -> Visibility:
+    """Return what the caller sees, without catalogues of which they see a part: counts are of whole
+    ones.
+    """
+    seen = call.principal.visibility
+    if seen.audiences is None:
+        return seen
+    readers = {one.name: one.shelf.reader() for one in call.visible}
+    partly = {
+        name for name, reader in readers.items() if reader.count(call.scope) < reader.count(WHOLE)
+    }
+    return replace(seen, hidden=frozenset(seen.hidden | partly))
+
+
+def _with_titles(call: Call, played: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of played records with their addresses and titles."""
+    rows = []
+    for row in played:
+        # The catalogue of a play may be unknown: then it is the first that has the record.
+        among = [one for one in call.visible if row["catalogue"] in ("", one.name)]
+        record_id = RecordId(row["id"])
+        catalogue, title = _find_titled(among, record_id, call.scope) or (row["catalogue"], None)
+        address = address_of(catalogue, record_id) if catalogue else record_id
+        counts = {name: row[name] for name in ("plays", "seconds", "listeners")}
+        rows.append({"id": address, "title": title, **counts})
+    return rows
 
 
 def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:

@@ -114,12 +114,10 @@ def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], 
     """
     report = audit.verify(after=after, most_s=CHECKED_S)
     is_whole = report.first_problem is None
-    values: dict[str, Any] = {
+    values = {
         "whole": is_whole,
         "first_problem": report.first_problem,
         "verified": report.rows,
-    }
-    values |= {
         "complete": report.is_complete,
         "last": report.last,
         "head": report.head,
@@ -144,16 +142,20 @@ def _strange_values(advice: str) -> Iterator[None]:
 
 def _shown(row: AuditRow) -> dict[str, Any]:
     """Return a row without what it does not have."""
-    at = row.at.isoformat(timespec="milliseconds")
-    caller = {"number": row.number, "at": at, "user": row.principal, "via": row.via}
-    call = {
+    shown = {
+        "number": row.number,
+        "at": row.at.isoformat(timespec="milliseconds"),
+        "user": row.principal,
+        "via": row.via,
         "operation": row.operation,
         "target": row.target,
         "outcome": str(row.outcome),
         "error": row.error_code,
+        "ms": round(row.duration_ms, 1),
+        "bytes": row.result_bytes,
+        "call_id": row.call_id,
+        "parameters": dict(row.parameters),
     }
-    measures = {"ms": round(row.duration_ms, 1), "bytes": row.result_bytes, "call_id": row.call_id}
-    shown = {**caller, **call, **measures, "parameters": dict(row.parameters)}
     return {name: value for name, value in shown.items() if value or name == "number"}
 
 

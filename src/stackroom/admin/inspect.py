@@ -1,7 +1,8 @@
 """`debug.inspect`: the state of the indexes, the last errors, and integrity."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -11,9 +12,8 @@ from stackroom.admin.declare import ADMINISTERS
 from stackroom.admin.logs import LogRing
 from stackroom.admin.queries import ROWS, QueryResult
 from stackroom.errors import StorageError
-from stackroom.model.principal import Principal
 from stackroom.tools.budget import PagedParams
-from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
+from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.schema import optional
@@ -43,44 +43,30 @@ class _CheckTimeoutError(Exception):
     """The check of a catalogue took longer than a call may."""
 
 
+@dataclass(frozen=True)
 class Inspector:
     """Answers `debug.inspect` over the catalogues that are served."""
 
-    def __init__(
-        self,
-        catalogues: Callable[[], Sequence[OpenCatalogue]],
-        ring: LogRing | None = None,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`catalogues` returns the ones served at present; `ring` has the last lines of the log."""
-        self._catalogues = catalogues
-        self._ring = ring
-        self._monotonic = monotonic
+    ring: LogRing | None = None  # the last lines of the log
+    monotonic: Callable[[], float] = time.monotonic
 
-    def inspect(self, principal: Principal, params: InspectParams) -> QueryResult:
+    def inspect(self, call: Call, params: InspectParams) -> QueryResult:
         """Run an inspection."""
-        rows = self._rows(principal, params)
+        rows = self._rows(call, params)
         end = params.start + params.limit
-        page, has_more = rows[params.start : end], len(rows) > end
-        cursor = str(end) if has_more else None
+        has_more = len(rows) > end
         return QueryResult(
             query_type=params.query_type,
-            rows=page,
+            rows=rows[params.start : end],
             total=len(rows),
             has_more=has_more,
-            cursor=cursor,
+            cursor=str(end) if has_more else None,
         )
 
-    def _rows(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
+    def _rows(self, call: Call, params: InspectParams) -> list[dict[str, Any]]:
         if params.query_type is Inspection.ERRORS:
-            return [line for _number, line in self._ring.errors()] if self._ring else []
-        served, name = self._catalogues(), params.catalogue
-        chosen = (
-            visible_catalogues(served, principal)
-            if name is None
-            else [choose_catalogue(served, principal, name)]
-        )
+            return [line for _number, line in self.ring.errors()] if self.ring else []
+        chosen = call.visible if params.catalogue is None else [call.choose(params.catalogue)]
         if params.query_type is Inspection.INDEX:
             return [_index(one) for one in chosen]
         rows = [
@@ -98,10 +84,10 @@ class Inspector:
 
     def _findings(self, catalogue: OpenCatalogue) -> Iterator[PartHealth]:
         """Yield the findings of a catalogue's health check within the time limit."""
-        ends_at = self._monotonic() + CHECK_S
+        ends_at = self.monotonic() + CHECK_S
 
         def checkpoint() -> None:
-            if self._monotonic() > ends_at:
+            if self.monotonic() > ends_at:
                 raise _CheckTimeoutError
 
         try:
@@ -114,31 +100,29 @@ class Inspector:
             )
 
 
-def inspect_tools(inspector: Inspector) -> list[AnyOperation]:
+def inspect_tool(inspector: Inspector) -> AnyOperation:
     """Declare `debug.inspect`."""
-
-    @operation("debug.inspect", needs=ADMINISTERS, faces=ROWS)
-    def inspect(call: Call, params: InspectParams) -> QueryResult:
-        """State of the indexes, recent errors, or integrity."""
-        return inspector.inspect(call.principal, params)
-
-    return [inspect]
+    return operation(
+        "debug.inspect",
+        needs=ADMINISTERS,
+        faces=ROWS,
+        summary="State of the indexes, recent errors, or integrity.",
+    )(inspector.inspect)
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
     """Return the state of a catalogue's indexes as a row; why it cannot be read where it cannot."""
     try:
         shelf = catalogue.shelf.describe()
-        counts = {"records": shelf.records, "change_no": shelf.change_no, "stale": shelf.stale}
-        model = None if shelf.model is None else str(shelf.model)
-        waiting = catalogue.shelf.reader().awaiting_vectors
-        is_calibrated = catalogue.searcher.calibration_of(shelf.model) is not None
-        vectors = {"model": model, "awaiting_vectors": waiting, "calibrated": is_calibrated}
         return {
             "catalogue": catalogue.name,
             "shelf": shelf.kind,
-            **counts,
-            **vectors,
+            "records": shelf.records,
+            "change_no": shelf.change_no,
+            "stale": shelf.stale,
+            "model": shelf.model and str(shelf.model),
+            "awaiting_vectors": catalogue.shelf.reader().awaiting_vectors,
+            "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
             **shelf.counters,
         }
     except StorageError as error:

@@ -10,11 +10,11 @@ from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
 
-from pydantic import AliasPath, ConfigDict, Field
+from pydantic import AliasPath, Field
 
 from stackroom.admin.declare import admin_operation
 from stackroom.errors import NotFoundError
-from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
+from stackroom.jobs.board import MOST_LISTED, JobBoard
 from stackroom.model.principal import Action, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
 from stackroom.tools.faces.mcp import Words
@@ -59,8 +59,6 @@ class JobsActionParams(GenericParams):
 class RunShape(GenericResult):
     """A run."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     run_id: int = Field(validation_alias="id")
     job_id: str = Field(validation_alias="job")
     state: str
@@ -75,8 +73,6 @@ class RunShape(GenericResult):
 
 class JobShape(GenericResult):
     """A job."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     job_id: str = Field(validation_alias=AliasPath("spec", "name"))
     description: str = Field(validation_alias=AliasPath("spec", "description"))
@@ -114,7 +110,7 @@ class JobOutputResult(GenericResult):
     """A run, and the kept part of what it wrote."""
 
     run: RunShape
-    output: str
+    output: str = Field(validation_alias="text")
     dropped_bytes: int
 
 
@@ -140,8 +136,7 @@ class ScheduleJob(NamedJob):
 
 
 _run, _job = RunShape.model_validate, JobShape.model_validate
-
-
+_output = JobOutputResult.model_validate
 _command = partial(Command, without_accounts=True)
 
 
@@ -204,12 +199,6 @@ def list_runs(call: Call, params: ListRuns) -> JobsQueryResult:
     has_more = params.offset + len(runs) < total
     return JobsQueryResult(
         jobs=[], runs=[_run(run) for run in runs], total=total, has_more=has_more
-    )
-
-
-def _output(found: JobOutput) -> JobOutputResult:
-    return JobOutputResult(
-        run=_run(found.run), output=found.text, dropped_bytes=found.dropped_bytes
     )
 
 
@@ -305,11 +294,7 @@ def schedule(call: Call, params: ScheduleJob) -> JobsActionResult:
 
 QUERIES: Mapping[str, AnyOperation] = {"list": list_jobs, "get": get_job, "history": list_runs}
 ACTIONS: Mapping[str, AnyOperation] = {
-    "trigger": trigger,
-    "enable": enable,
-    "disable": disable,
-    "cancel": cancel,
-    "schedule": schedule,
+    one.name.removeprefix("job/"): one for one in (trigger, enable, disable, cancel, schedule)
 }
 JOB_OPERATIONS = (*QUERIES.values(), get_output, *ACTIONS.values())
 

@@ -28,7 +28,7 @@ from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections
 from stackroom.tools.budget import OffsetParams
-from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
+from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.schema import optional
@@ -147,15 +147,18 @@ class ServerResult(RowsResult):
     has_more: bool
 
 
+Answer = tuple[dict[str, Any], list[dict[str, Any]]]
+"""Values and rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerTool:
+class Server:
     """Answers `server.query` from the state of the server; the callables are called for each
     query.
     """
 
     settings: Settings
     started_at: datetime
-    catalogues: Callable[[], Sequence[OpenCatalogue]]  # returns the catalogues that are served
     # returns the identity behind each open stream
     identities: Callable[[], Sequence[Identity]] = tuple
     # returns the degraded parts, each with the reason
@@ -167,7 +170,7 @@ class ServerTool:
     audit: AuditLog | None = None  # the audit; None where there is none
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def query(self, principal: Principal, params: ServerParams) -> ServerResult:
+    def query(self, call: Call, params: ServerParams) -> ServerResult:
         """Run a query and return one page of its rows."""
         asked = params.query_type
         _require_no_more_than_used(params)
@@ -175,15 +178,15 @@ class ServerTool:
             wanted = ListAudit(
                 **{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")}
             )
-            page = list_calls(self._require_audit(), principal, wanted, now=self.now())
+            page = list_calls(self._require_audit(), call.principal, wanted, now=self.now())
             return ServerResult(query_type=asked, values={}, **dict(page))
         rows: list[dict[str, Any]] = []
         notes = [OF_ONE_PROCESS[asked]] if asked in OF_ONE_PROCESS else []
         match asked:
             case ServerQuery.INFO:
-                values, rows = self._info(principal)
+                values, rows = self._info(call)
             case ServerQuery.MEMORY:
-                values, rows = self._memory(principal)
+                values, rows = _memory(call)
             case ServerQuery.SESSIONS:
                 values, rows = self._sessions()
             case ServerQuery.CONFIG:
@@ -191,13 +194,12 @@ class ServerTool:
             case ServerQuery.AUDIT_CHECK:
                 values, notes = check_calls(self._require_audit(), after=params.head)
         end = params.offset + params.limit
-        part, has_more = rows[params.offset : end], end < len(rows)
         return ServerResult(
             query_type=asked,
             values=values,
-            rows=part,
+            rows=rows[params.offset : end],
             total=len(rows),
-            has_more=has_more,
+            has_more=end < len(rows),
             notes=notes,
         )
 
@@ -209,30 +211,20 @@ class ServerTool:
             )
         return self.audit
 
-    def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        up_s = round((self.now() - self.started_at).total_seconds())
-        host = {
+    def _info(self, call: Call) -> Answer:
+        values = {
             "version": __version__,
             "python": platform.python_version(),
             "platform": platform.system(),
-        }
-        process = {
             "started_at": _seconds(self.started_at),
             "process": os.getpid(),
-            "uptime_s": up_s,
+            "uptime_s": round((self.now() - self.started_at).total_seconds()),
+            "problems": dict(self.problems()),
+            **self.counters(),
         }
-        values = {**host, **process, "problems": dict(self.problems()), **self.counters()}
-        return values, [
-            _catalogue(one, principal) for one in visible_catalogues(self.catalogues(), principal)
-        ]
+        return values, [_catalogue(one, call.scope) for one in call.visible]
 
-    def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        served = visible_catalogues(self.catalogues(), principal)
-        largest_first = sorted((-_index_bytes(one), f"index of {one.name}") for one in served)
-        rows = [{"part": part, "bytes": -negative} for negative, part in largest_first if negative]
-        return {"process": os.getpid(), **memory_of_process()}, rows
-
-    def _sessions(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _sessions(self) -> Answer:
         streams = Counter(self.identities())
         live = self.credentials(self.now() - IN_USE)
         known = {one.id for one in live}
@@ -243,28 +235,24 @@ class ServerTool:
             for one, count in streams.items()
             if one.credential_id not in known
         ]
-        users, sessions = (
-            {str(row["user"]) for row in rows},
-            sum(one.kind == "session" for one in live),
-        )
         values = {
-            "sessions": sessions,
+            "sessions": sum(one.kind == "session" for one in live),
             "streams": streams.total(),
-            "users": len(users),
+            "users": len({row["user"] for row in rows}),
             "process": os.getpid(),
         }
         return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
 
 
-def server_tools(tool: ServerTool) -> list[AnyOperation]:
+def server_tool(server: Server) -> AnyOperation:
     """Declare `server.query`."""
+    return operation("server.query", needs=ADMINISTERS, faces=ROWS, summary=SUMMARY)(server.query)
 
-    @operation("server.query", needs=ADMINISTERS, faces=ROWS, summary=SUMMARY)
-    def query(call: Call, params: ServerParams) -> ServerResult:
-        """Answer a query about the server."""
-        return tool.query(call.principal, params)
 
-    return [query]
+def _memory(call: Call) -> Answer:
+    largest_first = sorted((-_index_bytes(one), f"index of {one.name}") for one in call.visible)
+    rows = [{"part": part, "bytes": -negative} for negative, part in largest_first if negative]
+    return {"process": os.getpid(), **memory_of_process()}, rows
 
 
 def _require_no_more_than_used(params: ServerParams) -> None:
@@ -277,26 +265,26 @@ def _require_no_more_than_used(params: ServerParams) -> None:
 
 
 def _credential_row(one: Credential, streams: int) -> dict[str, Any]:
-    row = {
+    return {
         "user": one.user,
         "credential": one.id,
         "kind": one.kind,
         "name": one.name or None,
         "streams": streams,
-    }
-    return row | {
-        name: _seconds(getattr(one, name)) for name in ("created_at", "last_used_at", "expires_at")
+        "created_at": _seconds(one.created_at),
+        "last_used_at": _seconds(one.last_used_at),
+        "expires_at": _seconds(one.expires_at),
     }
 
 
 def _stream_row(identity: Identity, streams: int) -> dict[str, Any]:
     """Return the row of a credential that this server did not issue."""
-    row = {
+    return {
         "user": identity.principal.name,
         "credential": identity.credential_id,
         "streams": streams,
+        "expires_at": _seconds(identity.expires_at),
     }
-    return {**row, "expires_at": _seconds(identity.expires_at)}
 
 
 def _seconds(moment: datetime | None) -> str | None:
@@ -324,7 +312,7 @@ def _index_bytes(catalogue: OpenCatalogue) -> int:
         return 0
 
 
-def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]:
+def _catalogue(catalogue: OpenCatalogue, scope: Scope) -> dict[str, Any]:
     """Return a catalogue as a row; one that cannot be read has the reason in place of its
     figures.
     """
@@ -337,12 +325,10 @@ def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]
         reader = catalogue.shelf.reader()
     except StorageError as error:
         return {**named, "problem": error.message}
-    model = None if reader.model is None else str(reader.model)
-    records = reader.count(Scope(visibility=principal.visibility))
     return {
         **named,
-        "records": records,
+        "records": reader.count(scope),
         "change_no": reader.change_no,
-        "model": model,
+        "model": reader.model and str(reader.model),
         "stale": reader.stale,
     }

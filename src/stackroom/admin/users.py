@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from stackroom.admin.declare import admin_operation
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, USUAL_ROLES, Role, User
@@ -67,8 +67,6 @@ CallsAMinute = Annotated[
 class UserRow(GenericResult):
     """A user, without secrets."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     name: str
     roles: list[str]
     permissions: Sorted = Field(validation_alias="actions")
@@ -87,8 +85,6 @@ class UserRow(GenericResult):
 
 class RoleRow(GenericResult):
     """A role."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     name: str
     permissions: Sorted = Field(validation_alias="actions")

@@ -23,7 +23,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.search.result_set import Hit
 from stackroom.tools.budget import json_text
-from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
 from stackroom.tools.operation import (
     AnyOperation,
     Audit,
@@ -117,7 +117,7 @@ def tool(
             )
 
         def run(call: Call, params: BaseModel) -> ToolResult:
-            chosen = choose_catalogue(call.catalogues, call.principal, call.chosen)
+            chosen = call.choose(call.chosen)
             seen = SeenCatalogue(view=chosen.view(), principal=call.principal)
             found = function(seen, **{name: getattr(params, name) for name in fields})
             return found if isinstance(found, ToolResult) else result(result=found)

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stackroom.admin.analytics import analytics_tools
-from stackroom.admin.inspect import Inspector, inspect_tools
+from stackroom.admin.analytics import analytics_tool
+from stackroom.admin.inspect import Inspector, inspect_tool
 from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
-from stackroom.admin.server import ServerTool, config_resources, server_tools
-from stackroom.admin.sql.tool import SqlTool, sql_tools
+from stackroom.admin.server import Server, config_resources, server_tool
+from stackroom.admin.sql.tool import SqlChildren, sql_tool
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.analytics.events import EventLog, EventReports
 from stackroom.assembly.app import App
@@ -49,7 +49,6 @@ class AdminServer:
             OwnStorage(database=control.database, record_play=self.events.record_play)
         )
         self._ring = LogRing(redact=redacted)
-        self._sql = SqlTool(app.list_served)
         self._state_lock = threading.Lock()
         self._is_stopped = False
         self.parts = parts = build_server_parts(app, control, self.events)
@@ -58,10 +57,9 @@ class AdminServer:
         self._scheduler = Scheduler(board)
         self._scheduler.start_in(app.background)
         self.health = ServerHealth(app, control)
-        tool = ServerTool(
+        server = Server(
             settings=settings,
             started_at=utc_now(),
-            catalogues=app.list_served,
             identities=identities,
             problems=self.health.problems,
             credentials=lambda used_since: control.credentials.list_all(used_since=used_since),
@@ -72,12 +70,12 @@ class AdminServer:
         self.tools = ServerTools(
             tools=[
                 *USERS_TOOLS,
-                *analytics_tools(EventReports(control.database, self.events), app.list_served),
+                analytics_tool(EventReports(control.database, self.events)),
                 *parts.tools,
-                *server_tools(tool),
+                server_tool(server),
                 *jobs_tools(board),
-                *sql_tools(self._sql),
-                *inspect_tools(Inspector(app.list_served, self._ring)),
+                sql_tool(SqlChildren()),
+                inspect_tool(Inspector(self._ring)),
             ],
             resources=[
                 *log_resources(self._ring),

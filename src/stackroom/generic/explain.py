@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from stackroom.catalogue.spec import texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
@@ -69,7 +69,7 @@ class RankResult(GenericResult):
     """A rank in one ranking of so many records, and the score there."""
 
     rank: int | None
-    score: float | None
+    score: Annotated[float | None, BeforeValidator(lambda score: score and round(score, DECIMALS))]
     of: int
 
 
@@ -156,9 +156,9 @@ def explain_record(
         score=round(standing.strength, DECIMALS),
         match=standing.match_type,
         parts={name: round(value, DECIMALS) for name, value in standing.reasons.items()},
-        words=RankResult.model_validate(standing.words.plain()),
-        meaning=RankResult.model_validate(standing.meaning.plain()),
-        whole=RankResult.model_validate(standing.whole.plain()),
+        words=RankResult.model_validate(standing.words),
+        meaning=RankResult.model_validate(standing.meaning),
+        whole=RankResult.model_validate(standing.whole),
         terms=terms,
         because=because,
     )
@@ -338,7 +338,7 @@ def _explain_placing(
     is_shown = placing.place is not None and placing.place <= limit
     label, keyed = partial(describe_effect, tag_field=None), KeyedRecord(Key(0), record, view.spec)
     nothing = RankResult(rank=None, score=None, of=0)
-    chosen_by = round(sum(why.order.values()), DECIMALS) if placing.why else None
+    chosen_by = sum(why.order.values()) if placing.why else None
     return ExplainResult(
         **_placed(view, record, placing.rank, page=limit, why=why),
         tool=tool,

@@ -30,7 +30,7 @@ from stackroom.maps.map_file import Keys, Places, find_within, parse_area
 from stackroom.model.hits import Occurrences
 from stackroom.model.record import Key
 from stackroom.model.scope import KEY_FIELD, KIND_FIELD, AnyOf, Scope
-from stackroom.tools.catalogue import CatalogueView, choose_catalogue
+from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, shown_number
 from stackroom.tools.finding import shown_scope
 from stackroom.tools.operation import Call, Faces, Reads, Tool, operation
@@ -265,7 +265,7 @@ def show_map(call: Call, params: MapParams) -> MapResult:
     """Return a map, or why there is none; to callers who see the same, until something changes, it
     is made once.
     """
-    catalogue = choose_catalogue(call.catalogues, call.principal, params.catalogue)
+    catalogue = call.choose(params.catalogue)
     view = catalogue.view()
     placed = catalogue.map.find(view.reader)
     if placed is None:

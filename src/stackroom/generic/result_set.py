@@ -5,7 +5,7 @@ reach, or a few where nothing answers. Words that name no more than a mood leave
 has the filters: they order them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -22,7 +22,6 @@ from stackroom.search.question import ReadQuestion, View, plain_reading
 from stackroom.search.result_set import Part, ResultSet, unread_notes
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import (
-    ByCatalogue,
     CatalogueView,
     address_of,
     promise_notes,
@@ -37,18 +36,15 @@ MOST_KEYS = 250_000
 DEEP = 400
 
 
-def only_view(views: ByCatalogue[CatalogueView], argument: str) -> CatalogueView:
-    """Return the only view; raise InputError where an argument needs a catalogue to be chosen."""
-    if len(views.found) != 1:
-        raise InputError(f"'{argument}' needs a 'catalogue'; there are {', '.join(views.found)}")
-    return next(iter(views.found.values()))
+def _require_only(names: Collection[str], argument: str) -> None:
+    """Refuse an argument that needs a catalogue to be chosen, unless there is one of them."""
+    if len(names) != 1:
+        raise InputError(f"'{argument}' needs a 'catalogue'; there are {', '.join(names)}")
 
 
 def only_part(found: ResultSet, argument: str) -> Part:
     """Return the only part; raise InputError where an argument needs a catalogue to be chosen."""
-    if len(found.parts) != 1:
-        names = ", ".join(part.view.name for part in found.parts)
-        raise InputError(f"'{argument}' needs a 'catalogue'; there are {names}")
+    _require_only([part.view.name for part in found.parts], argument)
     return found.parts[0]
 
 
@@ -57,7 +53,7 @@ def find_records(params: SearchParams, scoped: CatalogueScopes, *, pool: Executo
     views = scoped.views
     is_single = len(views.found) == 1
     for argument in [name for name in ("ids", "sort", "area") if getattr(params, name)]:
-        only_view(views, argument)
+        _require_only(views.found, argument)
     if params.ids:
         (view,) = views.found.values()
         return ResultSet(
@@ -162,10 +158,10 @@ def answer_notes(params: SearchParams, found: ResultSet) -> list[str]:
 
 def understood_of(reading: ReadQuestion, params: SearchParams, spec: CatalogueSpec) -> Understood:
     """Return a question as it was read, with all filters and exclusions."""
-    (filters, stated), excluded = stated_filters(reading.conditions, spec), params.exclude or {}
+    filters, stated = stated_filters(reading.conditions, spec)
     exclude = {
         name: list(some) if isinstance(some, list | tuple) else [some]
-        for name, some in excluded.items()
+        for name, some in (params.exclude or {}).items()
     }
     for name, values in stated.items():
         exclude[name] = [*exclude.get(name, ()), *values]
@@ -173,5 +169,5 @@ def understood_of(reading: ReadQuestion, params: SearchParams, spec: CatalogueSp
         query="" if reading.query == EVERY else reading.query,
         filters={**(params.filters or {}), **filters},
         exclude={name: list(dict.fromkeys(values)) for name, values in exclude.items()},
-        phrases=[UnderstoodPhrase.model_validate(one._asdict()) for one in reading.phrases],
+        phrases=[UnderstoodPhrase.model_validate(one) for one in reading.phrases],
     )

@@ -70,7 +70,6 @@ from stackroom.tools.catalogue import (
     FoundRecord,
     OpenCatalogue,
     ask_each,
-    get_catalogue,
     parse_address,
 )
 from stackroom.tools.faces.mcp import Served, Words, serve
@@ -91,6 +90,7 @@ from stackroom.tools.operation import (
     Reads,
     Rest,
     Tool,
+    get_catalogue,
     operation,
 )
 from stackroom.tools.reading import (
@@ -266,11 +266,7 @@ def similar(call: Call, params: SimilarParams) -> SimilarResult:
     scope = call.scope
     view, record = _get_record(call, params.id)
     home, own = view.catalogue, view.reader
-    target = (
-        view
-        if params.catalogue in (None, home.name)
-        else get_catalogue(_by_name(call.catalogues), params.catalogue or "").view()
-    )
+    target = view if params.catalogue in (None, home.name) else call.choose(params.catalogue).view()
     reader = target.reader
     key = own.find([record.id], scope=scope)[record.id]
     vectors = own.vectors([key])
@@ -299,7 +295,7 @@ def similar(call: Call, params: SimilarParams) -> SimilarResult:
 def find_by_taste(call: Call, params: RecommendParams) -> ResultSet:
     """Return what `recommend` recommends from one catalogue."""
     name = call.chosen or _of_taste(call.server.catalogues, params)[0]
-    view = get_catalogue(_by_name(call.catalogues), name).view()
+    view = call.choose(name).view()
     return found_by_taste(view, ask_by_taste(view, call.principal, params)[1], params)
 
 
@@ -316,7 +312,7 @@ def recommend(call: Call, params: RecommendParams) -> RecommendResult:
     if len(names) > 1:
         raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
     form = RecordForm(media=call.media if params.include else None)
-    view = get_catalogue(_by_name(call.catalogues), names[0]).view()
+    view = call.choose(names[0]).view()
     return recommend_by_taste(view, call.principal, params, form)
 
 

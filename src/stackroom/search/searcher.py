@@ -427,14 +427,6 @@ class RankIn:
     of: int
     searched: int = 0  # how many of the ranking were looked through
 
-    def plain(self) -> dict[str, float | int | None]:
-        """Return the same as a JSON object."""
-        return {
-            "rank": self.rank,
-            "score": None if self.score is None else round(self.score, 4),
-            "of": self.of,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:

@@ -11,11 +11,10 @@ from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import InputError, NotFoundError, StorageError, did_you_mean
+from stackroom.errors import StorageError
 from stackroom.ingest.ledger import find_identified
 from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import CatalogueMap
-from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
@@ -33,7 +32,6 @@ from stackroom.search.result_set import Part, notes_by_reason
 from stackroom.search.searcher import FURTHEST, QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader
-from stackroom.text.normalise import meant
 from stackroom.tools.own_storage import OpenStorage, refuse_storage
 
 logger = logging.getLogger(__name__)
@@ -183,38 +181,6 @@ def promise_notes(views: Iterable[View]) -> list[str]:
     them.
     """
     return notes_by_reason((view.name, str(view.reader.promises or "")) for view in views)
-
-
-def visible_catalogues(
-    catalogues: Sequence[OpenCatalogue], principal: Principal
-) -> list[OpenCatalogue]:
-    """Return the catalogues that the caller may see."""
-    return [
-        catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)
-    ]
-
-
-def choose_catalogue(
-    catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None
-) -> OpenCatalogue:
-    """Return the catalogue of this name, or the only visible one where no name is given."""
-    visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
-    if name is not None:
-        return get_catalogue(visible, name)
-    if len(visible) != 1:
-        raise InputError(f"'catalogue' is missing; there are {', '.join(visible)}")
-    return next(iter(visible.values()))
-
-
-def get_catalogue(catalogues: Mapping[str, OpenCatalogue], name: str) -> OpenCatalogue:
-    """Return the catalogue that a name means; raise NotFoundError with those that there are."""
-    found = catalogues.get(meant(name, catalogues))
-    if found is None:
-        known = list(catalogues)
-        raise NotFoundError(
-            f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}"
-        )
-    return found
 
 
 def address_of(catalogue: str, record_id: RecordId) -> str:

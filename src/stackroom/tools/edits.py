@@ -154,7 +154,7 @@ def _result_of(
     seen = [change for change in plan.changes if is_visible(change, principal.visibility)]
     hidden = len(plan.changes) - len(seen)
     said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
-    changed = [ChangedRecord.model_validate(change, from_attributes=True) for change in seen]
+    changed = list(map(ChangedRecord.model_validate, seen))
     return _answer(
         changed,
         [*notes, *said, *([] if plan.changes else [UNCHANGED])],
@@ -170,9 +170,9 @@ def _result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateR
     if change is None:
         return _answer([], [UNCHANGED], call_id=None)
     before, after = change.before, change.after
-    names = dict.fromkeys([*before, *after])
     fields = [
-        ChangedField(field=name, before=before.get(name), after=after.get(name)) for name in names
+        ChangedField(field=name, before=before.get(name), after=after.get(name))
+        for name in {**before, **after}
     ]
     changed = ChangedRecord(id=change.id, kind=kind, op=change.op, fields=fields)
     return _answer([changed], list(change.notes), call_id=call_id)
@@ -181,12 +181,11 @@ def _result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateR
 def _answer(
     changes: list[ChangedRecord], notes: list[str], *, call_id: str | None, plan: str | None = None
 ) -> MutateResult:
-    made, total = call_id is not None, len(changes)
     return MutateResult(
-        applied=made,
+        applied=call_id is not None,
         plan=plan,
         changes=changes,
-        total=total,
+        total=len(changes),
         has_more=False,
         call_id=call_id,
         notes=notes,

@@ -27,6 +27,7 @@ from stackroom.errors import (
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
 from stackroom.model.scope import Scope
+from stackroom.text.normalise import meant
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import LARGEST, GenericParams, validate_fields
 
@@ -122,6 +123,17 @@ class Office:
 NO_OFFICE = Office()
 
 
+def get_catalogue(catalogues: Mapping[str, ValueT], name: str) -> ValueT:
+    """Return the catalogue that a name means; raise NotFoundError with those that there are."""
+    found = catalogues.get(meant(name, catalogues))
+    if found is None:
+        known = list(catalogues)
+        raise NotFoundError(
+            f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}"
+        )
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """The caller of an operation, over which surface, and what is served to them."""
@@ -143,6 +155,19 @@ class Call:
     def scope(self) -> Scope:
         """Every record that the caller may see."""
         return Scope(visibility=self.principal.visibility)
+
+    @property
+    def visible(self) -> "list[OpenCatalogue]":
+        """The catalogues that the operation is over and the caller may see."""
+        sees = self.principal.visibility.sees_catalogue
+        return [one for one in self.catalogues if sees(one.name)]
+
+    def choose(self, name: str | None) -> "OpenCatalogue":
+        """Return the visible catalogue that a name means; without a name, the only one."""
+        visible = {one.name: one for one in self.visible}
+        if name is None and len(visible) != 1:
+            raise InputError(f"'catalogue' is missing; there are {', '.join(visible)}")
+        return get_catalogue(visible, next(iter(visible)) if name is None else name)
 
     @property
     def media(self) -> "CallerMedia":

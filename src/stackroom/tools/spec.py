@@ -93,7 +93,11 @@ class ToolResult(BaseModel):
     """A tool's answer, or a part of it."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        from_attributes=True,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from stackroom.admin.analytics import analytics_tools
+from stackroom.admin.analytics import analytics_tool
 from stackroom.analytics import events as events_module
 from stackroom.analytics.events import (
     LIMITS,
@@ -135,7 +135,7 @@ def test_a_report_counts_what_it_is_asked_for_and_its_reader_may_see(
 
 
 def test_nobody_has_a_name_that_no_database_takes(reports: EventReports) -> None:
-    gate = Gate(Toolbox(analytics_tools(reports, lambda: [])))
+    gate = Gate(Toolbox([analytics_tool(reports)]))
     answer = gate.call(LOCAL_USER, "analytics.query", {"query_type": "listening", "user": "a\0b"})
     assert answer.error_code == "not_found"
 

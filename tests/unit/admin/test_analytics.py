@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.analytics import analytics_tools
+from stackroom.admin.analytics import analytics_tool
 from stackroom.analytics.events import Event, EventKind, EventLog, EventReports
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.generic.tools import generic_tools
@@ -37,8 +37,9 @@ def log(tmp_path: Path) -> Iterator[EventLog]:
 @pytest.fixture
 def served(log: EventLog, songs: Any, behind_gate: Callable[..., Any]) -> Any:
     """`analytics.query`, and a search whose calls are recorded."""
-    tools = analytics_tools(EventReports(log._database, log), lambda: [songs.opened])
-    return behind_gate([*tools, *generic_tools([songs.opened])], observers=[log])
+    tool = analytics_tool(EventReports(log._database, log))
+    served = [songs.opened]
+    return behind_gate([tool, *generic_tools(served)], catalogues=served, observers=[log])
 
 
 def played(

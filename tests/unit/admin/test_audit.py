@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stackroom.admin import audit as audit_module
-from stackroom.admin.server import ServerTool, server_tools
+from stackroom.admin.server import Server, server_tool
 from stackroom.control.audit import log as audit_log
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
@@ -73,10 +73,8 @@ def log(tmp_path: Path) -> Iterator[AuditLog]:
 @pytest.fixture
 def served(log: AuditLog, tmp_path: Path, behind_gate: Callable[..., Any]) -> Any:
     settings = Settings(home=tmp_path)
-    tool = ServerTool(
-        settings=settings, started_at=NOON, catalogues=tuple, audit=log, now=lambda: NOON
-    )
-    return behind_gate(server_tools(tool))
+    server = Server(settings=settings, started_at=NOON, audit=log, now=lambda: NOON)
+    return behind_gate([server_tool(server)])
 
 
 def test_the_audit_is_read_newest_first_with_who_what_and_the_outcome(served: Any) -> None:
@@ -193,8 +191,8 @@ def test_only_an_administrator_who_sees_every_catalogue_reads_the_audit(served: 
 def test_a_server_without_accounts_says_that_it_has_no_audit(
     tmp_path: Path, behind_gate: Callable[..., Any]
 ) -> None:
-    tool = ServerTool(settings=Settings(home=tmp_path), started_at=NOON, catalogues=tuple)
-    code, text = behind_gate(server_tools(tool)).refusal("server.query", query_type="audit")
+    tool = server_tool(Server(settings=Settings(home=tmp_path), started_at=NOON))
+    code, text = behind_gate([tool]).refusal("server.query", query_type="audit")
     assert (code, "this server has no accounts" in text) == ("not_found", True)
 
 

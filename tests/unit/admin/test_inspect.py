@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from stackroom.admin.inspect import Inspector, inspect_tools
+from stackroom.admin.inspect import Inspector, inspect_tool
 from stackroom.admin.logs import LogRing
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.auditing import redacted
@@ -40,7 +40,7 @@ def served(
 ) -> Any:
     """`debug.inspect` over two catalogues."""
     other = open_songs("other").opened
-    return behind_gate(inspect_tools(Inspector(lambda: [songs.opened, other], ring)))
+    return behind_gate([inspect_tool(Inspector(ring))], catalogues=[songs.opened, other])
 
 
 @pytest.fixture
@@ -56,9 +56,8 @@ def on_disk(
 
 
 def rows(catalogue: Any, behind_gate: Callable[..., Any], **arguments: Any) -> list[dict[str, Any]]:
-    caller = behind_gate(
-        inspect_tools(Inspector(lambda: [catalogue], **arguments.pop("inspector", {})))
-    )
+    inspector = Inspector(**arguments.pop("inspector", {}))
+    caller = behind_gate([inspect_tool(inspector)], catalogues=[catalogue])
     return list(caller.ask("debug.inspect", **arguments)["rows"])
 
 

@@ -14,10 +14,10 @@ import pytest
 from stackroom import __version__
 from stackroom.admin.server import (
     REDACTED,
-    ServerTool,
+    Server,
     config_resources,
     plain_settings,
-    server_tools,
+    server_tool,
 )
 from stackroom.control.accounts.credentials import Credential
 from stackroom.errors import UnknownResourceError
@@ -85,10 +85,9 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_path: Path) -> Any:
-    tool = ServerTool(
+    server = Server(
         settings=settings,
         started_at=STARTED,
-        catalogues=lambda: [replace(songs.opened, folder=tmp_path)],
         identities=lambda: [ANN, BOB, ANN],
         credentials=lambda used_since: [
             one for one in LIVE if (one.last_used_at or STARTED) >= used_since
@@ -97,7 +96,11 @@ def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_
         counters=lambda: {"calls_in_flight": 3},
         now=lambda: STARTED + timedelta(minutes=2),
     )
-    return behind_gate(server_tools(tool), config_resources(settings))
+    return behind_gate(
+        [server_tool(server)],
+        config_resources(settings),
+        catalogues=[replace(songs.opened, folder=tmp_path)],
+    )
 
 
 @pytest.mark.row("Z9")
@@ -127,9 +130,9 @@ def test_the_memory_is_told_with_the_indexes_in_it(
     assert served.ask("server.query", query_type="memory")["rows"] == []
     with closing(create_shelf(tmp_path / "songs", songs.opened.spec, model=None)) as shelf:
         on_disk = replace(songs.opened, shelf=shelf)
-        tool = ServerTool(settings=settings, started_at=STARTED, catalogues=lambda: [on_disk])
+        tool = server_tool(Server(settings=settings, started_at=STARTED))
         shelf.publish()
-        answer = behind_gate(server_tools(tool)).ask("server.query", query_type="memory")
+        answer = behind_gate([tool], catalogues=[on_disk]).ask("server.query", query_type="memory")
     assert answer["values"]["resident_bytes"] > 10_000_000
     size_bytes = sum(
         path.stat().st_size for path in (tmp_path / "songs" / "index").rglob("*") if path.is_file()

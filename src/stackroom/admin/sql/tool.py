@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -30,10 +30,10 @@ from stackroom.errors import (
     StorageError,
     UnavailableError,
 )
-from stackroom.model.principal import Cost, Principal
+from stackroom.model.principal import Cost
 from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
-from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue
+from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.schema import optional
 from stackroom.tools.spec import GenericParams, GenericResult
@@ -174,26 +174,21 @@ class SqlResult(PricedResult, GenericResult):
     notes: list[str]
 
 
-class SqlTool:
-    """Runs statements over catalogues."""
+def sql_tool(children: SqlChildren) -> AnyOperation:
+    """Declare `debug.sql`."""
 
-    def __init__(
-        self, catalogues: Callable[[], Sequence[OpenCatalogue]], *, answer_s: float = ANSWER_S
-    ) -> None:
-        """`catalogues` returns those that are served now; `answer_s` bounds a call."""
-        self._catalogues = catalogues
-        self._children = SqlChildren(answer_s=answer_s)
-
-    def run(self, principal: Principal, params: SqlParams) -> SqlResult:
-        """Run a statement over a catalogue that the caller may see."""
-        if principal.visibility.audiences is not None:
-            problem = (
+    @operation("debug.sql", needs=ADMINISTERS, cost=Cost.SQL, faces=replace(ROWS, text=_text))
+    def run(call: Call, params: SqlParams) -> SqlResult:
+        """One read-only SQLite statement over a catalogue: items(id, kind, a column a field),
+        changes(change_no, id, op, principal, call_id, at), records(key, id, body).
+        """
+        if call.principal.visibility.audiences is not None:
+            raise ForbiddenError(
                 "a statement reads all records of a catalogue, and some are kept from you; search"
                 " it instead"
             )
-            raise ForbiddenError(problem)
-        catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
-        reply = self._children.ask(
+        catalogue = call.choose(params.catalogue)
+        reply = children.ask(
             SqlQuery(
                 path=str(sqlite_file_of(catalogue)),
                 sql=params.query,
@@ -206,30 +201,17 @@ class SqlTool:
         if reply.verdict is not Verdict.OK:
             raise _error(reply, params.query, catalogue.spec)
         end, has_more = len(reply.rows), reply.has_more
-        cursor = str(end) if has_more and params.start < end < MOST_ROWS else None
-        rows, total = [list(row) for row in reply.rows[params.start :]], None if has_more else end
-        page: dict[str, Any] = {
-            "rows": rows,
-            "cursor": cursor,
-            "total": total,
-            "has_more": has_more,
-        }
         return SqlResult(
-            catalogue=catalogue.name, columns=list(reply.columns), notes=list(reply.notes), **page
+            catalogue=catalogue.name,
+            columns=list(reply.columns),
+            rows=[list(row) for row in reply.rows[params.start :]],
+            cursor=str(end) if has_more and params.start < end < MOST_ROWS else None,
+            total=None if has_more else end,
+            has_more=has_more,
+            notes=list(reply.notes),
         )
 
-
-def sql_tools(tool: SqlTool) -> list[AnyOperation]:
-    """Declare `debug.sql`."""
-
-    @operation("debug.sql", needs=ADMINISTERS, cost=Cost.SQL, faces=replace(ROWS, text=_text))
-    def run(call: Call, params: SqlParams) -> SqlResult:
-        """One read-only SQLite statement over a catalogue: items(id, kind, a column a field),
-        changes(change_no, id, op, principal, call_id, at), records(key, id, body).
-        """
-        return tool.run(call.principal, params)
-
-    return [run]
+    return run
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from stackroom.admin.declare import ADMINISTERS
-from stackroom.admin.sql.tool import SqlParams, SqlTool, sql_tools, sqlite_file_of
+from stackroom.admin.sql.tool import SqlChildren, SqlParams, sql_tool, sqlite_file_of
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.opening import create_shelf
+from stackroom.tools.operation import Call, identity_of
+from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
@@ -52,8 +54,8 @@ def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any]) -> Any:
     """`debug.sql` over two catalogues."""
-    tool = SqlTool(lambda: [songs.opened, open_songs("other").opened], answer_s=PATIENCE_S)
-    return behind_gate(sql_tools(tool))
+    tool = sql_tool(SqlChildren(answer_s=PATIENCE_S))
+    return behind_gate([tool], catalogues=[songs.opened, open_songs("other").opened])
 
 
 @pytest.fixture
@@ -255,15 +257,15 @@ def test_a_refusal_says_what_is_wrong(served: Any, query: str, code: str, says: 
 
 
 def test_it_needs_the_servers_admin_and_counts_as_sql() -> None:
-    (tool,) = sql_tools(SqlTool(list))
+    tool = sql_tool(SqlChildren())
     assert (tool.needs, tool.cost, tool.reads) == (ADMINISTERS, Cost.SQL, None)
 
 
 def test_a_catalogue_that_is_not_in_sqlite_is_refused(
     songs: Any, songs_spec: CatalogueSpec, behind_gate: Callable[..., Any]
 ) -> None:
-    tool = SqlTool(lambda: [replace(songs.opened, shelf=MemoryShelf(songs_spec))])
-    code, text = behind_gate(sql_tools(tool)).refusal(
+    catalogue = replace(songs.opened, shelf=MemoryShelf(songs_spec))
+    code, text = behind_gate([sql_tool(SqlChildren())], catalogues=[catalogue]).refusal(
         "debug.sql", query="SELECT 1", catalogue="songs"
     )
     assert (code, "not kept in SQLite" in text) == ("invalid_input", True)
@@ -274,12 +276,13 @@ def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alo
 ) -> None:
     catalogue = plain.app.open_catalogue("anime")
     shared_memory = Path(catalogue.folder) / "records.sqlite-shm"
-    tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
+    tool = sql_tool(SqlChildren(answer_s=PATIENCE_S))
+    call = Call(identity=identity_of(), server=Toolbox([]), catalogues=[catalogue])
     count = catalogue.shelf.reader().count(WHOLE)
     size_bytes = shared_memory.stat().st_size
     # POSIX drops the locks of a process when it closes any descriptor of a file
     shared_memory.open("rb").close()
     assert sqlite_file_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
-    result = tool.run(LOCAL_USER, SqlParams(query="SELECT count(*) FROM items"))
+    result = tool.run(call, SqlParams(query="SELECT count(*) FROM items"))
     assert result.rows == [[count]]
     assert shared_memory.stat().st_size == size_bytes
