@@ -48,6 +48,7 @@ REASONS = {
         ("stackroom.cli.add", "stackroom.assembly.update_plan"),
     },
     "a command imports what it needs, and no other": {
+        ("stackroom.cli.main", "stackroom.cli.ask"),
         ("stackroom.cli.main", "stackroom.cli.build"),
         ("stackroom.cli.main", "stackroom.cli.opening"),
     },

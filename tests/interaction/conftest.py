@@ -7,7 +7,7 @@ can be compared.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -33,7 +33,7 @@ from support.clients import (
     websocket_streams,
 )
 from support.hosting import FIXTURE_SERVER, Hosted, Kept
-from support.launching import STACKROOM, launch
+from support.launching import launch
 from support.libraries import copy_samples
 from support.processes import ServerProcess, wait_until
 
@@ -73,7 +73,7 @@ def portal() -> Iterator[anyio.from_thread.BlockingPortal]:
 
 @contextmanager
 def forked_server(
-    environment: dict[str, str], log: TextIO, folder: Path
+    program: Sequence[str], environment: dict[str, str], log: TextIO, folder: Path
 ) -> Iterator[StdioServerParameters]:
     """Yield a command that is joined by pipes to a forked `stackroom serve`, which need not read
     its modules.
@@ -86,7 +86,7 @@ def forked_server(
         # once the client has opened them
         with open(requests, "rb") as stdin, open(answers, "wb") as stdout:
             process = launch(
-                [*STACKROOM, "serve"], env=environment, stdin=stdin, stdout=stdout, stderr=log
+                [*program, "serve"], env=environment, stdin=stdin, stdout=stdout, stderr=log
             )
         return process.wait(120)
 
@@ -136,7 +136,8 @@ def connect(
                 environment["LOG_LEVEL"] = "WARNING"
                 folder = tmp_path_factory.mktemp("pipes")
                 streams = stdio_client(
-                    stack.enter_context(forked_server(environment, log, folder)), errlog=log
+                    stack.enter_context(forked_server(hosted.program, environment, log, folder)),
+                    errlog=log,
                 )
             client = stack.enter_context(
                 portal.wrap_async_context_manager(Client(streams, mode=era))

@@ -15,7 +15,7 @@ from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.settings import ControlSettings, Settings
 from stackroom.shelf.postgres.move import move_to_database
-from support.launching import SCRIPT
+from support.launching import SCRIPT, STACKROOM
 from support.postgres import PostgresServer
 from support.rest_answers import watched_client
 
@@ -93,6 +93,7 @@ class Hosted:
     server: Any
     accounts: Accounts
     environment: Mapping[str, str]
+    program: Sequence[str] = STACKROOM
 
     @property
     def url(self) -> str:

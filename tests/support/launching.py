@@ -67,10 +67,13 @@ def launch(
 
 
 def run(
-    *arguments: str, environment: Mapping[str, str], timeout_s: float = 300
+    *arguments: str,
+    environment: Mapping[str, str],
+    timeout_s: float = 300,
+    program: Sequence[str] = STACKROOM,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of `stackroom` to its end."""
-    command = [*STACKROOM, *arguments]
+    """Run a command of `stackroom`, or of a program like it, to its end."""
+    command = [*program, *arguments]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = launch(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         try:

@@ -5,11 +5,15 @@ shown as things.
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 from playwright.sync_api import expect
 
 from support.browsing import Visit
+from support.libraries import copy_samples
+from support.one_operation import PROGRAM
+from support.processes import ServerProcess
 
 Start = Callable[..., Visit]
 
@@ -116,3 +120,17 @@ def test_an_address_with_arguments_by_name_fills_the_form_and_shows_the_answer(
     expect(page.locator("input[name=query], textarea[name=query]")).to_have_value("space")
     expect(page.locator("input[name=limit]")).to_have_value("3")
     expect(page.get_by_text("Answered in")).to_be_visible()
+
+
+def test_an_operation_that_was_just_declared_has_a_form(
+    visit: Start, start_server: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    home = copy_samples(tmp_path, "anime", "papers")
+    program = (*PROGRAM, "serve", "--http", "--port", "0")
+    page = visit(start_server(home, "--no-accounts", program=program).url).open("/tools")
+    page.get_by_role("link", name="Letters find").click()
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text("This is required.")).to_be_visible()
+    page.get_by_label("Letter").fill("a")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("region", name="Answer")).to_contain_text("anime")

@@ -21,6 +21,7 @@ from stackroom.assembly.app import App, gate_over
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts_of
 from stackroom.cli.opening import describe_problems, open_app
+from stackroom.cli.operations import build_command
 from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table, shortened
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic import tools
@@ -39,6 +40,7 @@ from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of
+from stackroom.tools.operation import OFF
 from stackroom.tools.reading import EVERY, is_list
 from stackroom.tools.spec import VERDICTS, explanation_lines, validate_fields, why_lines
 
@@ -653,3 +655,13 @@ def _write_file(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def find_derived(name: str) -> click.Command | None:
+    """Return the command of an operation over all catalogues for which none is made by hand."""
+    for operation in tools.GENERIC_OPERATIONS:
+        if operation.name == name and operation.faces.command is not OFF:
+            return build_command(
+                operation, open_gate=lambda: gate_over(*_every_catalogue(open_app()).values())
+            )
+    return None

@@ -26,6 +26,7 @@ PACKAGE_COMMANDS = "stackroom.commands"
 command.
 """
 OPENING = "stackroom.cli.opening"
+DERIVING = "stackroom.cli.ask"
 # these load the catalogue packages: for a command that a package brings, and for none
 GREETING = "stackroom.cli.build"
 
@@ -46,18 +47,19 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Load a command."""
-        brought = {} if name in COMMANDS else find_package_commands()
-        if name not in COMMANDS and name not in brought:
-            ctx.fail(f"no command '{name}'{did_you_mean(name, [*COMMANDS, *brought])}")
         # modules are not garbage: collecting takes a tenth of the time they take to load
         gc.disable()
-        command: click.Command
+        command: click.Command | None
         if name in COMMANDS:
             command = getattr(importlib.import_module(COMMANDS[name][0]), f"{name}_command")
+        elif (brought := find_package_commands().get(name)) is not None:
+            command, ctx.obj = brought.load(), importlib.import_module(OPENING).open_app
         else:
-            command, ctx.obj = brought[name].load(), importlib.import_module(OPENING).open_app
+            command = importlib.import_module(DERIVING).find_derived(name)
         gc.freeze()
         gc.enable()
+        if command is None:
+            ctx.fail(f"no command '{name}'{did_you_mean(name, self.list_commands(ctx))}")
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -109,8 +109,15 @@ def build_group(
     return group
 
 
-def build_command(operation: AnyOperation, open_board: OpenBoard | None = None) -> click.Command:
-    """Return the command of an operation: its parameters as arguments and options."""
+def build_command(
+    operation: AnyOperation,
+    open_board: OpenBoard | None = None,
+    *,
+    open_gate: Callable[[], Gate] | None = None,
+) -> click.Command:
+    """Return the command of an operation: its parameters as arguments and options. `open_gate`
+    returns the gate over the catalogues of an operation about these.
+    """
     fields, face = operation.params.model_fields, _face_of(operation)
     taken: list[click.Parameter] = []
     for name in operation.arguments:
@@ -125,7 +132,7 @@ def build_command(operation: AnyOperation, open_board: OpenBoard | None = None) 
     command = click.Command(
         face.name.rpartition(" ")[2],
         params=taken,
-        callback=partial(_run, operation, open_board),
+        callback=partial(_run, operation, open_board, open_gate),
         help="\n\n".join([operation.summary, *details, example]),
     )
     return json_option(command)
@@ -203,6 +210,7 @@ def _has_type(annotation: Any, wanted: type) -> bool:
 def _run(
     operation: AnyOperation,
     board: OpenBoard | None,
+    open_gate: Callable[[], Gate] | None,
     *,
     as_json: bool,
     yes: bool = False,
@@ -210,6 +218,10 @@ def _run(
 ) -> None:
     """Run an operation on this library, and print its result."""
     face, values = _face_of(operation), _values_of(typed)
+    if open_gate is not None:
+        result = open_gate().run(operation, LOCAL, RawParams(values=values))
+        print_result(operation, result, as_json=as_json)
+        return
     params = RawParams(values=values).read(operation.params)
     if face.check is not None:
         with _opened(operation, face, board, to_read=True) as (_control, office):

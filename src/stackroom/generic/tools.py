@@ -248,7 +248,7 @@ def export_figures(call: Call, params: BrowseParams) -> ExportedTable:
 
 
 OF_RECORD = Reads(names=_addressed, kept=_is_kept)
-AS_JSON = Faces(text=json_text)
+AS_JSON = Faces(text=json_text, command=OFF)  # the command for people is `get`
 COUNTED = Faces(text=json_text, audit=Audit(count_of=lambda result: len(result.results)))
 
 
