@@ -47,7 +47,13 @@ from support.postgres import PostgresServer, is_available, open_server
 from support.processes import ServerProcess
 from support.sounds import tagged_wav
 
-pytest_plugins = ["support.quick", "support.slow_first", "support.songs", "support.strict_skips"]
+pytest_plugins = [
+    "support.quick",
+    "support.slow_first",
+    "support.songs",
+    "support.strict_skips",
+    "support.ways",
+]
 
 REAL_HASHER = passwords.HASHER
 QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)

@@ -17,7 +17,13 @@ from pydantic import BaseModel
 
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.control.accounts.limits import RateLimiter
-from stackroom.errors import ExpectedError, ForbiddenError, NotFoundError, UnknownToolError
+from stackroom.errors import (
+    ExpectedError,
+    ForbiddenError,
+    NotFoundError,
+    RateLimitedError,
+    UnknownToolError,
+)
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.auditing import REDACTED
 from stackroom.gate.gate import Gate
@@ -263,7 +269,7 @@ def test_a_call_counts_against_the_limit_of_its_cost_alone(gated: Gated) -> None
             once = replace(LOCAL_USER, name=str(asked), quotas=Quotas(read=1, write=1, sql=1))
             assert gated.call(gate, asked, once, pasword="x") is not None
             error = gated.call(gate, asked, once)
-            assert error and error.code == "rate_limited", "bad input counts too"
+            assert isinstance(error, RateLimitedError), "bad input counts too"
 
 
 @pytest.mark.row("Z13")

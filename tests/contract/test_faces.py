@@ -1,8 +1,9 @@
-"""Operations of administrators: the same permission, refusal and result by tool, over REST and at
-the command line.
+"""The faces of operations: over every surface the same call gives the same answer, the same error
+and the same list of tools: MCP over each transport and in both eras, REST, terminal and Python.
 """
 
 import json
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -14,6 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import stackroom
 from stackroom.admin import jobs, users
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
@@ -31,11 +33,11 @@ from stackroom.cli.operations import (
     user_command,
 )
 from stackroom.control.control import Control
-from stackroom.errors import ExpectedError, ForbiddenError, InputError
+from stackroom.errors import ExpectedError, UnknownToolError
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
-from stackroom.model.principal import ANONYMOUS, LOCAL_USER
+from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.settings import Settings
 from stackroom.tools.faces.rest import list_doors
 from stackroom.tools.operation import (
@@ -47,15 +49,226 @@ from stackroom.tools.operation import (
     Rest,
     identity_of,
 )
-from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
+from support.clients import INVALID_PARAMS, WAYS, Connect, GateAsker, Reply, Request
+from support.hosting import Hosted
+from support.texts import require_fitting
 
-pytestmark = [
-    pytest.mark.row("Z2"),
-    pytest.mark.row("Z3"),
-    pytest.mark.row("Z6"),
-    pytest.mark.row("Z9"),
+REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("tools/list", "", {}),
+    ("tools/call", "search", {"query": "a journey over the sea"}),
+    ("tools/call", "search", {"query": "進撃の巨人", "limit": 3}),
+    (
+        "tools/call",
+        "search",
+        {"query": "sea", "catalogue": "anime", "filters": {"year": {"from": 1990}}},
+    ),
+    ("tools/call", "search", {"query": "sea", "limit": 2, "cursor": "2"}),
+    ("tools/call", "browse", {}),
+    ("tools/call", "browse", {"catalogue": "anime", "field": "tags", "search": "vampire"}),
+    (
+        "tools/call",
+        "browse",
+        {"catalogue": "anime", "by": ["type", "year/decade"], "of": "episodes", "query": "sea"},
+    ),
+    ("tools/call", "browse", {"catalogue": "anime", "by": ["yaer"]}),
+    ("tools/call", "search", {"query": "* sea", "catalogue": "anime", "filters": {"type": ["TV"]}}),
+    ("tools/call", "fetch", {"id": "anime/mal-1"}),
+    ("tools/call", "search_anime", {"query": "re:zero", "limit": 1}),
+    ("tools/call", "get_anime_details", {"title": "cowboy bebop"}),
+    ("tools/call", "browse_taxonomy", {"category": "setting"}),
+    ("tools/call", "recommend_similar", {"titles": ["Cowboy Bebop"], "preferences": "not horror"}),
+    ("tools/call", "judokon.search", {"query": "strong grip", "topK": 2}),
+    ("tools/call", "judokon.getById", {"id": 1}),
+    ("tools/call", "judokon.random", {"filters": "seven"}),
+    ("tools/call", "judokon.compare", {"idA": 1, "idB": 2}),
+    ("tools/call", "judokon.suggestOpponent", {"id": 1}),
+    ("tools/call", "judokon.listCountries", {}),
+    ("tools/call", "judokon.resolveCode", {"code": "jp"}),
+    ("tools/call", "judokon.validateCardCode", {"code": "x"}),
+    ("tools/call", "ping", {}),
+    ("tools/call", "query_rag", {"query": "grip"}),
+    ("tools/call", "search_papers", {"query": "attention"}),
+    ("tools/call", "search_documents", {"query": "resting", "n_results": 2}),
+    ("tools/call", "search_handbook", {"query": "on call"}),
+    ("tools/call", "similar", {"id": "anime/mal-1"}),
+    ("tools/call", "fetch", {"id": "anime/mal-0"}),
+    ("tools/call", "fetch", {"id": "anmie/mal-1"}),
+    ("tools/call", "fetch", {"id": "x"}),
+    ("tools/call", "fetch", {}),
+    ("tools/call", "search", {"query": ""}),
+    ("tools/call", "search", {"query": "sea", "limit": 0}),
+    ("tools/call", "search", {"query": "sea", "limit": "many", "x": None}),
+    ("tools/call", "search", {"qurey": "sea"}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anmie"}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anime", "filters": {"yaer": 1990}}),
+    ("tools/call", "serch", {"query": "sea"}),
+    ("tools/call", "no.such-tool", {}),
+    ("resources/list", "", {}),
+    ("resources/list", "", {"cursor": "0"}),
+    ("resources/list", "", {"cursor": "later"}),
+    ("resources/templates/list", "", {}),
+    ("resources/read", "documents://handbook/people/hiring.md", {}),
+    ("resources/read", "judokon://synonyms.json", {}),
+    ("resources/read", "stackroom://anime/mal-1", {}),
+    ("resources/read", "stackroom://anime/Cowboy%20Bebop", {}),
+    ("resources/read", "stackroom://anime/mal-0", {}),
+    ("resources/read", "stackroom://nothing/mal-1", {}),
+    ("resources/read", "other://x", {}),
 ]
+
+
+WAYS_AND_PYTHON = [*WAYS, "python"]
+
+
+class PythonAsker:
+    """Asks by `import stackroom`; only tools can be called."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def ask(self, request: Request) -> Reply:
+        try:
+            return Reply(value=self._library.call(request.target, **request.arguments))
+        except UnknownToolError as error:
+            return Reply(error=INVALID_PARAMS, message=error.message)
+        except ExpectedError as error:
+            return Reply(error=error.code, message=error.message)
+
+
+@pytest.fixture(scope="module", params=WAYS_AND_PYTHON)
+def surface(request: pytest.FixtureRequest) -> str:
+    """Every surface in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def asker(hosted: Hosted, connect: Connect, surface: str) -> Iterator[Any]:
+    """A client by each surface, of somebody who may do everything with catalogues.
+
+    So they see what the user of this machine does, where there is no server to administer.
+    """
+    if surface == "python":
+        with stackroom.open(hosted.server.home) as library:
+            yield PythonAsker(library)
+        return
+    name = hosted.accounts.user(
+        Action.ACCESS_CATALOG, Action.EDIT_CATALOG, name=surface.replace(" ", "-")
+    )
+    with connect(surface, hosted, hosted.accounts.token(name)) as asker:
+        yield asker
+
+
+@pytest.mark.row("T6")
+@pytest.mark.row("Z1")
+@pytest.mark.row("T8")
+@pytest.mark.parametrize(
+    "asked", REQUESTS, ids=lambda asked: f"{asked[0]} {asked[1]} {asked[2]}"[:70]
+)
+def test_every_surface_gives_the_answer_of_the_gate(
+    asker: Any, surface: str, whole: Any, asked: tuple[str, str, dict[str, Any]]
+) -> None:
+    request = Request(operation=asked[0], target=asked[1], arguments=asked[2])
+    is_call = request.operation == "tools/call"
+    if surface == "python" and not is_call:
+        return
+    expected = GateAsker(whole.gate).ask(request)
+    has_text = surface not in ("rest", "python") or not is_call
+    assert asker.ask(request) == (expected if has_text else expected.without_text())
+
+
+@pytest.mark.row("A2", "A8")
+def test_an_answer_fits_its_tool_s_own_schema(whole: Any) -> None:
+    for operation, target, arguments in REQUESTS:
+        tool = whole.gate.toolbox_of(LOCAL_USER).tools.get(target)
+        answer = whole.call(target, **arguments) if operation == "tools/call" and tool else None
+        if answer and tool and not answer.is_error:
+            require_fitting(answer.structured, tool.output_schema)
+
+
+MOOD = {"filters": {"type": ["MOVIE"], "year": {"min": 2011}}, "exclude": {"tags": ["horror"]}}
+TERMINAL: list[tuple[str, str, dict[str, Any]]] = [
+    ("search anime 'space adventure' --limit 20", "search", {"query": "space adventure"}),
+    ("search anime 'fulmetal alchemst' --limit 20", "search", {"query": "fulmetal alchemst"}),
+    ("search anime '*' --type MOVIE", "search", {"query": "*", "filters": {"type": ["MOVIE"]}}),
+    ("search anime 'qwxzv blorp'", "search", {"query": "qwxzv blorp"}),
+    (
+        "search anime melancholy --type MOVIE --year 2011.. --not-tags horror",
+        "search",
+        {"query": "melancholy", **MOOD},
+    ),
+    ("recommend anime 'Cowboy Bebop' --limit 4", "recommend", {"likes": ["Cowboy Bebop"]}),
+    ("search anime x --yaer 3", "search", {"query": "x", "filters": {"yaer": 3}}),
+    (
+        "browse anime --by type --of episodes --tags space --sort sum",
+        "browse",
+        {"by": ["type"], "of": "episodes", "filters": {"tags": ["space"]}, "sort": "sum"},
+    ),
+    ("browse anime --field season", "browse", {"field": "season"}),
+    ("browse anime --field yaer", "browse", {"field": "yaer"}),
+    (
+        "explain anime Cowboy mal-1 --year 2010..",
+        "explain",
+        {
+            "id": "anime/mal-1",
+            "arguments": {
+                "query": "Cowboy",
+                "catalogue": "anime",
+                "filters": {"year": {"min": 2010}},
+            },
+        },
+    ),
+]
+"""A command, and the call of a tool about the anime catalogue that gives the same."""
+OF_THE_SURFACE = {"catalogues", "tool", "notes"}
+"""Parts of an answer that are another at the terminal, which names one catalogue and no tool."""
+
+
+def require_held(shown: Any, answer: Any) -> None:
+    """Require that all that a tool answers is in what a command prints."""
+    if isinstance(answer, dict):
+        for name, value in answer.items():
+            if name not in OF_THE_SURFACE:
+                require_held(shown.get(name), value)
+    elif isinstance(answer, list):
+        assert len(shown) == len(answer)
+        for one, value in zip(shown, answer, strict=True):
+            require_held(one, value)
+    else:
+        assert shown == answer
+
+
+@pytest.mark.row("N20", "N1", "N3", "A1")
+@pytest.mark.parametrize(
+    ("command", "tool", "arguments"), TERMINAL, ids=[one[0] for one in TERMINAL]
+)
+def test_the_terminal_prints_what_the_tool_answers(
+    plain: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    monkeypatch.setenv("STACKROOM_HOME", str(plain.home))
+    ran = CliRunner().invoke(cli, [*shlex.split(command), "--json"])
+    limits = {} if tool in ("browse", "explain") else {"limit": 10}
+    if "--limit" in command:
+        limits = {"limit": int(command.rpartition(" ")[2])}
+    chosen = {} if tool == "explain" else {"catalogue": "anime"}
+    answer = plain.call(tool, **chosen, **limits, **arguments)
+    if answer.error is not None:
+        assert isinstance(ran.exception, type(answer.error))
+        assert ran.exit_code == 1, "the exit code is that of `main`"
+        return
+    shown, (found,) = (
+        json.loads(ran.stdout),
+        answer.structured.get("catalogues", [answer.structured]),
+    )
+    if isinstance(shown, list):
+        (field,) = found["fields"]
+        shown, found = {"values": shown}, {"values": field["values"]}
+    require_held(shown, found)
+
 
 GROUPS: dict[str, click.Group] = {
     "user": user_command,
@@ -330,8 +543,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.row("Z2", "Z3", "Z6", "Z9")
 @pytest.mark.parametrize(("name", "values"), CASES, ids=[name for name, _ in CASES])
-def test_every_surface_gives_the_same_result(
+def test_every_surface_of_administrators_gives_the_same_result(
     surfaces: Callable[[], Surfaces], name: str, values: dict[str, Any]
 ) -> None:
     operation = BY_NAME[name]
@@ -342,10 +556,11 @@ def test_every_surface_gives_the_same_result(
     assert all(one == given[0] for one in given)
 
 
+@pytest.mark.row("Z2", "Z3", "Z6", "Z9")
 @pytest.mark.parametrize(
     ("name", "values", "says"), REFUSED, ids=[f"{one[0]} {one[2]}" for one in REFUSED]
 )
-def test_every_surface_refuses_with_what_would_be_right(
+def test_every_surface_of_administrators_refuses_with_what_would_be_right(
     surfaces: Callable[[], Surfaces], name: str, values: dict[str, Any], says: str
 ) -> None:
     operation = BY_NAME[name]
@@ -360,30 +575,6 @@ def test_every_surface_refuses_with_what_would_be_right(
             refusals.append((type(refused), says in refused.message))
     assert refusals
     assert set(refusals) == {(refusals[0][0], True)}
-
-
-@pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
-def test_a_caller_without_the_permission_is_told_which_one_it_needs(
-    operation: AnyOperation,
-) -> None:
-    required = {one for one, known in operation.params.model_fields.items() if known.is_required()}
-    known = {name: values for name, values, _ in REFUSED} | dict(CASES)
-    values = known.get(operation.name, dict.fromkeys(required, "x"))
-    nobody, allowed = Origin(identity=identity_of(ANONYMOUS), via="rest"), operation.needs.any_of
-    if not allowed:
-        return
-    with pytest.raises(ForbiddenError) as refused:
-        Gate(Toolbox([])).run(operation, nobody, RawParams(values=values))
-    assert all(action in refused.value.message for action in allowed)
-
-
-@pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
-def test_a_misspelt_parameter_is_refused_with_the_right_one(operation: AnyOperation) -> None:
-    known = list(operation.params.model_fields)
-    with pytest.raises(InputError) as refused:
-        validate_fields(operation.params, {f"{known[0] if known else 'x'}s": "x"})
-    assert "unknown field" in refused.value.message
-    assert all(name in refused.value.message for name in known)
 
 
 @pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
