@@ -22,6 +22,7 @@ from stackroom.errors import (
     ForbiddenError,
     NotFoundError,
     RateLimitedError,
+    StorageError,
     UnknownToolError,
 )
 from stackroom.gate.answer import Answer, AnswerCache
@@ -233,6 +234,7 @@ def test_a_caller_without_the_permission_is_refused_and_one_with_it_alone_is_not
         if asked.as_tool:
             nothing = gated.call(gate, replace(asked, as_tool="qqqq"), outsider)
             assert isinstance(error, UnknownToolError), asked
+            assert not gated.sink.entries[0][1], "as quick for one that there is as for none"
             assert isinstance(nothing, UnknownToolError)
             words = (one.message.partition(" (did")[0] for one in (error, nothing))
             assert next(words).replace(asked.as_tool, "qqqq").startswith(next(words)[:14])
@@ -315,6 +317,8 @@ def test_bad_input_names_its_field_and_nothing_of_it_is_noted(gated: Gated) -> N
     [
         (None, Outcome.OK),
         (NotFoundError("there is none"), Outcome.ERROR),
+        (ForbiddenError("not this one"), Outcome.REFUSED),
+        (StorageError("the disk is away"), Outcome.ERROR),
         (KeyError("a bug"), Outcome.FAILED),
     ],
 )

@@ -2,19 +2,17 @@
 kept for some.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-import httpx
 import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.serving import ToolChoice
-from stackroom.errors import UnknownResourceError, UnknownToolError
+from stackroom.errors import UnknownResourceError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.scope import Visibility
@@ -34,18 +32,6 @@ HANDFUL = [
 ]
 GUESS = re.compile(r" \(did you mean .*\?\)")
 LIST = "list the resources for those there are"
-FOR_PAGES_ALONE = {"map"}
-"""Tools that are in no list; who may not use them is told that there are none, as of the others."""
-NO_SUCH = [
-    "",
-    "nothing",
-    "needs.",
-    "needs.Nothing",
-    "NEEDS.ACCESSCATALOG",
-    "needs.accesscatalog",
-    "search ",
-    "x" * 300,
-]
 
 
 def short(actions: frozenset[Action]) -> str:
@@ -85,39 +71,12 @@ def allowed(toolbox: Toolbox, actions: frozenset[Action]) -> Gate:
     )
 
 
-def tried_call(gate: Gate, principal: Principal, name: str) -> tuple[str, str]:
-    """Return what a call without arguments comes to; where it is known, that it is."""
-    try:
-        answer = gate.call(principal, name, {})
-    except UnknownToolError as error:
-        return error.code, error.message
-    assert answer.error_code != "unknown_tool"
-    return "known", ""
-
-
 def tried_read(gate: Gate, principal: Principal, uri: str) -> tuple[str, str]:
     try:
         content = gate.read(principal, uri)
     except UnknownResourceError as error:
         return error.code, error.message
     return "known", content.digest
-
-
-@pytest.mark.row("Z3")
-@pytest.mark.parametrize("actions", SUBSETS, ids=short)
-def test_what_is_listed_is_what_can_be_used_and_the_rest_is_as_if_it_did_not_exist(
-    toolbox: Toolbox, actions: frozenset[Action]
-) -> None:
-    gate, principal, reference = Gate(toolbox), somebody(actions), allowed(toolbox, actions)
-    usable = {tool.name for tool in toolbox.tools.values() if can_use(tool, actions)}
-    assert [tool.name for tool in gate.list_tools(principal)] == sorted(usable - FOR_PAGES_ALONE)
-    for name in [*toolbox.tools, *NO_SUCH]:
-        found = tried_call(gate, principal, name)
-        assert (found[0] == "known") is (name in usable)
-        assert found == tried_call(reference, principal, name)
-        if name not in usable:
-            with pytest.raises(UnknownToolError):
-                gate.get_tool(principal, name)
 
 
 @pytest.mark.row("Z3")
@@ -141,17 +100,6 @@ def test_resources_are_listed_and_read_by_the_same_people(
         assert found == tried_read(reference, principal, uri)
     templates = [resource.template for resource in gate.list_templates(principal)]
     assert templates == [resource.template for resource in reference.list_templates(principal)]
-
-
-@pytest.mark.row("Z3")
-def test_every_tool_and_resource_of_the_library_needs_a_permission(toolbox: Toolbox) -> None:
-    assert {
-        action for tool in toolbox.tools.values() for action in tool.operation.needs.any_of
-    } == set(Action)
-    nobody = somebody(frozenset())
-    assert Gate(toolbox).list_tools(nobody) == []
-    assert Gate(toolbox).list_resources(nobody).entries == []
-    assert Gate(toolbox).list_templates(nobody) == []
 
 
 @pytest.mark.row("Z3")
@@ -193,48 +141,6 @@ def test_over_every_way_somebody_sees_exactly_what_they_may_use(
             assert missing.message == f"there is no resource '{action.lower()}://z'; {LIST}"
 
 
-@pytest.mark.row("Z3")
-@WHEREVER_KEPT
-def test_over_rest_what_is_forbidden_and_what_does_not_exist_are_alike_to_the_header(
-    fixture_hosted: Any,
-) -> None:
-    user = fixture_hosted.accounts.user(Action.VIEW_ANALYTICS)
-    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
-        pairs = [
-            (client.post("/v1/tools/edit", json={}), client.post("/v1/tools/tide", json={})),
-            (
-                client.post("/v1/tools/edit", json={"x": 1}),
-                client.post("/v1/tools/tide", json={"x": 1}),
-            ),
-            (
-                client.get("/v1/resources/read?uri=editcatalog://a"),
-                client.get("/v1/resources/read?uri=tidecatalog://a"),
-            ),
-        ]
-    for forbidden, missing in pairs:
-        assert forbidden.status_code == missing.status_code == 404
-        assert forbidden.text.replace("edit", "tide") == missing.text
-        assert plain_headers(forbidden) == plain_headers(missing)
-
-
-def plain_headers(reply: httpx.Response) -> dict[str, str]:
-    return {name: value for name, value in reply.headers.items() if name != "date"}
-
-
-@pytest.mark.row("Z3")
-@WHEREVER_KEPT
-def test_a_token_narrowed_to_some_permissions_opens_those_alone(
-    fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
-) -> None:
-    user = fixture_hosted.accounts.user(*Action)
-    narrowed = fixture_hosted.accounts.token(user, scopes=[Action.VIEW_ANALYTICS])
-    with connect(network_way, fixture_hosted, narrowed) as asker:
-        assert [one["name"] for one in asker.ask(request_of("tools/list")).value] == [
-            "needs.ViewAnalytics"
-        ]
-        assert asker.ask(request_of("tools/call", "needs.EditCatalog")).error == "-32602"
-
-
 HIDDEN = ("anime", "personal")
 VISIBLE = ("dnd", "handbook", "judoka", "music", "papers")
 ABOUT_THE_HIDDEN: list[tuple[str, str, dict[str, Any]]] = [
@@ -272,9 +178,6 @@ ABOUT_THE_HIDDEN: list[tuple[str, str, dict[str, Any]]] = [
     ("resources/read", "documents://personal/recipes/dal.md", {}),
     ("resources/read", "documents://handbook/people/hiring.md", {}),
 ]
-ASKS = [
-    pytest.param(asked, id=f"{asked[0]} {asked[1]} {asked[2]}"[:70]) for asked in ABOUT_THE_HIDDEN
-]
 
 
 def apart(home: Any, *names: str) -> tuple[App, Gate]:
@@ -297,59 +200,6 @@ def never_had(whole: Any) -> Iterator[Gate]:
 def reader() -> Principal:
     """Somebody who may read the catalogues, and do nothing else."""
     return somebody(frozenset({Action.ACCESS_CATALOG}))
-
-
-def mentions(value: Any) -> bool:
-    """Tell whether something tells of what is hidden."""
-    text = json.dumps(value, default=str).lower()
-    words = ["anime", "cowboy", "mal-1", "personal", "dal.md"]
-    return any(word in text for word in words)
-
-
-@pytest.mark.row("Z3")
-@pytest.mark.row("T5")
-@pytest.mark.parametrize("asked", ASKS)
-def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
-    whole: Any,
-    never_had: Gate,
-    asker_of: Any,
-    request_of: Any,
-    asked: tuple[str, str, dict[str, Any]],
-) -> None:
-    operation, target, arguments = asked
-    request = request_of(operation, target, **arguments)
-    expected = asker_of(never_had).ask(request)
-    outsider = replace(somebody(frozenset(Action)), visibility=Visibility(hidden=frozenset(HIDDEN)))
-    confined = replace(somebody(frozenset(Action)), visibility=Visibility(only=frozenset(VISIBLE)))
-    for principal in (outsider, confined):
-        assert asker_of(whole.gate, principal).ask(request) == expected
-        # now the answer of somebody who sees all is in the cache
-        seen = asker_of(whole.gate).ask(request)
-        assert asker_of(whole.gate, principal).ask(request) == expected
-        assert asker_of(whole.gate).ask(request) == seen
-    asked_for = json.dumps([target, arguments])
-    if not mentions(asked_for):
-        assert not mentions(expected.value)
-        assert not mentions(expected.message)
-
-
-@pytest.mark.row("N8")
-@pytest.mark.parametrize("name", ["anime", "music", "handbook"])
-def test_somebody_who_sees_one_catalogue_of_several_can_search_and_fetch(
-    whole: Any, asker_of: Any, request_of: Any, name: str
-) -> None:
-    confined = replace(
-        somebody(frozenset({Action.ACCESS_CATALOG})), visibility=Visibility(only=frozenset({name}))
-    )
-    asker = asker_of(whole.gate, confined)
-    names = {one["name"] for one in asker.ask(request_of("tools/list")).value}
-    assert {"search", "fetch"} <= names
-    found = asker.ask(request_of("tools/call", "search", query="the")).value["results"]
-    assert {one["catalogue"] for one in found} == {name}
-    assert (
-        asker.ask(request_of("tools/call", "fetch", id=found[0]["id"])).value["title"]
-        == found[0]["title"]
-    )
 
 
 @pytest.mark.row("Z3")

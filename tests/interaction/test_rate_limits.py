@@ -126,30 +126,6 @@ def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_
 
 
 @pytest.mark.row("Z12")
-def test_reading_writing_and_sql_are_counted_apart_and_over_every_way_together(
-    fixture_hosted: Any, connect: Any, request_of: Any
-) -> None:
-    user = fixture_hosted.accounts.user(Action.ACCESS_CATALOG)
-    secret = fixture_hosted.accounts.token(user)
-    ways = ["rest", "websocket legacy", "http 2026-07-28", "sse legacy"]
-    found: Counter[tuple[str, str | None]] = Counter()
-    for way in ways:
-        with connect(way, fixture_hosted, secret) as asker:
-            for tool, times in {"edit": 10, "sql": 4, "echo": 5}.items():
-                for _ in range(times):
-                    reply = asker.ask(request_of("tools/call", tool))
-                    assert (reply.error is None) or 1 <= reply.retry_after_s <= 60
-                    found[tool, reply.error] += 1
-    assert found == {
-        ("edit", None): 30,
-        ("edit", "rate_limited"): 10,
-        ("sql", None): 10,
-        ("sql", "rate_limited"): 6,
-        ("echo", None): 20,
-    }
-
-
-@pytest.mark.row("Z12")
 def test_every_kind_of_reading_counts_against_the_same_limit(
     fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
 ) -> None:

@@ -2,32 +2,19 @@
 without vectors.
 """
 
-import base64
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, types
-from mcp.shared.exceptions import MCPError
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import Action, Principal
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
-from stackroom.tools.toolbox import Toolbox
 from support.clients import ERAS, talk_to
-
-NOBODY = Principal(name="nobody", actions=frozenset())
-PICTURE = ResourceSpec(
-    prefix="files://",
-    action=Action.ACCESS_CATALOG,
-    entries=lambda _principal: [],
-    read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
-)
 
 PAGES = {
     "bread.md": "# Bread\n\nFlour, water, salt and time.\n",
@@ -104,36 +91,3 @@ def test_a_long_document_comes_in_parts_that_say_so(tmp_path: Path, converse: An
 
     converse(app.build_gate(), talk)
     app.close()
-
-
-@pytest.mark.row("T9")
-@pytest.mark.parametrize(
-    "path", ["nothing.md", "../home/installed.json", "bread.md%231", "bread.md#1", ""]
-)
-def test_a_document_that_is_not_there_is_an_error(pages: Gate, converse: Any, path: str) -> None:
-    async def talk(client: Client) -> None:
-        for name in ("notes", "nothing"):
-            with pytest.raises(MCPError, match="there is no resource 'documents://") as caught:
-                await client.read_resource(f"documents://{name}/{path}")
-            assert caught.value.error.code == types.INVALID_PARAMS
-
-    converse(pages, talk)
-
-
-@pytest.mark.row("T9")
-def test_a_caller_who_may_not_read_sees_no_document(pages: Gate, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        assert (await client.list_resources()).resources == []
-        with pytest.raises(MCPError, match=r"there is no resource 'documents://notes/bread\.md'"):
-            await client.read_resource("documents://notes/bread.md")
-
-    converse(pages, talk, principal=NOBODY)
-
-
-def test_bytes_are_read_as_they_are(converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        (content,) = (await client.read_resource("files://7")).contents
-        assert isinstance(content, types.BlobResourceContents)
-        assert (content.mime_type, base64.b64decode(content.blob)) == ("image/png", b"7")
-
-    converse(Gate(Toolbox([], [PICTURE])), talk)

@@ -379,22 +379,3 @@ def test_a_token_ends_by_itself_when_its_time_is_over(
         assert datetime.now(UTC) >= ends_at
         assert_told(lines)
     assert all(line.call() for line in bystanders.values())
-
-
-def test_a_session_ends_with_the_logout_and_with_a_new_password(hosted: Any, soon: Any) -> None:
-    control = hosted.accounts.control
-    user = hosted.accounts.user(Action.ACCESS_CATALOG, name="session")
-    control.accounts.set_password(LOCAL_USER, user, "correct horse")
-    for way in ("logout", "password"):
-        with hosted.rest() as client, ExitStack() as stack:
-            secret = client.post(
-                "/v1/login", json={"name": user, "password": "correct horse"}
-            ).json()["token"]
-            lines = open_lines(stack, hosted, secret)
-            if way == "logout":
-                headers = {"Authorization": f"Bearer {secret}"}
-                assert client.post("/v1/logout", headers=headers).status_code == 204
-            else:
-                control.accounts.set_password(LOCAL_USER, user, "another horse")
-            for line in lines.values():
-                soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)

@@ -41,15 +41,6 @@ def test_a_bug_is_an_internal_error_without_its_details_and_the_next_call_works(
     talk_to(lambda: GATE, talk, mode=mode)
 
 
-def test_a_foreseen_failure_is_a_result_that_says_what_happened(mode: str) -> None:
-    async def talk(client: Client) -> None:
-        result = await client.call_tool("stored", {})
-        assert result.is_error
-        assert result.content[0].text == "storage: the disk is away"
-
-    talk_to(lambda: GATE, talk, mode=mode)
-
-
 def test_a_slow_tool_does_not_keep_other_calls_waiting(mode: str) -> None:
     release = threading.Event()
     gate = Gate(Toolbox([*TOOLS, tool("waits", lambda _params: str(release.wait(120)))]))

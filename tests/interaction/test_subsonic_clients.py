@@ -62,13 +62,3 @@ def test_a_client_browses_searches_listens_and_keeps_with_a_token_as_its_passwor
     ).json()
     assert [one["name"] for one in own["playlists"]] == ["Run"]
     client.deletePlaylist(made["id"])
-
-
-def test_a_client_is_told_what_is_wrong_in_its_own_errors(server: Any) -> None:
-    client = connect(server, server.token("ada"), legacyAuth=True)
-    with pytest.raises(libsonic.errors.DataNotFoundError, match="no album 'none'"):
-        client.getAlbum("none")
-    with pytest.raises(libsonic.errors.CredentialError):
-        connect(server, "wrong", legacyAuth=True).getArtists()
-    with pytest.raises(libsonic.errors.SonicError, match="API key or the password"):
-        connect(server, server.token("ada", name="other")).getArtists()

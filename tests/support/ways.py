@@ -109,8 +109,8 @@ def connect(
     @contextmanager
     def connected(way: str, hosted: Hosted, secret: str = "") -> Iterator[McpAsker | RestAsker]:
         if way == "rest":
-            with hosted.rest(secret) as client:
-                yield RestAsker(client)
+            with hosted.rest(secret) as rest:
+                yield RestAsker(rest)
             return
         transport, era = way.split(" ")
         headers = {"Authorization": f"Bearer {secret}"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.cli.operations import make_control, perform
-from stackroom.errors import NotFoundError, StorageError
+from stackroom.errors import StorageError
 
 pytestmark = pytest.mark.row("Z13")
 
@@ -40,15 +40,6 @@ def note(target: str, *, operation: str = "account/grant") -> None:
         perform(control, operation, target, {}, lambda: None)
 
 
-def test_the_last_rows_are_shown_the_newest_first(busy: Path, run: Run) -> None:
-    rows = run("audit tail -n 2 --json").json["rows"]
-    assert [row["number"] for row in rows] == [6, 5]
-    assert [row["operation"] for row in rows] == ["account/enable_user", "account/disable_user"]
-    table = run("audit tail").out.splitlines()
-    assert [line.split()[0] for line in table] == ["number", "6", "5", "4", "3", "2", "1"]
-    assert table[3].split()[-2] == "not_found"
-
-
 def test_a_row_says_who_did_what_with_which_parameters_and_what_became_of_it(
     busy: Path, run: Run
 ) -> None:
@@ -63,35 +54,12 @@ def test_a_row_says_who_did_what_with_which_parameters_and_what_became_of_it(
     assert row["at"].endswith("+00:00")
 
 
-def test_where_nothing_was_noted_it_says_so(home: Path, run: Run) -> None:
-    assert run("audit tail").out == "the audit has no such rows\n"
-    assert run("audit tail --json").json["rows"] == []
-    ran = run("audit verify")
-    assert (ran.code, ran.out) == (NotFoundError.exit_code, "")
-    assert "no accounts here yet" in ran.err
-    assert list(home.iterdir()) == []
-
-
 def test_what_a_caller_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
     note("\x1b]0;owned\x07\x1b[2J [/b] [red]\u202e:star")
     ran = run("audit tail")
     assert ran.code == 0
     assert "[/b]" in ran.out
     assert not {"\x1b", "\x07", "\u202e"} & set(ran.out)
-
-
-def test_a_whole_audit_is_found_whole_and_its_head_can_be_written_down(
-    busy: Path, run: Run
-) -> None:
-    ran = run("audit verify")
-    assert ran.code == 0
-    assert "6 rows, all as they were written" in ran.out
-    report = run("audit verify --json").json
-    assert (report["whole"], report["rows"], report["first_problem"]) == (True, 6, None)
-    assert f"head: {report['head']}" in ran.out
-    note("later")
-    later = run(f"audit verify --expect {report['head']} --json")
-    assert (later.code, later.json["rows"]) == (0, 7)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 from stackroom.background.background import Background, Task, TaskContext
 from stackroom.background.status_file import status_task
 from stackroom.errors import NotFoundError
-from stackroom.tools.spec import NOT_ALL_WORDS
 from support.loopback import EmbeddingServer
 
 Run = Callable[..., Any]
@@ -43,30 +42,6 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
     assert found["notes"] == ["anime: searched by words alone (the catalogue has no vectors)"]
 
 
-@pytest.mark.row("N2")
-def test_search_says_first_thhome_answers_and_shows_the_nearest_few(
-    at_sample: Path, run: Run
-) -> None:
-    arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
-    table = run(arguments)
-    assert table.out.startswith(NOT_ALL_WORDS)
-    assert "\nevidence: none\nanime: searched by words alone" in table.out
-    found = run([*arguments, "--json"]).json
-    assert (found["evidence"], found["total"]) == ("none", 0)
-    assert 1 <= len(found["results"]) <= 5
-    assert {hit["relevance"] for hit in found["results"]} == {None}
-
-
-@pytest.mark.row("A1")
-def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
-    found = run("search anime space --year ..1999 --type=MOVIE --limit 50 --json").json
-    assert found["results"]
-    assert all(
-        hit["fields"]["year"] <= 1999 and hit["fields"]["type"] == "MOVIE"
-        for hit in found["results"]
-    )
-
-
 def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: Run) -> None:
     assert run("search anime 'mushishi \udcff' --json").code == 0
 
@@ -76,16 +51,6 @@ def test_get_shows_a_record_by_id_or_by_a_misspelt_title(at_sample: Path, run: R
     assert run("get anime mal-1 --json").json["title"] == "Cowboy Bebop"
     assert run("get anime 'cowbow bebop' --json").json["id"] == "mal-1"
     assert "Cowboy Bebop" in run("get anime mal-1").out
-
-
-@pytest.mark.row("A9")
-def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
-    tags = run("browse anime --json").json
-    assert [tag["count"] for tag in tags] == sorted((tag["count"] for tag in tags), reverse=True)
-    assert {tag["value"] for tag in run("browse anime --search vampir --json").json} == {"vampire"}
-    assert run("browse anime --limit 3 --json").json == tags[:3]
-    types = {one["value"] for one in run("browse anime --field type --json").json}
-    assert {"TV", "MOVIE"} <= types
 
 
 @pytest.mark.model
@@ -117,17 +82,6 @@ def test_recommend_prints_what_it_understood(
     assert "'post-2000': year ≥ 2001" in run(ask).out
     near = run("similar 'Cowboy Bebop' --limit 2 --json").json["results"]
     assert [one["catalogue"] for one in near] == ["anime", "anime"]
-
-
-@pytest.mark.row("A6")
-def test_without_vectors_records_are_recommended_by_their_tags_and_it_is_said(
-    at_sample: Path, run: Run
-) -> None:
-    ran = run("recommend anime 'Cowboy Bebop' --json").json
-    assert {"space", "sci-fi", "action"} & {
-        tag for one in ran["results"][:3] for tag in one["fields"]["tags"]
-    }
-    assert ran["notes"] == ["there are no vectors, so records are compared by tags"]
 
 
 @pytest.mark.row("N23")
@@ -209,12 +163,6 @@ def test_the_models_are_listed_and_checked(
     assert "works" in run("model check").out
 
 
-def test_a_missing_model_is_said_with_the_command_that_gets_it(home: Path, run: Run) -> None:
-    ran = run("model check")
-    assert ran.code == 5
-    assert "stackroom model pull" in ran.err
-
-
 @pytest.mark.row("A12")
 def test_an_endpoint_that_does_not_answer_is_listed_as_not_ready(
     home: Path, embedding_server: Any, monkeypatch: pytest.MonkeyPatch, run: Run
@@ -259,7 +207,3 @@ def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
     ran = run("list --json")
     assert ran.code == 130
     assert "stopped; everything finished so far is kept" in ran.err
-
-
-def test_the_version_is_told(run: Run) -> None:
-    assert run("--version").out.startswith("stackroom")

@@ -11,12 +11,6 @@ pytestmark = pytest.mark.row("N3")
 Run = Callable[..., Any]
 
 
-def test_a_record_that_is_found_has_its_rank_in_the_answer(at_sample: Path, run: Run) -> None:
-    hits = run("search anime 'space pirates' --json").json["results"]
-    told = run(f"explain anime 'space pirates' {hits[2]['id']} --json").json
-    assert (told["found"], told["rank"], told["tool"]) == (True, 3, "stackroom search")
-
-
 @pytest.mark.parametrize(
     "order",
     [("mal-1", "--year", "2010.."), ("--year", "2010..", "mal-1"), ("--year=2010..", "mal-1")],

@@ -89,13 +89,6 @@ def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(
     assert "Copy records" in shown
 
 
-def test_what_is_pruned_by_a_server_is_pruned_here_too(home: Path, run: Run) -> None:
-    assert [line.partition(":")[0] for line in run("job run prune_logs").out.splitlines()] == [
-        "downloads",
-        "events",
-    ]
-
-
 def test_a_job_that_does_not_end_well_has_exit_code_1_and_says_why(home: Path, run: Run) -> None:
     run("job run verify_indexes")
     with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
@@ -115,15 +108,6 @@ def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path
         assert "have it run there: stackroom job trigger backup" in ran.err
         assert run("job trigger backup").out.startswith("done: queued as run 1\n")
         assert run("job cancel backup").out.startswith("done: run 1 is taken from the queue\n")
-
-
-def test_a_job_that_is_not_there_is_not_run(home: Path, run: Run) -> None:
-    ran = run("job run bakcup")
-    assert (ran.code, ran.out, "did you mean 'backup'?" in ran.err) == (
-        NotFoundError.exit_code,
-        "",
-        True,
-    )
 
 
 def test_what_a_job_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:

@@ -12,14 +12,12 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.control.accounts.limits import RateLimiter
 from stackroom.embed.adapters import GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
-from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.generic.tools import generic_tools
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
 from stackroom.shelf.port import Put
@@ -103,15 +101,6 @@ def test_hits_and_misses_are_counted() -> None:
     assert statistics.hit_rate == 0.9
 
 
-@pytest.mark.row("T5")
-def test_the_same_question_is_worked_on_once(counted: Counted) -> None:
-    gate = counted.gate()
-    assert {ask(gate) for _ in range(50)} == {"sea, run 1"}
-    assert counted.runs == {"sea": 1}
-    assert gate.cache is not None
-    assert gate.cache.statistics().hit_rate > 0.8
-
-
 def test_a_call_that_was_answered_before_is_answered_as_it_begins(counted: Counted) -> None:
     gate = counted.gate()
     ask(gate)
@@ -173,62 +162,6 @@ def test_the_size_is_the_one_that_is_configured_and_none_is_no_cache(
         assert not gate.call(LOCAL_USER, "search_anime", {"query": "sea"}).is_error
     assert (gate.cache.statistics().hits if gate.cache else 0) == (1 if size else 0)
     app.close()
-
-
-def test_a_tool_whose_answers_may_not_be_kept_runs_each_time(counted: Counted) -> None:
-    gate = Gate(Toolbox([counted.spec(is_kept=False)]), cache=AnswerCache(10))
-    assert [ask(gate), ask(gate)] == ["sea, run 1", "sea, run 2"]
-
-
-@pytest.mark.parametrize("error", [InputError("no"), NotFoundError("no"), StorageError("away")])
-def test_a_failure_is_not_kept(counted: Counted, error: Exception) -> None:
-    gate = counted.gate()
-
-    def fail() -> None:
-        raise error
-
-    counted.during = fail
-    assert gate.call(READER, "search", {"query": "sea"}).is_error
-    counted.during = lambda: None
-    assert ask(gate).startswith("sea, run")
-
-
-@pytest.mark.row("T5")
-@pytest.mark.row("Z3")
-@pytest.mark.parametrize(
-    "visibility",
-    [
-        Visibility(hidden=frozenset({"anime"})),
-        Visibility(only=frozenset({"anime"})),
-        Visibility(only=frozenset()),
-    ],
-)
-def test_somebody_who_sees_something_else_gets_an_answer_of_their_own(
-    counted: Counted, visibility: Visibility
-) -> None:
-    gate = counted.gate()
-    first = ask(gate)
-    assert ask(gate, principal=replace(READER, name="ada", visibility=visibility)) != first
-    assert ask(gate, principal=replace(READER, name="bob", visibility=visibility)) != first
-    assert counted.runs == {"sea": 2}  # ada and bob see the same
-    assert ask(gate) == first
-
-
-@pytest.mark.row("T5")
-@pytest.mark.row("Z3")
-def test_somebody_who_may_not_ask_gets_no_answer_though_it_is_kept(counted: Counted) -> None:
-    gate = counted.gate()
-    ask(gate)
-    with pytest.raises(NotFoundError, match="no tool 'search'"):
-        gate.call(replace(READER, actions=frozenset()), "search", {"query": "sea"})
-
-
-@pytest.mark.row("Z12")
-def test_an_answer_from_the_cache_counts_against_the_limit(counted: Counted) -> None:
-    gate = counted.gate(limiter=RateLimiter())
-    principal = replace(READER, quotas=Quotas(read=5, write=0, sql=0))
-    codes = [gate.call(principal, "search", {"query": "sea"}).error_code for _ in range(7)]
-    assert codes == [None] * 5 + ["rate_limited"] * 2
 
 
 @pytest.mark.row("T5")

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.operation import AnyOperation
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
@@ -16,7 +15,6 @@ from support.plain_tools import make_tool
 from support.work import count_calls
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
-NOBODY = Principal(name="nobody", actions=frozenset())
 
 
 class Filters(ToolParams):
@@ -57,33 +55,6 @@ def tool(
 
 
 GATE = Gate(Toolbox([tool("search"), tool("edit", action=Action.EDIT_CATALOG), tool("browse")]))
-
-
-def test_a_call_gives_structured_content_in_the_client_s_spelling_and_a_text() -> None:
-    answer = GATE.call(READER, "search", {"query": "x"})
-    assert answer.structured == {"foundBy": "reader: x", "count": 10}
-    assert answer.text == "10 found"
-    assert not answer.is_error
-
-
-def test_tools_are_listed_by_name_and_only_those_that_may_be_called() -> None:
-    assert [one.name for one in GATE.list_tools(LOCAL_USER)] == ["browse", "edit", "search"]
-    assert [one.name for one in GATE.list_tools(READER)] == ["browse", "search"]
-    assert GATE.list_tools(NOBODY) == []
-
-
-def test_a_tool_that_may_not_be_called_is_as_unknown_as_one_that_does_not_exist() -> None:
-    messages = set()
-    for name in ("edit", "exit"):
-        with pytest.raises(NotFoundError) as caught:
-            GATE.call(READER, name, {"query": "x"})
-        messages.add(caught.value.message.replace(name, "NAME"))
-    assert messages == {"no tool 'NAME'; list the tools for those there are"}
-
-
-def test_an_unknown_tool_is_refused_with_the_nearest_that_may_be_called() -> None:
-    with pytest.raises(NotFoundError, match=r"no tool 'serch' \(did you mean 'search'\?\)"):
-        GATE.call(READER, "serch", {})
 
 
 @pytest.mark.parametrize(
@@ -172,17 +143,6 @@ def test_of_fewer_the_first_that_are_wrong_are_named() -> None:
     ).text
     assert "unknown argument 'filters.x0'; known: yearMin" in text
     assert text.endswith("; and 8990 more")
-
-
-@pytest.mark.parametrize("error", [InputError("no such thing"), StorageError("the disk is full")])
-def test_a_foreseen_failure_is_an_answer_with_its_code(error: Any) -> None:
-    def fail(_principal: Principal, _params: Params) -> Result:
-        raise error
-
-    answer = Gate(Toolbox([tool("search", run=fail)])).call(READER, "search", {"query": "x"})
-    assert answer.is_error
-    assert answer.error_code == error.code
-    assert answer.text == f"{error.code}: {error.message}"
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

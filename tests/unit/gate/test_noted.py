@@ -3,17 +3,13 @@ again.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stackroom.control.accounts.limits import RateLimiter
 from stackroom.control.control import Control
 from stackroom.errors import (
     ExpectedError,
@@ -21,25 +17,20 @@ from stackroom.errors import (
     InputError,
     NotFoundError,
     OverloadedError,
-    RateLimitedError,
     StorageError,
-    UnauthenticatedError,
 )
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.auditing import REDACTED, CallContext, Observer
 from stackroom.gate.gate import PAUSES_S, Gate
-from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
+from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.settings import Settings
 from stackroom.tools.operation import AnyOperation, Call
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
-from support.control import audit_rows
 from support.plain_tools import make_tool
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
-EDITOR = replace(READER, name="editor", actions=frozenset(Action))
-PATIENT = replace(EDITOR, quotas=Quotas(read=2, write=1, sql=0))
 TEMPLATE = "notes://{name}"
 
 
@@ -153,65 +144,6 @@ def control(tmp_path: Path) -> Iterator[Control]:
     opened.close()
 
 
-CALLS = [
-    ("search", {"query": "sea"}, Outcome.OK, None),
-    ("search", {"query": 7}, Outcome.ERROR, "invalid_input"),
-    ("wrong", {}, Outcome.ERROR, "invalid_input"),
-    ("missing", {}, Outcome.ERROR, "not_found"),
-    ("broken", {}, Outcome.FAILED, None),
-    ("edit", {}, Outcome.REFUSED, "unknown_tool"),
-    ("serch", {}, Outcome.REFUSED, "unknown_tool"),
-]
-
-
-@pytest.mark.row("Z13")
-@pytest.mark.parametrize(("name", "arguments", "outcome", "code"), CALLS)
-def test_a_call_leaves_one_note_with_who_what_and_what_became_of_it(
-    notes: Notes, name: str, arguments: dict[str, Any], outcome: Outcome, code: str | None
-) -> None:
-    before = datetime.now(UTC)
-    try:
-        answer = gate_of(notes).call(READER, name, arguments, via="websocket")
-    except (ExpectedError, ZeroDivisionError):
-        answer = None
-    entry = notes.only
-    assert (entry.principal, entry.via, entry.operation) == ("reader", "websocket", "tools/call")
-    is_read = (name, arguments) != ("search", {"query": 7}) and code != "unknown_tool"
-    assert entry.target == name
-    assert entry.parameters == arguments if is_read else "problem" in entry.parameters
-    assert (entry.outcome, entry.error_code) == (outcome, code)
-    assert before <= entry.at <= datetime.now(UTC) + timedelta(seconds=1)
-    assert entry.duration_ms > 0
-    if outcome is Outcome.OK:
-        assert answer is not None
-        assert (entry.result_bytes, entry.result_digest) == (
-            len(b'{"found":"sea"}'),
-            hashlib.sha256(b'{"found":"sea"}').hexdigest(),
-        )
-    else:
-        assert (entry.result_bytes, entry.result_digest) == (0, "")
-
-
-@pytest.mark.row("Z13")
-@pytest.mark.parametrize("arguments", [{"pasword": "hunter22"}, {"query": {"key": "hunter22"}}])
-@pytest.mark.parametrize("name", ["search", "edit", "serch"])
-def test_of_arguments_that_are_not_valid_only_the_problem_is_noted(
-    notes: Notes, name: str, arguments: dict[str, Any]
-) -> None:
-    with suppress(ExpectedError):
-        gate_of(notes).call(READER, name, arguments)
-    assert list(notes.only.parameters) == ["problem"]
-    assert "hunter22" not in repr(notes.only)
-
-
-@pytest.mark.row("Z13")
-def test_each_note_has_an_id_of_its_own(notes: Notes) -> None:
-    gate = gate_of(notes)
-    for _ in range(50):
-        gate.call(READER, "search", {"query": "sea"})
-    assert len({entry.call_id for entry in notes.entries}) == 50
-
-
 @pytest.mark.row("Z13")
 def test_an_operation_is_told_the_id_under_which_its_call_is_noted(notes: Notes) -> None:
     def run(call: Call, params: Params) -> Result:
@@ -221,14 +153,6 @@ def test_an_operation_is_told_the_id_under_which_its_call_is_noted(notes: Notes)
     answers = [gate.call(READER, "edit", {"query": "sea"}).structured for _ in range(2)]
     assert answers == [{"found": f"sea {entry.call_id}"} for entry in notes.entries]
     assert notes.entries[0].call_id != notes.entries[1].call_id
-
-
-@pytest.mark.row("Z13")
-def test_a_limited_call_is_noted_as_such(notes: Notes) -> None:
-    gate = gate_of(notes, limiter=RateLimiter())
-    codes = [gate.call(PATIENT, "search", {"query": "sea"}).error_code for _ in range(3)]
-    assert codes == [None, None, "rate_limited"]
-    assert [entry.outcome for entry in notes.entries] == [Outcome.OK, Outcome.OK, Outcome.LIMITED]
 
 
 @pytest.mark.row("Z13")
@@ -260,67 +184,6 @@ def test_reading_is_noted_too(notes: Notes) -> None:
 
 
 @pytest.mark.row("Z13")
-@pytest.mark.parametrize(
-    ("error", "outcome"),
-    [
-        (None, Outcome.OK),
-        (UnauthenticatedError("wrong password"), Outcome.REFUSED),
-        (ForbiddenError("not you"), Outcome.REFUSED),
-        (RateLimitedError("too often", retry_after_s=3), Outcome.LIMITED),
-        (StorageError("away"), Outcome.ERROR),
-        (KeyError("a bug"), Outcome.FAILED),
-    ],
-)
-def test_what_is_neither_a_tool_nor_a_resource_is_noted_too(
-    notes: Notes, error: Exception | None, outcome: Outcome
-) -> None:
-    def work() -> str:
-        if error:
-            raise error
-        return "stk_s_" + "a" * 40
-
-    parameters = {"name": "ada", "password": "hunter22"}
-    ask = CallContext(
-        principal=READER,
-        via="rest",
-        operation="account/login",
-        target="ada",
-        parameters=parameters,
-        cost=Cost.WRITE,
-    )
-    if error:
-        with pytest.raises(type(error)):
-            gate_of(notes).perform(ask, work)
-    else:
-        gate_of(notes).perform(ask, work)
-    assert (notes.only.operation, notes.only.target, notes.only.outcome) == (
-        "account/login",
-        "ada",
-        outcome,
-    )
-    assert notes.only.parameters == {"name": "ada", "password": REDACTED}
-    assert notes.durable == [True]
-
-
-@pytest.mark.row("Z13")
-def test_what_changes_something_is_durable_before_its_caller_hears_of_it(notes: Notes) -> None:
-    gate = gate_of(notes)
-    for name in ("search", "edit", "sql"):
-        gate.call(EDITOR, name, {"query": "sea"})
-    assert notes.durable == [False, True, True]
-
-
-@pytest.mark.row("Z3")
-def test_the_note_of_a_refusal_is_as_quick_for_what_is_forbidden_as_for_what_does_not_exist(
-    notes: Notes,
-) -> None:
-    for name in ("edit", "exit"):
-        with pytest.raises(NotFoundError):
-            gate_of(notes).call(READER, name, {})
-    assert notes.durable == [False, False]
-
-
-@pytest.mark.row("Z13")
 def test_what_cannot_be_noted_is_not_answered(notes: Notes) -> None:
     notes.problem = StorageError("the audit is away")
     gate = gate_of(notes)
@@ -328,16 +191,6 @@ def test_what_cannot_be_noted_is_not_answered(notes: Notes) -> None:
     assert (answer.error_code, answer.structured) == ("storage", None)
     with pytest.raises(StorageError, match="the audit is away"):
         gate.read(READER, "notes://sea")
-
-
-@pytest.mark.row("Z13")
-def test_an_answer_from_the_cache_is_noted_like_one_that_was_made(notes: Notes) -> None:
-    gate = gate_of(notes, cache=AnswerCache(10))
-    for _ in range(2):
-        gate.call(READER, "search", {"query": "sea"})
-    first, second = notes.entries
-    assert (first.result_bytes, first.result_digest) == (second.result_bytes, second.result_digest)
-    assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.OK)
 
 
 @pytest.mark.row("Z7")
@@ -355,63 +208,6 @@ def test_a_note_has_the_count_that_the_tool_declares_for_fresh_and_cached_answer
     for _ in range(2):
         gate.call(READER, "search", {"query": "sea"})
     assert [entry.result_count for entry in notes.entries] == [count, count]
-
-
-@pytest.mark.row("Z13")
-def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
-    control: Control, tmp_path: Path
-) -> None:
-    gate = gate_of(control.audit, limiter=control.limiter)
-    secrets = [
-        "hunter22-hunter22",
-        "stk_t_" + "Zm9vYmFy" * 4,
-        "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz",
-    ]
-    arguments = {
-        "query": f"{secrets[1]} {secrets[2]} Authorization: Basic {secrets[0]}",
-        "password": secrets[0],
-    }
-    limited = replace(READER, quotas=Quotas(read=0, write=0, sql=0))
-    gate.call(READER, "search", arguments)
-    gate.call(READER, "wrong", arguments)
-    gate.call(limited, "search", arguments)
-    ask = CallContext(
-        principal=READER,
-        via="http",
-        operation="tools/call",
-        target=secrets[1],
-        parameters=arguments,
-    )
-    gate.refuse(ask, OverloadedError("too much"))
-    for name in ("broken", f"edit {secrets[2]}"):
-        with pytest.raises((ZeroDivisionError, NotFoundError)):
-            gate.call(READER, name, arguments)
-    with pytest.raises(NotFoundError):
-        gate.read(READER, f"notes://{secrets[1]}")
-    rows = audit_rows(control.audit)
-    assert [row.outcome for row in rows] == [
-        Outcome.OK,
-        Outcome.ERROR,
-        Outcome.LIMITED,
-        Outcome.OVERLOADED,
-        Outcome.FAILED,
-        Outcome.REFUSED,
-        Outcome.REFUSED,
-    ]
-    read = [row for row in rows if "problem" not in row.parameters][:-1]
-    assert [row.outcome for row in read] == [
-        Outcome.OK,
-        Outcome.ERROR,
-        Outcome.OVERLOADED,
-        Outcome.FAILED,
-    ]
-    assert all(row.parameters["password"] == REDACTED for row in read)
-    assert control.audit.verify().first_problem is None
-    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert b"tools/call" in written
-    for secret in secrets:
-        assert secret.encode() not in written
-        assert json.dumps(secret)[1:-1].encode() not in written
 
 
 @pytest.mark.row("T8")

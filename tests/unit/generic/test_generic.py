@@ -7,17 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import InputError, NotFoundError, StorageError
+from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.generic.tools import generic_tools
-from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.model.scope import WHOLE, Visibility
+from stackroom.model.scope import WHOLE
 from stackroom.search.evidence import calibrate
 from stackroom.shelf.port import Delete, Put
 from stackroom.tools.catalogue import OpenCatalogue, address_of, parse_address, uri_of
@@ -60,14 +59,7 @@ WORDS = (
     "love",
     "song",
 )
-STAFF = "staff"
 AS_FOUND = "give the id of a result of search"
-OUTSIDER = Principal(
-    name="outsider",
-    actions=frozenset({Action.ACCESS_CATALOG}),
-    visibility=Visibility(frozenset({"another audience"})),
-)
-INSIDER = replace(OUTSIDER, name="insider", visibility=Visibility(frozenset({STAFF})))
 
 
 def book(name: str, blurb: str = "", **fields: Any) -> Record:
@@ -273,14 +265,6 @@ def test_with_a_dead_embedder_the_merged_list_is_in_the_order_of_the_words(
     assert weaker["notes"] == [NOT_ALL_WORDS, *found["notes"]]
 
 
-def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any) -> None:
-    catalogue = opened(stories)
-    own = [
-        f"anime/{hit.record.id}" for hit in catalogue.view().search("bread", scope=WHOLE).hits(10)
-    ]
-    assert serve(catalogue, opened(novels)).ids("bread", catalogue="anime") == own
-
-
 def test_a_result_has_what_connectors_of_research_assistants_expect(
     served: ServedCatalogues,
 ) -> None:
@@ -302,18 +286,6 @@ def test_a_result_has_what_connectors_of_research_assistants_expect(
         assert [whole[key] for key in ("id", "title", "url")] == [
             one[key] for key in ("id", "title", "url")
         ]
-
-
-def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(
-    served: ServedCatalogues,
-) -> None:
-    tools = {tool.name: tool for tool in served.gate.list_tools(LOCAL_USER)}
-    assert set(tools) == {"search", "fetch", "similar", "recommend", "browse", "explain"}
-    assert tools["search"].input_schema["required"] == ["query"]
-    assert tools["fetch"].input_schema["required"] == ["id"]
-    for tool in tools.values():
-        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
 
 
 @pytest.mark.row("N8")
@@ -429,20 +401,6 @@ def test_similar_records_are_listed_in_parts_that_lose_nothing(novels: Any) -> N
     every = served.ask("similar", id="books/Loaf 1", limit=50)["results"]
     assert seen == [one["id"] for one in every]
     assert len(seen) >= 29
-
-
-def test_the_page_of_a_record_is_its_url(stories: Any, anime: Callable[..., Record]) -> None:
-    pages = (
-        "https://example.org/a.png",
-        "https://example.org/anime/7",
-        "https://example.org/anime/8",
-    )
-    stories.put(anime("With Pages", synopsis="Walruses knit.", sources=pages))
-    served = serve(opened(stories))
-    (first, *_rest) = served.ask("search", query="With Pages")["results"]
-    assert (
-        first["url"] == served.ask("fetch", id=first["id"])["url"] == "https://example.org/anime/7"
-    )
 
 
 def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(
@@ -565,11 +523,6 @@ def test_pages_say_how_many_there_are_and_whether_there_are_more(many: ServedCat
     assert (only["total"], only["has_more"], only["cursor"]) == (1, False, None)
 
 
-def test_a_page_past_the_end_is_empty(served: ServedCatalogues) -> None:
-    page = served.ask("search", query="bread", cursor="90")
-    assert (page["results"], page["has_more"]) == ([], False)
-
-
 @pytest.mark.parametrize(
     "cursor", ["next", "201", "9" * 5_000, "0" * 9 + "9" * 5_000], ids=lambda text: text[:9]
 )
@@ -682,11 +635,6 @@ def test_a_record_that_goes_meanwhile_is_compared_as_it_was(novels: Any) -> None
     assert {one["title"] for one in near} == {"Bread at Home", "Pilots of the Night"}
 
 
-def test_as_many_similar_records_come_as_are_asked_for(served: ServedCatalogues) -> None:
-    assert len(served.ask("similar", id="anime/Star Pilots", limit=1)["results"]) == 1
-    assert len(served.ask("similar", id="anime/Star Pilots")["results"]) == 2
-
-
 def test_similar_records_are_found_in_another_catalogue_also_under_the_same_id(
     stories: Any, novels: Any
 ) -> None:
@@ -762,18 +710,6 @@ def test_numbers_are_browsed_with_their_least_and_greatest_value(novels: Any) ->
     assert "year (int): 1750 to 2049" in served.call("browse").text
 
 
-def test_the_range_of_a_number_is_that_of_the_records_that_a_caller_may_see(
-    guarded: ServedCatalogues,
-) -> None:
-    (seen,) = guarded.ask("browse", principal=OUTSIDER, catalogue="books", field="year")[
-        "catalogues"
-    ]
-    (all_seen,) = guarded.ask("browse", principal=INSIDER, catalogue="books", field="year")[
-        "catalogues"
-    ]
-    assert ranges_of(seen)["year"][1] < ranges_of(all_seen)["year"][1] == 2020
-
-
 def test_catalogues_and_fields_may_be_written_in_another_case(served: ServedCatalogues) -> None:
     assert (
         served.ask("browse", catalogue="Books", field="Subjects")["catalogues"][0]["fields"][0][
@@ -835,62 +771,6 @@ def test_a_field_without_its_catalogue_is_refused_where_there_are_several(
     assert serve(opened(novels)).ask("browse", field="type")["catalogues"]
 
 
-@pytest.fixture
-def guarded(stories: Any, novels: Any, anime: Callable[..., Record]) -> ServedCatalogues:
-    """Catalogues with a record each for the staff alone."""
-    secret = "Secret bread of the pilots between stars."
-    novels.put(
-        replace(book("Secret Bread", secret, subjects=["secret"], year=2020), audiences=(STAFF,))
-    )
-    stories.put(
-        replace(
-            anime("Secret Show", synopsis=secret, tags=["secret"], year=2020), audiences=(STAFF,)
-        )
-    )
-    return serve(opened(stories), opened(novels))
-
-
-def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: ServedCatalogues) -> None:
-    answers = {
-        guarded.call("fetch", principal=OUTSIDER, id=f"books/{name}").text.replace(name, "NAME")
-        for name in ("Secret Bread", "Nothing at all")
-    }
-    assert answers == {f"not_found: there is no record 'books/NAME'; {AS_FOUND}"}
-    assert (
-        guarded.ask("fetch", principal=INSIDER, id="books/Secret Bread")["title"] == "Secret Bread"
-    )
-
-
-def test_similar_neither_starts_from_a_hidden_record_nor_leads_to_one(
-    guarded: ServedCatalogues,
-) -> None:
-    assert (
-        guarded.call("similar", principal=OUTSIDER, id="books/Secret Bread").error_code
-        == "not_found"
-    )
-    for arguments in ({}, {"catalogue": "anime"}):
-        near = guarded.ask(
-            "similar", principal=OUTSIDER, id="books/Pilots of the Night", limit=50, **arguments
-        )
-        assert "Secret" not in json.dumps(near)
-        near = guarded.ask(
-            "similar", principal=INSIDER, id="books/Pilots of the Night", limit=50, **arguments
-        )
-        assert "Secret" in json.dumps(near)
-
-
-@pytest.mark.parametrize("name", ["Secret%20Bread", "Secret Bread", "secret bread"])
-def test_a_hidden_record_cannot_be_read_as_a_resource_by_id_or_title(
-    guarded: ServedCatalogues, name: str
-) -> None:
-    with pytest.raises(NotFoundError, match="there is no resource"):
-        guarded.gate.read(OUTSIDER, f"stackroom://books/{name}")
-    assert (
-        json.loads(guarded.gate.read(INSIDER, f"stackroom://books/{name}").text or "")["title"]
-        == "Secret Bread"
-    )
-
-
 def test_a_record_is_read_as_json_by_its_id_and_by_its_title(
     stories: Any, anime: Callable[..., Record]
 ) -> None:
@@ -900,28 +780,6 @@ def test_a_record_is_read_as_json_by_its_id_and_by_its_title(
         content = gate.read(LOCAL_USER, f"stackroom://anime/{rest}")
         assert content.mime_type == "application/json"
         assert json.loads(content.text or "")["id"] == "mal-1"
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "stackroom://anime/nothing",
-        "stackroom://anime/",
-        "stackroom://anime",
-        "stackroom://",
-        "stackroom://books2/The%20Lighthouse",
-        "file:///etc/passwd",
-        "",
-    ],
-)
-def test_an_address_where_nothing_stands_is_not_found(served: ServedCatalogues, uri: str) -> None:
-    with pytest.raises(NotFoundError, match="there is no resource"):
-        served.gate.read(LOCAL_USER, uri)
-
-
-def test_a_wrong_cursor_of_resources_is_refused(served: ServedCatalogues) -> None:
-    with pytest.raises(InputError):
-        served.gate.list_resources(LOCAL_USER, "later")
 
 
 class Unreadable:

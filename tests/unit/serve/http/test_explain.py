@@ -41,12 +41,6 @@ def explain(site: Any, **body: Any) -> Any:
     )
 
 
-def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
-    told = explain(plain_site, arguments={"query": "Cowboy Bebop"}).json()
-    assert (told["found"], told["rank"], told["tool"]) == (True, 1, "search")
-    assert sum(told["strength"].values()) == pytest.approx(told["score"], abs=1.1e-4)
-
-
 @pytest.mark.row("N17")
 def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(
     plain_site: Any,
@@ -59,17 +53,6 @@ def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_o
         "/v1/tools/anime_search", json={"query": "x"}, headers=plain_site.token("ada")
     )
     assert (answer.status_code, plain_site.last_note().target) == (200, "anime.search")
-
-
-def test_a_reader_is_told_which_filter_keeps_a_record_out(plain_site: Any) -> None:
-    told = explain(
-        plain_site, arguments={"query": "Cowboy Bebop", "filters": {"year": {"min": 2010}}}
-    ).json()
-    assert (told["found"], told["cut"]) == (False, "condition")
-    assert told["because"][:2] == [
-        "the filter 'year' leaves it out: it has 1998",
-        "otherwise it would be number 1",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -112,19 +95,6 @@ def test_a_reader_is_told_why_a_record_is_not_recommended(
     ).json()
     assert (told["found"], told["cut"]) == (False, cut)
     assert told["because"][0].startswith(says)
-
-
-def test_a_recommendation_is_explained_by_parts_that_add_up(plain_site: Any) -> None:
-    best = plain_site.client.post(
-        "/v1/tools/recommend", json=TASTE, headers=plain_site.token("ada")
-    ).json()["results"][0]
-    told = explain(plain_site, id=best["id"], tool="recommend", arguments=TASTE).json()
-    assert (told["found"], told["whole"]["rank"]) == (True, 1)
-    assert sum(told["order"].values()) == pytest.approx(best["score"], abs=1.1e-4)
-    own = explain(
-        plain_site, id=best["id"], tool="recommend_similar", arguments={"titles": TASTE["likes"]}
-    ).json()
-    assert (own["found"], own["order"]) == (True, told["order"])
 
 
 @pytest.mark.parametrize(

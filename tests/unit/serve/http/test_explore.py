@@ -113,52 +113,6 @@ def test_the_name_of_a_record_states_nothing(explore: Callable[..., Any]) -> Non
     assert (found["understood"]["phrases"], found["results"][0]["title"]) == ([], "No Game No Life")
 
 
-def test_each_count_is_how_many_records_the_choice_leads_to(explore: Callable[..., Any]) -> None:
-    limits = {"tags": ["drama"], "year": {"min": "1990", "max": "2010"}}
-    found = explore(filters=limits, include=["facets"])
-    assert found["total"] > 10
-    for facet in found["facets"]:
-        for value in facet.get("values", ())[:3]:
-            wanted = ["drama", value["value"]] if facet["field"] == "tags" else [value["value"]]
-            narrowed = explore(filters={**limits, facet["field"]: wanted})
-            assert narrowed["total"] == value["count"], (facet["field"], value)
-    years = next(one for one in found["facets"] if one["field"] == "year")
-    assert (years["low"], years["high"]) == ("1990", "2010")
-    assert years["min"] < 1990, "the bars show what lies beyond the chosen range too"
-    chosen = [bar["count"] for bar in years["bars"] if bar["first"] >= 1990 and bar["last"] <= 2010]
-    assert 0 < sum(chosen) <= found["total"]
-
-
-def test_the_facets_of_a_search_count_what_it_lists(explore: Callable[..., Any]) -> None:
-    found = explore("space", include=["facets", "keys", "counts"])
-    tags = next(one for one in found["facets"] if one["field"] == "tags")
-    in_space = next(value["count"] for value in tags["values"] if value["value"] == "space")
-    narrowed = explore("space", filters={"tags": ["space"]}, include=["keys", "facets"])
-    listed = set(found["keys"][: found["listed"]])
-    assert in_space == len(listed & set(narrowed["keys"])) > 0
-    chosen = explore("space", filters={"type": ["MOVIE"]}, include=["facets", "counts"])
-    movies = next(one for one in chosen["facets"] if one["field"] == "type")
-    assert [one["count"] for one in movies["values"] if one["chosen"]] == [chosen["listed"]]
-
-
-def test_results_are_sorted_by_a_column_and_paged(explore: Callable[..., Any]) -> None:
-    def years_of(found: Any) -> list[int]:
-        return [int(one["tile"]["cells"]["year"]) for one in found["results"]]
-
-    first = explore(sort="-year", include=["cells"], limit=5)
-    assert years_of(first) == sorted(years_of(first), reverse=True)
-    second = explore(sort="-year", include=["cells"], limit=5, cursor=first["cursor"])
-    assert years_of(second)[0] <= years_of(first)[-1]
-    assert {one["id"] for one in first["results"]}.isdisjoint(
-        one["id"] for one in second["results"]
-    )
-    named = [
-        one["tile"]["cells"]["type"]
-        for one in explore(sort="type", include=["cells"], limit=50)["results"]
-    ]
-    assert named == sorted(named)
-
-
 def test_a_sorted_search_has_what_answers_before_what_is_only_near(
     explore: Callable[..., Any],
 ) -> None:
@@ -178,37 +132,9 @@ def test_values_of_a_facet_are_looked_for(explore: Callable[..., Any]) -> None:
     assert len(facet["values"]) < 10
 
 
-def test_the_keys_of_a_result_set_are_the_records_that_it_lists(
-    explore: Callable[..., Any],
-) -> None:
-    every = explore(filters={"type": ["MOVIE"]}, include=["keys"])
-    assert len(every["keys"]) == every["total"]
-    found = explore("space", include=["keys"], limit=50)
-    assert [one["id"] for one in found["results"]] == found["keys"][:50]
-
-
 def test_records_are_listed_by_their_ids_in_their_order(explore: Callable[..., Any]) -> None:
     ids = [one["id"] for one in explore("space")["results"]][::-1]
     assert [one["id"] for one in explore(ids=[*ids, "anime/nothing"])["results"]] == ids
-
-
-def test_what_is_left_out_is_counted_by_its_reason(explore: Callable[..., Any]) -> None:
-    found = explore(filters={"type": ["MOVIE"]})
-    every = explore()
-    assert found["left_out"] == {
-        "adult": 0,
-        "hidden": 0,
-        "filtered": every["total"] - found["total"],
-    }
-    assert every["left_out"]["filtered"] == 0
-
-
-def test_a_misspelt_title_is_an_answer(explore: Callable[..., Any]) -> None:
-    for catalogue in ("anime", None):
-        first = explore("fulmetal alchemst", catalogue=catalogue, read_conditions=False)["results"][
-            0
-        ]
-        assert (first["title"], first["relevance"]) == ("Fullmetal Alchemist", "HIGHLY_SIMILAR")
 
 
 def test_the_catalogues_are_described_with_what_to_begin_with(
@@ -260,14 +186,6 @@ def test_a_wrong_part_says_what_is_right(
     reply = plain_site.client.post("/v1/tools/search", json=given, headers=plain_site.token("ada"))
     assert reply.status_code == status
     assert says in reply.json()["error"]["message"]
-
-
-def test_parts_for_pages_are_in_no_tool_list(plain_site: Any) -> None:
-    listed = plain_site.client.get("/v1/tools", headers=plain_site.token("ada")).json()["tools"]
-    search = next(tool for tool in listed if tool["name"] == "search")
-    assert "include" not in str(search)
-    assert "tile" not in str(search)
-    assert "map" not in {tool["name"] for tool in listed}
 
 
 def test_a_result_set_is_downloaded_whole_as_it_is_filtered_and_sorted(plain_site: Any) -> None:

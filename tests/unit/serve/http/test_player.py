@@ -15,7 +15,7 @@ from stackroom.analytics.events import EventReports, EventSpan
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.control.database.engine import open_local
-from stackroom.model.principal import LOCAL_USER, Action, Outcome
+from stackroom.model.principal import LOCAL_USER, Outcome
 from stackroom.packages import PACKAGES
 from stackroom.serve.http import replies
 from stackroom.settings import Settings
@@ -298,13 +298,6 @@ def test_a_file_that_goes_before_it_is_sent_is_as_unknown_as_none(
     assert (music.last_note().outcome, music.last_note().result_bytes) == (Outcome.REFUSED, 0)
 
 
-def test_what_there_is_no_room_for_is_noted(music: Any, ada: dict[str, str]) -> None:
-    music.service.workers.in_flight = 10**6
-    assert error_of(play(music, ada)) == (503, "overloaded")
-    note = music.last_note()
-    assert (note.operation, note.target, note.outcome) == ("media/file", "song", Outcome.OVERLOADED)
-
-
 def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
     reply = play(music, ada, name="empty")
     assert (reply.status_code, reply.content, reply.headers["content-type"]) == (
@@ -376,116 +369,6 @@ def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
             ).status_code
             == 403
         )
-
-
-def test_a_token_is_for_catalogues_that_its_maker_sees(music: Any) -> None:
-    def make(name: str, *catalogues: str) -> Any:
-        wanted = {"name": "x", "catalogues": catalogues}
-        return music.client.post("/v1/tokens", json=wanted, headers=music.session(name))
-
-    music.control.access.restrict(LOCAL_USER, "music", users=["ada"], roles=[])
-    for name, wrong, says in (
-        ("ada", "muisc", "no catalogue 'muisc' (did you mean 'music'?); there are: music"),
-        ("bob", "muisc", "no catalogue 'muisc'; there are: none; run: stackroom init"),
-        ("bob", "music", "no catalogue 'music'; there are: none; run: stackroom init"),
-    ):
-        reply = make(name, wrong)
-        assert error_of(reply) == (404, "not_found")
-        assert reply.json()["error"]["message"] == says
-        assert {held.kind for held in music.control.credentials.list_of(name)} == {"session"}
-    assert make("ada", "music").status_code == 201
-
-
-PATHS = [
-    ("GET", f"{ROOT}/audio/song"),
-    ("GET", f"{ROOT}/cover/album"),
-    ("GET", "/v1/likes"),
-    ("PUT", "/v1/likes/song"),
-    ("DELETE", "/v1/likes/song"),
-    ("GET", "/v1/playlists"),
-    ("POST", "/v1/playlists"),
-    ("GET", "/v1/playlists/x"),
-    ("PUT", "/v1/playlists/x"),
-    ("DELETE", "/v1/playlists/x"),
-    ("POST", "/v1/plays"),
-]
-BODIES = {
-    "/v1/plays": {"track_id": "song", "seconds": 1},
-    "/v1/playlists": {"name": "x"},
-    "/v1/playlists/x": {"name": "x"},
-}
-
-
-@pytest.mark.parametrize(("method", "path"), PATHS)
-def test_strangers_and_who_may_not_look_at_the_catalogue_are_refused(
-    music: Any, method: str, path: str
-) -> None:
-    body = {"json": BODIES[path]} if method in ("POST", "PUT") and path in BODIES else {}
-    assert error_of(music.client.request(method, path, **body)) == (401, "unauthenticated")
-    music.control.accounts.create_user(
-        LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS]
-    )
-    clerk = music.token("clerk")
-    expected = (404, "unknown_resource") if path.startswith(ROOT) else (403, "forbidden")
-    assert error_of(music.client.request(method, path, headers=clerk, **body)) == expected
-
-
-def test_likes_are_kept_for_each(music: Any, ada: dict[str, str], bob: dict[str, str]) -> None:
-    client = music.client
-    for name in ("song", "album", "song"):
-        assert client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
-    listed = client.get("/v1/likes", headers=ada).json()
-    assert {(one["id"], one["kind"]) for one in listed["likes"]} == {
-        ("song", "track"),
-        ("album", "album"),
-    }
-    assert listed["total"] == 2
-    assert client.get("/v1/likes", headers=bob).json() == {
-        "likes": [],
-        "total": 0,
-        "has_more": False,
-        "missing": [],
-    }
-    assert client.delete("/v1/likes/song", headers=bob).status_code == 204
-    assert client.delete("/v1/likes/album", headers=ada).status_code == 204
-    assert [one["id"] for one in client.get("/v1/likes", headers=ada).json()["likes"]] == ["song"]
-    assert error_of(client.put("/v1/likes/no-such", headers=ada)) == (404, "not_found")
-    assert client.delete("/v1/likes/no-such", headers=ada).status_code == 204
-    assert error_of(client.delete("/v1/likes/no-such%00", headers=ada)) == (400, "invalid_input")
-
-
-def test_playlists_are_made_changed_and_taken_away(
-    music: Any, ada: dict[str, str], bob: dict[str, str]
-) -> None:
-    client = music.client
-    made = client.post(
-        "/v1/playlists", json={"name": "Evening", "tracks": ["second", "song"]}, headers=ada
-    )
-    assert (made.status_code, made.json()["tracks"]) == (201, ["second", "song"])
-    place = f"/v1/playlists/{made.json()['id']}"
-    assert client.get(place, headers=ada).json() == made.json()
-    for reply in (
-        client.get(place, headers=bob),
-        client.put(place, json={"name": "Mine"}, headers=bob),
-        client.delete(place, headers=bob),
-        client.get("/v1/playlists/no-such", headers=ada),
-    ):
-        assert error_of(reply) == (404, "not_found")
-    changed = client.put(place, json={"name": "Night", "tracks": []}, headers=ada)
-    assert (changed.status_code, changed.json()["name"], changed.json()["tracks"]) == (
-        200,
-        "Night",
-        [],
-    )
-    whole = {"playlists": [changed.json()], "total": 1, "has_more": False}
-    assert client.get("/v1/playlists", headers=ada).json() == whole
-    assert client.get("/v1/playlists", headers=bob).json() == {
-        "playlists": [],
-        "total": 0,
-        "has_more": False,
-    }
-    assert client.delete(place, headers=ada).status_code == 204
-    assert client.get(place, headers=ada).status_code == 404
 
 
 @pytest.mark.parametrize(

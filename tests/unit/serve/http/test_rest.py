@@ -8,17 +8,6 @@ from stackroom.model.principal import Outcome
 from stackroom.settings import RateLimitSettings
 
 
-def test_a_tool_is_called_with_its_arguments_as_the_body_and_answers_with_its_structured_content(
-    local: Any,
-) -> None:
-    reply = local.client.post("/v1/tools/search", json={"query": "x"})
-    assert reply.status_code == 200
-    assert reply.headers["content-type"] == "application/json"
-    assert reply.json() == {"foundBy": "local", "results": [{"title": "x"}] * 2}
-    assert local.last_note().via == "rest"
-    assert local.last_note().target == "search"
-
-
 def test_an_empty_body_is_no_arguments(local: Any) -> None:
     assert local.client.post("/v1/tools/ping").status_code == 200
     assert local.client.post("/v1/tools/ping", json={}).status_code == 200
@@ -50,18 +39,6 @@ def test_a_bug_is_answered_without_its_details(local: Any) -> None:
     assert reply.json()["error"]["code"] == "internal"
     assert "secret" not in reply.text
     assert local.last_note().outcome is Outcome.FAILED
-
-
-@pytest.mark.row("T8")
-def test_a_tool_that_the_caller_may_not_use_is_as_unknown_as_one_that_does_not_exist(
-    site: Any,
-) -> None:
-    headers = site.token()
-    replies = [
-        site.client.post(f"/v1/tools/{name}", json={}, headers=headers) for name in ("edit", "exit")
-    ]
-    assert {reply.status_code for reply in replies} == {404}
-    assert {reply.json()["error"]["message"][:9] for reply in replies} == {"no tool '"}
 
 
 @pytest.mark.row("T8")
@@ -174,58 +151,6 @@ def test_other_methods_are_not_for_tools(local: Any) -> None:
     assert reply.headers["allow"] == "POST"
 
 
-def test_tools_are_listed_as_over_mcp_and_only_those_that_may_be_called(site: Any) -> None:
-    reply = site.client.get("/v1/tools", headers=site.token())
-    tools = reply.json()["tools"]
-    assert [tool["name"] for tool in tools] == ["away", "bug", "filter", "ping", "search"]
-    assert set(tools[-1]) == {
-        "name",
-        "title",
-        "description",
-        "inputSchema",
-        "outputSchema",
-        "annotations",
-    }
-    assert tools[-1]["annotations"] == {"readOnlyHint": True}
-    assert "private" in reply.headers["cache-control"]
-
-
-def test_nothing_is_for_callers_who_are_not_known(site: Any) -> None:
-    for method, path in (
-        ("GET", "/v1/tools"),
-        ("POST", "/v1/tools/ping"),
-        ("GET", "/v1/resources"),
-    ):
-        for headers in (
-            {},
-            {"Authorization": "Bearer stk_t_wrong"},
-            {"Authorization": "Basic YTpi"},
-        ):
-            reply = site.client.request(method, path, headers=headers)
-            assert reply.status_code == 401
-            assert reply.headers["www-authenticate"].startswith("Bearer ")
-
-
-def test_resources_come_in_pages(local: Any) -> None:
-    first = local.client.get("/v1/resources").json()
-    rest = local.client.get("/v1/resources", params={"cursor": first["nextCursor"]}).json()
-    assert (len(first["resources"]), len(rest["resources"])) == (200, 5)
-    assert first["resources"][0] == {
-        "uri": "notes://000",
-        "name": "0",
-        "title": "A note",
-        "mimeType": "text/plain",
-    }
-    assert "nextCursor" not in rest
-    assert local.client.get("/v1/resources?cursor=x").status_code == 400
-    assert local.client.get("/v1/resources?cursor=1&cursor=2").status_code == 400
-
-
-def test_templates_are_listed(local: Any) -> None:
-    (template,) = local.client.get("/v1/resource-templates").json()["resourceTemplates"]
-    assert template["uriTemplate"] == "notes://{name}"
-
-
 @pytest.mark.parametrize(
     ("name", "content_type", "is_downloaded"),
     [
@@ -246,12 +171,6 @@ def test_a_resource_has_its_own_type_and_nothing_that_could_run_is_shown(
     assert reply.headers["x-content-type-options"] == "nosniff"
     assert "sandbox" in reply.headers["content-security-policy"]
     assert "set-cookie" not in reply.headers
-
-
-def test_a_text_comes_as_utf_8_and_bytes_as_they_are(local: Any) -> None:
-    read = local.client.get
-    assert read("/v1/resources/read?uri=notes://plain").content.decode() == "grüße"
-    assert read("/v1/resources/read?uri=notes://picture").content == b"\x89PNG"
 
 
 @pytest.mark.row("N8")

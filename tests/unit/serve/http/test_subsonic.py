@@ -18,7 +18,6 @@ from stackroom.settings import Settings
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 from stackroom_catalogues.music.media import media
-from stackroom_catalogues.music.subsonic.methods import list_endpoints
 
 pytestmark = pytest.mark.row("N15")
 
@@ -462,13 +461,3 @@ def test_a_user_who_may_not_see_the_catalogue_hears_nothing_of_it(music: Any, ke
     music.control.access.restrict(LOCAL_USER, "music")
     assert code(music, "getArtists", apiKey=key)[0] == 50
     assert code(music, "stream", apiKey=key, id="one/1")[0] == 70
-
-
-def test_every_method_is_answered_by_get_and_post_with_and_without_its_ending(music: Any) -> None:
-    methods = {
-        route.path: route.methods for route in music.routes if route.path.startswith("/rest/")
-    }
-    for one in [each for each in list_endpoints() if each.faces.rest.protocol]:
-        address = one.faces.rest.address.removeprefix("GET ")
-        for path in (address, f"{address}.view"):
-            assert {"GET", "POST"} <= methods[path]
