@@ -7,38 +7,11 @@ import pytest
 
 from stackroom.control.accounts.users import Restriction
 from stackroom.errors import ConflictError, ForbiddenError, InputError, NotFoundError
-from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
-from stackroom.model.scope import Visibility
+from stackroom.model.principal import LOCAL_USER, Action
 
 pytestmark = pytest.mark.row("Z3")
 
 GOOD = "correct horse battery"
-
-
-def test_a_restricted_catalogue_is_for_the_users_and_roles_it_names(people: Any) -> None:
-    """Who sees what in all is compared with a model by the random walk."""
-    for name, roles in {"ada": [], "bob": ["editor"], "cleo": ["agent"], "root": ["admin"]}.items():
-        people.add(name, roles=roles)
-    assert people.access.hidden_from(people.user("bob")) == frozenset()
-    restriction = people.access.restrict(LOCAL_USER, "letters", users=["Ada"], roles=["agent"])
-    assert restriction == Restriction(users=frozenset({"ada"}), roles=frozenset({"agent"}))
-    users = people.accounts.list_users()[0]
-    assert [one.name for one in users if people.access.hidden_from(one)] == ["bob"]
-
-
-def test_a_restriction_takes_the_place_of_the_one_before(people: Any) -> None:
-    people.add("ada")
-    people.access.restrict(LOCAL_USER, "letters", users=["ada"], roles=["agent"])
-    people.access.restrict(LOCAL_USER, "letters", roles=["editor"])
-    people.access.restrict(LOCAL_USER, "archive")
-    assert people.access.list_restrictions() == {
-        "archive": Restriction(users=frozenset(), roles=frozenset()),
-        "letters": Restriction(users=frozenset(), roles=frozenset({"editor"})),
-    }
-    people.access.open_to_all(LOCAL_USER, "letters")
-    assert people.access.hidden_from(people.user("ada")) == {"archive"}
-    with pytest.raises(NotFoundError, match="'letters' is not restricted; restricted: archive"):
-        people.access.open_to_all(LOCAL_USER, "letters")
 
 
 def test_a_restriction_for_somebody_unknown_changes_nothing(people: Any) -> None:
@@ -48,22 +21,6 @@ def test_a_restriction_for_somebody_unknown_changes_nothing(people: Any) -> None
     with pytest.raises(InputError, match="cannot name a catalogue"):
         people.access.restrict(LOCAL_USER, "no such name")
     assert people.access.list_restrictions() == {}
-
-
-def test_restricting_needs_a_permission(people: Any) -> None:
-    lacking = frozenset(Action) - {Action.SERVER_ADMIN, Action.MANAGE_PERMISSIONS}
-    confined = Principal(
-        name="ada",
-        actions=frozenset(Action),
-        visibility=Visibility(None, only=frozenset({"anime"})),
-    )
-    for actor in (ANONYMOUS, Principal(name="ada", actions=lacking), confined):
-        with pytest.raises(ForbiddenError):
-            people.access.restrict(actor, "letters")
-        with pytest.raises(ForbiddenError):
-            people.access.open_to_all(actor, "letters")
-    for action in (Action.SERVER_ADMIN, Action.MANAGE_PERMISSIONS):
-        people.access.restrict(Principal(name="ada", actions=frozenset({action})), "letters")
 
 
 def test_a_catalogue_that_is_hidden_from_a_manager_is_neither_opened_nor_given_by_them(
@@ -150,17 +107,6 @@ def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_
         people.access.renaming("letters", "post"),
     ):
         pass
-
-
-def test_a_user_with_a_list_sees_those_catalogues_and_nothing_that_comes_later(people: Any) -> None:
-    people.add("anna")
-    people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers", "letters"}))
-    people.access.restrict(LOCAL_USER, "letters", users=[])
-    seen = people.principal("anna").visibility
-    shown = [name for name in ("papers", "letters", "later") if seen.sees_catalogue(name)]
-    assert shown == ["papers"]
-    people.accounts.set_catalogues(LOCAL_USER, "anna", None)
-    assert people.principal("anna").visibility.sees_catalogue("later")
 
 
 def test_a_user_with_a_list_makes_and_ends_tokens_of_their_own_and_changes_nobody(

@@ -10,7 +10,7 @@ import pytest
 
 from stackroom.control.accounts import passwords
 from stackroom.control.accounts.accounts import Accounts
-from stackroom.errors import ConflictError, ForbiddenError, InputError, NotFoundError
+from stackroom.errors import ConflictError, ForbiddenError, InputError
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal, Quotas
 from stackroom.model.scope import Visibility
 
@@ -252,20 +252,6 @@ def test_users_are_listed_by_name_a_page_at_a_time(people: Any) -> None:
     assert page[0].actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT}
 
 
-def test_grants_add_to_what_roles_allow(people: Any) -> None:
-    people.add("ada", roles=["user"])
-    user = people.accounts.grant(LOCAL_USER, "ada", Action.VIEW_ANALYTICS)
-    assert people.accounts.grant(LOCAL_USER, "ada", Action.VIEW_ANALYTICS) == user
-    assert (user.granted, user.actions) == (
-        {Action.VIEW_ANALYTICS},
-        {Action.VIEW_ANALYTICS, Action.ACCESS_CATALOG},
-    )
-    user = people.accounts.revoke(LOCAL_USER, "ada", Action.VIEW_ANALYTICS)
-    assert (user.granted, user.actions) == (set(), {Action.ACCESS_CATALOG})
-    with pytest.raises(NotFoundError, match="does not have ViewAnalytics"):
-        people.accounts.revoke(LOCAL_USER, "ada", Action.VIEW_ANALYTICS)
-
-
 def test_roles_are_made_given_and_taken_away(people: Any) -> None:
     quotas = Quotas(read=5, write=1, sql=0)
     role = people.accounts.create_role(LOCAL_USER, "Auditor", [Action.VIEW_ANALYTICS], quotas)
@@ -383,46 +369,11 @@ def test_nobody_is_given_or_takes(people: Any, what: str) -> None:
     assert (people.accounts.list_users(), people.accounts.list_roles()) == before
 
 
-LISTED = frozenset({"papers"})
 LOSSES: dict[str, Callable[[Accounts, Principal, str], object]] = {
     "disable": lambda accounts, actor, name: accounts.set_disabled(actor, name, disabled=True),
     "delete": lambda accounts, actor, name: accounts.delete_user(actor, name),
     "no roles": lambda accounts, actor, name: accounts.set_roles(actor, name, []),
 }
-CHANGES_OF_THE_LAST: dict[str, Callable[[Accounts, Principal, str], object]] = {
-    **LOSSES,
-    "a list": lambda accounts, actor, name: accounts.set_catalogues(actor, name, LISTED),
-    "a list of the role": lambda accounts, actor, _name: accounts.change_role(
-        actor, "nearly", lambda role: replace(role, catalogues=LISTED)
-    ),
-    "less for the role": lambda accounts, actor, _name: accounts.change_role(
-        actor, "nearly", without_any
-    ),
-    "a grant less": lambda accounts, actor, name: accounts.revoke(
-        actor, name, Action.ACCESS_CATALOG
-    ),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES_OF_THE_LAST)
-def test_the_last_who_may_do_everything_stays_so(people: Any, change: str) -> None:
-    nearly = EVERYTHING - {Action.ACCESS_CATALOG}
-    people.accounts.create_role(LOCAL_USER, "nearly", nearly, None)
-    admin = people.add("last", Action.ACCESS_CATALOG, roles=["nearly"])
-    people.add("former", roles=["admin"])
-    people.accounts.set_disabled(LOCAL_USER, "former", disabled=True)
-    before = people.accounts.list_users(), people.accounts.list_roles()
-    for actor in (LOCAL_USER, admin):
-        with pytest.raises(ConflictError, match="the last administrator"):
-            CHANGES_OF_THE_LAST[change](people.accounts, actor, "last")
-    assert (people.accounts.list_users(), people.accounts.list_roles()) == before
-    people.add("second", roles=["admin"])
-    CHANGES_OF_THE_LAST[change](people.accounts, LOCAL_USER, "last")
-
-
-def test_the_role_of_administrators_keeps_every_permission(people: Any) -> None:
-    with pytest.raises(ConflictError, match="'admin' has every permission and stays so"):
-        people.accounts.change_role(LOCAL_USER, "admin", without_any)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

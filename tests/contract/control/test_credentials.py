@@ -97,24 +97,6 @@ def test_a_token_without_a_date_lasts_and_one_with_a_date_ends(people: Any) -> N
     assert people.credentials.find(lasting) is not None
 
 
-@pytest.mark.row("Z3")
-def test_a_token_is_narrowed_to_its_scopes_and_catalogues(people: Any) -> None:
-    people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
-    secret = people.token("ada", scopes=[Action.ACCESS_CATALOG], catalogues=["anime", "papers"])
-    credential, user = people.credentials.find(secret)
-    assert (credential.scopes, credential.catalogues) == (
-        {Action.ACCESS_CATALOG},
-        {"anime", "papers"},
-    )
-    principal = people.new_identity_cache().principal_of(user, credential)
-    assert principal.actions == {Action.ACCESS_CATALOG}
-    assert [principal.visibility.sees_catalogue(name) for name in ("anime", "papers", "music")] == [
-        True,
-        True,
-        False,
-    ]
-
-
 def test_what_is_no_secret_is_nobodys(people: Any) -> None:
     odd = (
         "",
@@ -167,53 +149,6 @@ def test_sessions_that_are_long_over_are_forgotten(people: Any) -> None:
     people.session("ada")
     assert sorted(one.kind for one in people.credentials.list_of("ada")) == ["session", "token"]
     assert people.credentials.find(token) is None
-
-
-def test_somebody_revokes_their_own_and_cannot_see_others(people: Any) -> None:
-    ada, bob = people.add("ada"), people.add("bob")
-    secret, token = people.credentials.issue_token(ada, "ada", name="laptop")
-    for wrong in (token.id, "nothing", "", "\0", "\ud800"):
-        with pytest.raises(NotFoundError, match="no session or token"):
-            people.credentials.revoke(bob, wrong)
-    assert people.credentials.find(secret) is not None
-    people.credentials.revoke(ada, token.id)
-    assert people.credentials.find(secret) is None
-
-
-@pytest.mark.row("Z3")
-@pytest.mark.parametrize(
-    ("narrowing", "wider", "says"),
-    [
-        (
-            {"scopes": [Action.ACCESS_CATALOG]},
-            {},
-            "has permissions that your token does not have (EditCatalog)",
-        ),
-        ({"scopes": [Action.ACCESS_CATALOG]}, {"scopes": [Action.EDIT_CATALOG]}, "(EditCatalog)"),
-        ({"catalogues": ["anime"]}, {}, "for more catalogues than your token (anime)"),
-        ({"catalogues": ["anime"]}, {"catalogues": ["anime", "papers"]}, "for more catalogues"),
-    ],
-)
-def test_a_narrow_token_ends_itself_and_what_is_no_wider_and_nothing_else(
-    people: Any, narrowing: dict[str, Any], wider: dict[str, Any], says: str
-) -> None:
-    people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
-    session, wide = people.session("ada"), people.token("ada", **wider)
-    narrow, same = people.token("ada", **narrowing), people.token("ada", **narrowing)
-    identity = people.new_identity_cache().identify(narrow)
-
-    def end(secret: str) -> None:
-        credential, _user = people.credentials.find(secret)
-        people.credentials.revoke(identity.principal, credential.id, shown=identity.credential_id)
-
-    for secret in (session, wide):
-        with pytest.raises(ForbiddenError, match="log in to revoke it") as refusal:
-            end(secret)
-        assert secret == session or says in refusal.value.message
-        assert people.credentials.find(secret) is not None
-    for secret in (same, narrow):
-        end(secret)
-        assert people.credentials.find(secret) is None
 
 
 def test_a_token_ends_itself_though_it_may_do_nothing_any_more(people: Any) -> None:
@@ -296,19 +231,6 @@ def test_a_token_for_another_is_refused_with_the_reason(
     people.access.restrict(LOCAL_USER, "letters", users=["hidden"])
     with pytest.raises(ForbiddenError, match=says):
         people.credentials.issue_token(people.principal(actor), user, name="laptop", **wanted)
-
-
-@pytest.mark.row("Z3")
-def test_a_narrowed_token_gives_what_it_has_and_no_more(people: Any) -> None:
-    people.add("ada", *Action)
-    narrowed = people.new_identity_cache().identify(
-        people.token("ada", scopes=[Action.ACCESS_CATALOG], catalogues=["anime"])
-    )
-    wanted = {"scopes": [Action.ACCESS_CATALOG], "catalogues": ["anime"]}
-    for wider in ({"scopes": None}, {"catalogues": None}, {"catalogues": ["anime", "papers"]}):
-        with pytest.raises(ForbiddenError):
-            people.credentials.issue_token(narrowed.principal, "ada", name="x", **wanted | wider)
-    assert people.credentials.issue_token(narrowed.principal, "ada", name="laptop", **wanted)
 
 
 def test_when_a_token_was_used_is_noted_once_a_minute(people: Any) -> None:

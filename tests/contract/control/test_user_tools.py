@@ -14,7 +14,6 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
-from support.control import audit_rows
 from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z6")
@@ -49,29 +48,6 @@ def done(answer: Answer) -> dict[str, Any]:
     return answer.structured
 
 
-def test_a_user_without_a_password_gets_one_that_works_once(people: Any, mutate: Mutate) -> None:
-    answer = mutate("create", "bob")
-    made = done(answer)
-    assert made["user"]["permissions"] == ["AccessCatalog"]
-    secret = made["one_time_password"]
-    assert answer.text.splitlines()[0] == f"action: create; name: bob; one_time_password: {secret}"
-    assert people.accounts.check_login("bob", secret) is not None
-    assert people.accounts.check_login("bob", secret) is None
-
-
-def test_the_sessions_of_a_user_are_ended_and_their_tokens_are_not(
-    people: Any, mutate: Mutate
-) -> None:
-    people.add("ann", roles=["user"])
-    first, second, token = people.session("ann"), people.session("ann"), people.token("ann")
-
-    def valid() -> list[bool]:
-        return [people.credentials.find(secret) is not None for secret in (first, second, token)]
-
-    assert done(mutate("end_sessions", "Ann"))["user"]["name"] == "ann"
-    assert valid() == [False, False, True]
-
-
 def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
     people.add("ann", roles=["user"])
     people.add("bob", roles=["user"])
@@ -90,67 +66,6 @@ def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
     assert [one.user for one in live] == ["bob"]
     people.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
     assert people.credentials.list_all(used_since=day_before) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"action": "set_role", "name": "x"}, "'role' is missing"),
-        ({"action": "grant", "name": "x"}, "'permission' is missing"),
-        ({"action": "grant", "name": "x", "permission": "Everything"}, "'permission'"),
-        (
-            {"action": "delete", "name": "x", "role": "admin"},
-            "'role' is for 'create', 'set_role', not for 'delete'",
-        ),
-        (
-            {"action": "reset_password", "name": "x", "password": PASSWORD},
-            "'password' is for 'create', not for",
-        ),
-        ({"action": "create", "name": "x", "password": "short"}, ""),
-        ({"action": "promote", "name": "x"}, "'action'"),
-        ({"action": "create_role", "name": "x"}, "'permissions' is missing"),
-        (
-            {"action": "create_role", "name": "x", "permissions": [], "quotas": {"reads": 5}},
-            "'quotas",
-        ),
-        (
-            {"action": "create_role", "name": "x", "permissions": [], "quotas": {"read": -1}},
-            "'quotas",
-        ),
-        (
-            {"action": "grant", "name": "x", "permissions": ["EditCatalog"]},
-            "'permissions' is for 'create', 'create_role', 'update_role'",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said_and_no_password_is_repeated(
-    gate: Gate, arguments: dict[str, Any], says: str
-) -> None:
-    answer = gate.call(LOCAL_USER, "users.mutate", arguments)
-    assert answer.error_code == "invalid_input"
-    assert says in answer.text
-    assert arguments.get("password", "no password") not in answer.text
-
-
-def test_a_user_whose_list_names_an_unknown_catalogue_is_not_created(
-    people: Any, mutate: Mutate
-) -> None:
-    answer = mutate("create", "ann", password=PASSWORD, catalogues=["papres"])
-    assert answer.error_code == "not_found"
-    assert people.accounts.list_users() == ([], 0)
-
-
-def test_neither_passwords_nor_one_time_secrets_are_in_the_audit(
-    mutate: Mutate, audit: AuditLog
-) -> None:
-    secret = done(mutate("create", "ann"))["one_time_password"]
-    mutate("create", "bob", password=PASSWORD)
-    again = mutate("reset_password", "ann")
-    second = done(again)["one_time_password"]
-    assert second in again.text  # who asked sees it, and nobody else
-    written = json.dumps([str(row) for row in audit_rows(audit)])
-    assert not [one for one in (secret, second, PASSWORD) if one in written]
-    assert [row.target for row in audit_rows(audit)] == ["users.mutate"] * 3
 
 
 @pytest.mark.row("N8")

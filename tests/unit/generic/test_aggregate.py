@@ -1,6 +1,5 @@
 """Counting and summing with `browse`, and lists by the query `*`, over a small table in memory."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,26 +108,6 @@ def two_served() -> WineTools:
     return serve(opened(), opened(TABLE[:2], name="cellar"))
 
 
-def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(
-    served: WineTools,
-) -> None:
-    found = served.browse(of="price")
-    assert (found["of"], found["unit"], found["records"]) == ("price", "€", 5)
-    assert found["overall"] == {
-        "count": 5,
-        "known": 4,
-        "min": 8,
-        "max": 30.2,
-        "mean": 20.125,
-        "median": 21.15,
-        "sum": 80.5,
-        "min_record": {"id": "wines/epsilon", "title": "Epsilon"},
-        "max_record": {"id": "wines/beta", "title": "Beta"},
-        "filters": {},
-    }
-    assert found["groups"] == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "ranked"),
     [
@@ -185,23 +164,9 @@ def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_recor
     ]
 
 
-def test_a_record_counts_under_each_of_its_values(served: WineTools) -> None:
-    assert served.counts(by=["grapes"]) == {("Merlot",): 2, ("Syrah",): 2, ("Gamay",): 1}
-    assert served.browse(by=["grapes"])["without"] == {"grapes": 1}
-
-
 def test_one_field_may_be_given_without_a_list(served: WineTools) -> None:
     answer = served.gate.call(LOCAL_USER, "browse", {"by": "country"})
     assert answer.structured == served.ask("browse", by=["country"])
-
-
-def test_two_fields_are_counted_together(served: WineTools) -> None:
-    assert served.counts(by=["country", "year/decade"]) == {
-        ("France", "1990s"): 1,
-        ("France", "2000s"): 1,
-        ("Spain", "2000s"): 1,
-        ("Spain", "2010s"): 1,
-    }
 
 
 @pytest.mark.parametrize(
@@ -279,39 +244,12 @@ def test_a_group_without_a_known_number_has_none_and_comes_last(served: WineTool
     }
 
 
-def test_the_filters_of_a_group_list_its_records_in_one_call(served: WineTools) -> None:
-    found = served.browse(
-        by=["price/10", "grapes"], filters={"price": {"min": 10}}, exclude={"country": ["Spain"]}
-    )
-    listed = {
-        tuple(one["values"].values()): [
-            hit["id"]
-            for hit in served.ask("search", **found["list_with"], filters=one["filters"])["results"]
-        ]
-        for one in found["groups"]
-    }
-    assert found["list_with"] == {
-        "catalogue": "wines",
-        "query": "*",
-        "exclude": {"country": ["Spain"]},
-    }
-    assert listed == {
-        ("10 to under 20", "Merlot"): ["wines/alpha"],
-        ("10 to under 20", "Syrah"): ["wines/alpha"],
-        ("30 to under 40", "Gamay"): ["wines/beta"],
-    }
-
-
 def test_a_field_that_cannot_be_filtered_by_gives_groups_without_filters(served: WineTools) -> None:
     groups = served.browse(by=["maker"])["groups"]
     assert [(one["values"]["maker"], one["count"], "filters" in one) for one in groups] == [
         ("Roche", 2, False),
         ("Sol", 2, False),
     ]
-
-
-def test_values_that_are_filtered_by_are_the_only_groups(served: WineTools) -> None:
-    assert served.counts(by=["grapes"], filters={"grapes": ["Merlot"]}) == {("Merlot",): 2}
 
 
 def test_fields_are_listed_and_counted_under_filters_and_words_too(served: WineTools) -> None:
@@ -328,20 +266,6 @@ def test_fields_are_listed_and_counted_under_filters_and_words_too(served: WineT
 
 def test_a_field_with_a_number_is_grouped_by(served: WineTools) -> None:
     assert served.counts(field="country", of="price") == served.counts(by=["country"], of="price")
-
-
-def test_groups_come_in_pages_and_within_a_budget(served: WineTools) -> None:
-    whole = served.browse(by=["year", "grapes"], of="price")["groups"]
-    seen: list[Any] = []
-    cursor: dict[str, str] = {}
-    for _ in whole:
-        page = served.ask("browse", by=["year", "grapes"], of="price", max_tokens=200, **cursor)
-        assert len(json.dumps(page)) <= 800
-        seen += [(one["values"], one["sum"]) for one in page["catalogues"][0]["groups"]]
-        if "cursor" not in page:
-            break
-        cursor = {"cursor": page["cursor"]}
-    assert seen == [(one["values"], one["sum"]) for one in whole]
 
 
 def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time(
@@ -416,32 +340,7 @@ def test_what_cannot_be_counted_is_refused_with_what_would_be_right(
     assert says in served.problem(**arguments)
 
 
-def test_nothing_to_count_is_an_answer() -> None:
-    served = serve(opened(()))
-    found = served.browse(by=["country", "price/10"], of="year")
-    assert (found["records"], found["groups"], found["overall"]["count"]) == (0, [], 0)
-
-
 # Lists
-
-
-def test_an_asterisk_lists_every_record_the_most_popular_first_and_pages_to_the_end() -> None:
-    table = [
-        (f"W{number}", "", None, (), None, None, None, None, number % 7 or None)
-        for number in range(130)
-    ]
-    served = serve(opened(table))
-    seen: list[str] = []
-    cursor: dict[str, str] = {}
-    while True:
-        page = served.ask("search", query="*", limit=50, **cursor)
-        assert page["total"] == 130
-        seen += [one["id"] for one in page["results"]]
-        if not page["has_more"]:
-            break
-        cursor = {"cursor": page["cursor"]}
-    by_votes = sorted(range(130), key=lambda number: (-(number % 7), number))
-    assert seen == [f"wines/w{number}" for number in by_votes]
 
 
 def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: WineTools) -> None:

@@ -64,28 +64,6 @@ def ids(result: dict[str, Any]) -> list[str]:
     return [change["id"] for change in result["changes"]]
 
 
-def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quota_and_undone_in_one(
-    served: ServedMusic,
-) -> None:
-    fields = {"name": "Night Ferry", "artists": ["The Tin Foxes"], "year": 1998}
-    album = {"action": "create", "kind": "album", "fields": fields}
-    tracks = [
-        {
-            "action": "create",
-            "kind": "track",
-            "fields": {"name": f"Song {number}", "album": "Night Ferry"},
-        }
-        for number in range(1, 13)
-    ]
-    preview = served.mutate(changes=[album, FOXES, *tracks], preview=True)
-    assert (preview["applied"], preview["total"]) == (False, 14)
-    made = served.mutate(changes=[album, FOXES, *tracks], plan=preview["plan"])
-    assert (made["applied"], made["total"]) == (True, 14)
-    assert served.bench.get("track-song-12")["album_id"] == "album-night-ferry"
-    served.mutate(action="undo", id=made["call_id"])
-    assert served.bench.state() == {}
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
