@@ -5,7 +5,6 @@ The embedded shelf is written to by edits, which are its hardest changes: many r
 none.
 """
 
-import logging
 import os
 import random
 import shutil
@@ -28,7 +27,6 @@ from support.dying import (
     SPEC,
     delete_group,
     edit_for_ever,
-    publish_group,
     rename_group,
     undo_deletion,
 )
@@ -177,82 +175,3 @@ def test_dying_within_a_cascade_or_its_undo_makes_all_of_it_or_none(tmp_path: Pa
 
 
 # Damaged files of the index
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-DAMAGE: list[tuple[str, Callable[[Path], object]]] = [
-    ("CURRENT", empty),
-    ("CURRENT", lambda path: path.write_text("base-999")),
-    ("CURRENT", lambda path: path.write_bytes(b"\xff\x00")),
-    ("base-*/meta.json", Path.unlink),
-    ("base-*/meta.json", cut),
-    ("base-*/meta.json", lambda path: path.write_text("[]")),
-    ("base-*/keys.npy", cut),
-    ("base-*/keys.npy", empty),
-    ("base-*/vectors.npy", Path.unlink),
-    ("base-*/vectors.npy", cut),
-    ("base-*/title_letters.npy", cut),
-    ("text/meta.json", cut),
-    ("text/meta.json", Path.unlink),
-    ("text/*.term", cut),
-    ("text/*.idx", Path.unlink),
-    ("text/*.pos", Path.unlink),
-    ("text/*.fast", empty),
-    ("text/*.store", cut),
-]
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("published")
-    assert run_child(publish_group, folder).code == 0
-    return folder
-
-
-@pytest.fixture
-def damaged(published: Path, tmp_path: Path) -> Callable[[str, Callable[[Path], object]], Path]:
-    def damage(pattern: str, how: Callable[[Path], object]) -> Path:
-        folder = tmp_path / "damaged"
-        shutil.copytree(published, folder)
-        files = list(folder.glob(f"index/*/{pattern}"))
-        assert files
-        for path in files:
-            how(path)
-        return folder
-
-    return damage
-
-
-@pytest.mark.parametrize(("pattern", "how"), DAMAGE)
-def test_an_index_with_cut_or_missing_files_is_built_anew_and_answers_as_before(
-    published: Path, damaged: Any, pattern: str, how: Callable[[Path], object]
-) -> None:
-    before = open_shelf(published, SPEC)
-    after = open_shelf(damaged(pattern, how), SPEC)
-    assert answers(after) == answers(before)
-    after.close()
-    before.close()
-
-
-def test_building_an_index_anew_is_told_in_the_log_by_the_name_of_the_catalogue_and_not_of_its_spec(
-    damaged: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    shelf = open_shelf(damaged("base-*/keys.npy", cut), SPEC)
-    with caplog.at_level(logging.WARNING):
-        shelf.reader()
-    assert "the index of catalogue 'damaged' is rebuilt" in caplog.text
-    shelf.close()
-
-
-def test_a_writer_mends_a_damaged_index_too(damaged: Any) -> None:
-    shelf = open_shelf(damaged("text/*.term", cut), SPEC)
-    shelf.publish()
-    assert answers(shelf)["words"][2][1] == 4
-    shelf.close()

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 import psycopg
 import pytest
@@ -33,7 +32,7 @@ from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded.checks import check_store
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.opening import create_shelf
-from stackroom.shelf.port import EVERY_KEY, Embedding, Put, never_stop
+from stackroom.shelf.port import Embedding, Put, never_stop
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
@@ -97,24 +96,6 @@ def test_an_acknowledged_edit_is_in_the_next_answer_of_every_server(server_of: O
         2,
         1,
     ]
-
-
-def test_numbers_have_no_gaps_and_keys_are_never_given_twice(server_of: OpenServer) -> None:
-    first, second = server_of("first"), server_of("second")
-    assert first.put(first.record("a")) == 1
-    assert first.delete("a") == 2
-    assert second.put(second.record("b")) == 3
-    keys = second.shelf.reader().find([RecordId("b")], scope=WHOLE)
-    assert keys == {"b": 2}
-    with pytest.raises(ValueError, match="refused"):
-        _failing_write(second)
-    assert first.put(first.record("c")) == 4
-
-
-def _failing_write(stock: Stock) -> None:
-    with shelf_of(stock).store._writing() as db:
-        db.execute("DELETE FROM records")
-        raise ValueError("refused")
 
 
 def test_vectors_that_come_later_are_published_on_every_server(server_of: OpenServer) -> None:
@@ -229,16 +210,6 @@ def test_a_server_that_starts_while_the_database_is_away_says_the_age_of_its_cop
     database.start()
 
 
-def test_a_server_that_embeds_alone_does_not_wait_for_itself_to_share_the_texts(
-    server_of: OpenServer,
-) -> None:
-    shelf = shelf_of(server_of("first"))
-    with shelf.sole_embedder(wait_s=1), shelf.embedding_parts(wait_s=0) as parts:
-        assert list(parts) == [EVERY_KEY]
-    with shelf.embedding_parts(wait_s=0) as parts:
-        assert list(parts) != [EVERY_KEY]
-
-
 def test_a_copy_that_could_not_get_the_rows_says_its_own_age(
     server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,23 +284,6 @@ def test_a_database_put_back_to_an_earlier_state_is_followed_to_it(
     require_followed_back(server_of, lambda: database.undo_change(2, place.schema))
 
 
-def test_a_copy_that_another_process_is_bringing_up_to_date_is_read_as_it_is(
-    server_of: OpenServer,
-) -> None:
-    first, second = server_of("first"), server_of("second")
-    first.put(first.record("a"))
-    assert second.shelf.reader().count(WHOLE) == 1
-    store = shelf_of(second).store
-    store._db().set_busy_timeout(50)
-    with closing(store.connect()) as other:
-        other.execute("BEGIN IMMEDIATE")
-        first.put(first.record("b"))
-        view = second.shelf.reader()
-        assert (view.count(WHOLE), view.stale) == (1, "another process or server is writing")
-        other.execute("ROLLBACK")
-    assert second.shelf.reader().count(WHOLE) == 2
-
-
 def test_reads_follow_while_a_write_of_the_same_server_waits_for_another_server(
     server_of: OpenServer, place: StorePlace
 ) -> None:
@@ -373,22 +327,6 @@ def test_a_schema_with_other_things_in_it_is_not_taken(
         pytest.raises(ConflictError, match="choose another by --schema"),
     ):
         other.create()
-
-
-def test_the_same_model_with_another_dimension_is_another_model_on_every_server(
-    server_of: OpenServer,
-) -> None:
-    first, second = server_of("first"), server_of("second")
-    first.put(first.record("heat"))
-    assert second.nearest("heat") == ["heat"]
-    vector = np.full(32, 32**-0.5, dtype=np.float32)
-    shelf = shelf_of(first)
-    shelf.switch_model(replace(MODEL, dimension=32))
-    assert shelf.add_vectors({RecordId("heat"): b"heat"}, {b"heat": vector}) == 1
-    shelf.publish_vectors()
-    for stock in (first, second):
-        view = stock.shelf.reader()
-        assert [len(one.keys) for one in view.nearest(vector[None], scope=WHOLE, limit=1)] == [1]
 
 
 def test_after_a_host_has_vanished_reads_and_writes_go_on_at_its_successor(

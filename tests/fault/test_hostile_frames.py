@@ -230,23 +230,6 @@ def refusal_of(reply: Any) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hostile_frames_that_come_before_the_handshake_are_refused_too(
-    besieged: Any, family: str
-) -> None:
-    for one in FAMILIES[family]:
-        with besieged.websocket() as socket:
-            socket.send(one.raw)
-            socket.send(request("ping"))
-            texts = [
-                socket.receive_text(),
-                socket.receive_text() if "no_response" not in one.expect else "",
-            ]
-            codes = {json.loads(text).get("error", {}).get("code", "ok") for text in texts if text}
-            assert not codes & NEVER, one.name
-            assert codes & {*one.expect, PARAMS, "ok"} or "close" in one.expect, one.name
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_hostile_frames_without_a_session_are_refused(besieged: Any, family: str) -> None:
     for one in FAMILIES[family]:
         reply = besieged.request("POST", "/mcp", posted(one.raw, **besieged.bearer()), one.raw)
@@ -258,17 +241,6 @@ def test_hostile_frames_without_a_session_are_refused(besieged: Any, family: str
         else:
             assert 400 <= reply.status < 500, one.name
             assert reply.messages[0]["error"]["code"] in {*one.expect, REQUEST}, one.name
-
-
-@pytest.mark.parametrize("transport", ["websocket", "sse"])
-def test_a_bad_frame_among_good_calls_ends_none_of_them(besieged: Any, transport: str) -> None:
-    with closing(besieged.channel(transport)) as channel:
-        for number in range(20):
-            channel.send(json.dumps({**BASE, "id": f"call-{number}"}).encode())
-            channel.send(FAMILIES["unreadable"][number % 5].raw)
-        answers = [channel.receive() for _ in range(40 if transport == "websocket" else 20)]
-    good = {answer["id"] for answer in answers if "result" in answer}
-    assert good == {f"call-{number}" for number in range(20)}
 
 
 ENDING = {
@@ -305,13 +277,6 @@ def test_a_connection_whose_requests_are_all_cancelled_still_answers(
         channel.send(json.dumps({**BASE, "id": "at last"}).encode())
         while channel.receive()["id"] != "at last":
             pass
-
-
-def test_a_thousand_requests_with_one_id_are_all_answered(besieged: Any) -> None:
-    with closing(besieged.channel("websocket")) as channel:
-        for _ in range(1_000):
-            channel.send(PLAIN)
-        assert [channel.receive()["id"] for _ in range(1_000)] == [1] * 1_000
 
 
 @pytest.mark.row("T6")

@@ -35,7 +35,7 @@ from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, fi
 from stackroom.sources.json_rows import JsonRows
 from support.launching import SCRIPT, launch
 from support.libraries import add_rows
-from support.postgres import PostgresServer, open_server
+from support.postgres import PostgresServer
 
 pytestmark = pytest.mark.row("N16")
 
@@ -322,34 +322,6 @@ def test_tables_that_a_catalogue_was_moved_to_again_are_not_dropped(
     assert postgresql.execute(f"SELECT count(*) FROM {place.schema}.records") == [(7,)]
 
 
-def test_tables_of_a_former_database_are_dropped_when_the_catalogue_is_in_another_one(
-    home: Path, place: StorePlace, postgresql: PostgresServer
-) -> None:
-    workshop, other = (
-        Workshop(Settings(home=home)),
-        replace(place, url=f"{place.url}%20-cjit%3Doff"),
-    )
-    move_to_database(workshop, "films", place, advance=ignore)
-    move_to_folder(workshop, "films", advance=ignore)
-    former = home / "catalogues" / "films" / FORMER_FILE
-    # the same name, in another database
-    save_place(former.parent, replace(other, schema=place.schema))
-    assert drop_former(workshop, now=former.stat().st_mtime + KEPT_S) == ["films"]
-    assert tables_of(postgresql, place) == []
-
-
-def test_while_the_database_is_away_a_move_that_is_done_is_not_refused_as_one_to_elsewhere(
-    home: Path, tmp_path: Path
-) -> None:
-    with open_server() as server:
-        workshop, place = Workshop(Settings(home=home)), server.new_place()
-        move_to_database(workshop, "films", place, advance=ignore)
-        server.kill()
-        with pytest.raises(BusyError, match="does not answer"):
-            move_to_database(workshop, "films", place, advance=ignore)
-        server.start()
-
-
 def test_an_edit_between_the_copying_and_its_check_is_no_damage(
     home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,26 +335,6 @@ def test_an_edit_between_the_copying_and_its_check_is_no_damage(
     monkeypatch.setattr(move, "settle", settle_and_edit)
     report = move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
     assert report.rows["records"] == 8
-
-
-def test_a_catalogue_that_was_never_moved_out_of_a_database_is_in_its_folder_already(
-    home: Path,
-) -> None:
-    with pytest.raises(InputError, match="in its folder already"):
-        move_to_folder(Workshop(Settings(home=home)), "films", advance=ignore)
-
-
-def test_the_plan_of_an_update_changes_nothing_in_the_database(
-    home: Path, place: StorePlace
-) -> None:
-    workshop = Workshop(Settings(home=home))
-    move_to_database(workshop, "films", place, advance=ignore)
-    rows = home.parent / "films.jsonl"
-    rows.write_text('{"title": "Heat"}\n')
-    with closing(App(Settings(home=home))) as app:
-        planned = plan_update(app, JsonRows(rows), recipe=RECIPE, name="films", replaces=True)
-        assert planned["removed"] == 6
-        assert app.open_catalogue("films").shelf.reader().count(WHOLE) == 7
 
 
 @pytest.mark.parametrize("search", ["", IN_DATABASE])
@@ -405,36 +357,6 @@ def test_the_plan_of_an_update_knows_what_another_server_wrote(
     with closing(App(Settings(home=home))) as app:
         planned = plan_update(app, JsonRows(rows), recipe=RECIPE, name="films", replaces=False)
     assert [planned[what] for what in ("added", "removed", "unchanged")] == [1, 4, 2]
-
-
-@pytest.mark.parametrize("search", ["", IN_DATABASE])
-def test_edits_of_a_catalogue_in_a_database_that_was_made_editable_there_are_kept(
-    home: Path, place: StorePlace, search: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = SPEC.replace("editable = true\n", "") + '[fields.genre]\ntype = "text"\n'
-    rows = home.parent / "films.jsonl"
-    rows.write_text('{"title": "Heat", "genre": "drama"}\n')
-    shutil.rmtree(home)
-    with closing(App(Settings(home=home))) as app:
-        add_rows(app, rows, spec)
-        move_to_database(app, "films", place, advance=ignore)
-    save_place(home / "catalogues" / "films", replace(place, search=search))
-    monkeypatch.setenv("STACKROOM_HOME", str(home))
-    assert not main(["describe", "films", "--editable"])
-    with closing(App(Settings(home=home))) as app:
-        shelf = app.open_catalogue("films").shelf
-        ((_key, record),) = (
-            shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=1), scope=WHOLE).items()
-        )
-        shelf.writer().apply(
-            [Put(record=replace(record, fields={**record.fields, "genre": "crime"}))]
-        )
-    rows.write_text('{"title": "Heat", "genre": "drama"}\n{"title": "Ronin"}\n')
-    assert not main(["add", str(rows), "--name", "films", "--yes", "--no-embed"])
-    with closing(App(Settings(home=home))) as app:
-        reader = app.open_catalogue("films").shelf.reader()
-        found = reader.fetch(reader.scan(scope=WHOLE, limit=2), scope=WHOLE).values()
-        assert [one.get("genre") for one in found] == ["crime", None]
 
 
 def test_a_backup_has_what_another_server_wrote_and_says_what_it_has_not(
@@ -474,16 +396,6 @@ def follower_of_moved(home: Path, place: StorePlace) -> Path:
     """Move the catalogue to a database, and return another server's library with it."""
     move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
     return follower(home, home.parent / "second")
-
-
-def test_a_catalogue_in_a_database_is_updated_from_its_source(
-    home: Path, place: StorePlace
-) -> None:
-    move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
-    build(home, "Heat", "Zodiac")
-    with closing(App(Settings(home=home))) as app:
-        gate = app.build_gate()
-        assert (find(gate, "Zodiac"), find(gate, "Ronin")) == (["Zodiac"], [])
 
 
 def test_the_command_moves_a_catalogue_and_shows_no_password(

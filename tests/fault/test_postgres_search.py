@@ -15,8 +15,6 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.opening import create_shelf
-from stackroom.shelf.postgres.store_database import ALIVE
-from stackroom.shelf.postgres_search.database import Connections
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
 from support.postgres import PostgresServer, open_server
 from support.stock import MODEL, OpenServer, Stock, require_followed_back
@@ -118,16 +116,6 @@ def test_a_snapshot_that_was_idle_while_another_server_rebuilt_the_index_answers
         with pytest.raises(BusyError, match="has changed since"):
             view.scan(scope=WHOLE, limit=1)
     assert second.lexical("robot") == ["a"]
-
-
-def test_a_connection_whose_host_has_vanished_is_not_waited_for_longer_than_those_of_the_store(
-    database: PostgresServer,
-) -> None:
-    with closing(Connections(database.url(), "public")) as connections:
-        connection = connections.take()
-        told = connection.info.get_parameters()
-        connection.close()
-    assert {name: int(told[name]) for name in ALIVE} == ALIVE
 
 
 def test_no_server_keeps_a_copy_of_the_records_or_of_their_index(
