@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,12 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
 from stackroom.library import KEPT_S, Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.lock import CatalogueLock
-from stackroom.shelf.opening import create_shelf, open_shelf
-from stackroom.sources.folder_rows import FolderRows
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.port import RowSource
 
@@ -94,20 +90,6 @@ def test_an_own_spec_is_kept_with_its_catalogue(library: Library) -> None:
     assert installed.own_declaration.read_text() == BOOKS
 
 
-def test_a_catalogue_of_a_built_in_spec_has_no_spec_of_its_own(library: Library) -> None:
-    place = library.reserve("films", "anime")
-    library.complete(place, source="x")
-    assert library.get_installed("films").own_declaration is None
-
-
-def test_an_own_spec_takes_the_place_of_the_one_before(library: Library) -> None:
-    library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
-    place = library.reserve("novels", "books", declaration=LONGER)
-    assert place.own_declaration is not None
-    assert place.own_declaration.read_text() == LONGER
-    assert names(library) == ["novels"]
-
-
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(
     library: Library, is_whole: bool
@@ -133,14 +115,6 @@ def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(
     assert own.own_declaration is not None
     assert own.own_declaration.read_text() == BOOKS
     assert built_in.own_declaration is None
-
-
-def test_a_marker_that_names_a_spec_alone_is_enough(library: Library) -> None:
-    (library.folder / "films").mkdir(parents=True)
-    (library.folder / "films" / "installed.json").write_text('{"spec": "anime"}')
-    assert library.get_installed("films") == Installed(
-        name="films", spec_name="anime", folder=library.folder / "films", sources=()
-    )
 
 
 def test_every_source_of_a_catalogue_is_remembered_once(library: Library) -> None:
@@ -265,14 +239,6 @@ def test_a_catalogue_that_has_lost_its_marker_is_told_with_what_to_do(library: L
         library.get_installed("films")
 
 
-def test_an_own_spec_that_was_lost_can_be_given_again(library: Library) -> None:
-    library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
-    (library.folder / "novels" / "catalogue.toml").unlink()
-    place = library.reserve("novels", "books", declaration=LONGER, is_package_name=False)
-    assert place.own_declaration is not None
-    assert place.own_declaration.read_text() == LONGER
-
-
 def test_a_name_that_another_process_takes_at_the_same_moment_is_refused(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,18 +300,6 @@ def test_whoever_waits_to_write_a_removed_catalogue_does_not_make_its_folder_aga
         pass
     library.put_back("films")
     assert [one.name for one in library.list_installed()] == ["films"]
-
-
-def test_a_reader_that_opened_a_catalogue_before_it_was_removed_does_not_make_its_folder_again(
-    library: Library, anime_spec: CatalogueSpec
-) -> None:
-    place = library.reserve("films", "anime")
-    with closing(create_shelf(place.folder, anime_spec, model=None)):
-        library.complete(place, source="x")
-    with closing(open_shelf(place.folder, anime_spec)) as shelf:
-        library.set_aside("films", now=1_000.0)
-        shelf.reader()  # of the files that it has open
-    library.put_back("films")
 
 
 def test_a_renamed_catalogue_is_as_it_was_and_its_former_name_counts_as_removed(
@@ -436,21 +390,5 @@ def test_the_rows_of_a_catalogue_are_read_again_by_a_changed_spec(
             ("Title 1", 2001),
             ("Title 2", 2002),
         ]
-    finally:
-        app.close()
-
-
-def test_the_files_of_a_catalogue_are_read_again_by_a_changed_spec(tmp_path: Path) -> None:
-    (tmp_path / "pages").mkdir()
-    (tmp_path / "pages" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
-    app = App(Settings(home=tmp_path / "home"))
-    pages = BOOKS.replace('role = "title"', 'role = "title"\npath = "path"')
-    add(app, FolderRows(tmp_path / "pages"), "pages", pages)
-    longer = pages + '\n[fields.text]\ntype = "text"\nsearch = true\n'
-    add(app, FolderRows(tmp_path / "pages"), "pages", longer)
-    try:
-        reader = app.open_catalogue("pages").shelf.reader()
-        (record,) = reader.fetch(reader.scan(scope=WHOLE, limit=10), scope=WHOLE).values()
-        assert "Flour and water." in str(record.get("text"))
     finally:
         app.close()

@@ -4,7 +4,6 @@ import tomllib
 from importlib import resources
 from typing import Any
 
-import orjson
 import pytest
 
 from stackroom.errors import InputError
@@ -203,20 +202,3 @@ def test_the_table_of_tags_names_each_once_and_its_aliases_lead_into_it() -> Non
     assert not set(aliases) & set(known)
     assert set(aliases.values()) <= set(known)
     assert {part for parts in split.values() for part in parts} <= set(known)
-
-
-def test_every_row_of_the_sample_is_a_valid_record_of_its_own() -> None:
-    spec = PACKAGES.get("anime").spec
-    lines = PACKAGES.get("anime").samples[0].files.read_bytes().splitlines()
-    records = [record_of(_loads(line)) for line in lines]
-    for record in records:
-        require_valid(record, spec)
-        assert record.get("synopsis")
-        assert record.get("year")
-    assert len({record.id for record in records}) == len(records) >= 300
-
-
-def _loads(line: bytes) -> dict[str, Any]:
-
-    row: dict[str, Any] = orjson.loads(line)
-    return row

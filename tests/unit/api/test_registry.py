@@ -10,7 +10,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.errors import NotFoundError, StorageError
+from stackroom.errors import StorageError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import GROUP, PACKAGES, PackageRegistry
 from stackroom.settings import Settings
@@ -135,23 +135,6 @@ def test_an_entry_point_must_have_the_name_of_its_declaration(write: Write) -> N
         StorageError, match="called 'chess'; the entry point must have the same name"
     ):
         registry(EntryPoint("draughts", entry.value, GROUP)).get("draughts")
-
-
-def test_two_packages_of_one_name_are_refused_and_both_are_named(write: Write) -> None:
-    entries = write("go", folder="go_one"), write("go", folder="go_two"), write("other")
-    packages = registry(*entries)
-    with pytest.raises(
-        StorageError, match=r"two packages offer .*'go': .*go_one:PACKAGE.* and .*go_two:PACKAGE"
-    ):
-        packages.get("go")
-    assert [package.name for package in packages.iter_packages()] == ["other"]
-
-
-def test_an_unknown_name_is_refused_with_the_installed_ones(write: Write) -> None:
-    with pytest.raises(
-        NotFoundError, match=r"'chss' \(did you mean 'chess'\?\); installed packages: chess"
-    ):
-        registry(write("chess")).get("chss")
 
 
 def test_a_catalogue_whose_package_is_gone_says_so_and_the_others_are_served(

@@ -9,7 +9,6 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.errors import ExpectedError, ModelError
-from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from support.libraries import add_rows
 
@@ -37,17 +36,6 @@ def app(tmp_path: Path) -> App:
 
 def damage(app: App) -> None:
     (app.library.get_installed("films").folder / "catalogue.toml").write_text(SPEC + "x y")
-
-
-def test_a_damaged_catalogue_is_left_out_and_the_others_are_served(
-    app: App, caplog: pytest.LogCaptureFixture
-) -> None:
-    add_sample(app, "handbook", progress=lambda _report: None, embed=False)
-    damage(app)
-    names = [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)]
-    assert "search_documents" in names
-    assert caplog.text.count("catalogue 'films' is not served") == 1
-    app.close()
 
 
 def test_where_no_catalogue_can_be_opened_the_reason_is_said(app: App) -> None:

@@ -12,13 +12,11 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import open_rows
 from stackroom.errors import InputError
 from stackroom.ingest.pipeline import IngestReport
-from stackroom.library import PACK_FOLDER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.location import ReadOptions
-from stackroom.tools.health import check_catalogue
 from support.libraries import add_rows
 
 SPEC = """
@@ -49,20 +47,6 @@ def app(tmp_path: Path) -> App:
 def add_films(app: App, folder: Path) -> int:
     """Build the catalogue, or bring it up to date; return how many records were written."""
     return add_rows(app, folder / "films.jsonl", SPEC).written
-
-
-def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(
-    app: App, tmp_path: Path
-) -> None:
-    pack = app.library.get_installed("films").folder / PACK_FOLDER
-    assert not pack.exists()
-    pack.mkdir()
-    (pack / "records.jsonl.zst").write_bytes(b"of an earlier version")
-    (tmp_path / "films.jsonl").write_text('{"id": "1", "title": "Heat"}\n')
-    assert add_films(app, tmp_path) == 0
-    assert (pack / "records.jsonl.zst").read_bytes() == b"of an earlier version"
-    assert list(check_catalogue(app.open_catalogue("films"))) == []
-    app.close()
 
 
 def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted(

@@ -63,28 +63,6 @@ def find(gate: Gate, catalogue: str, query: str) -> list[str]:
     return [hit["title"] for hit in answer.structured["results"]]
 
 
-def test_a_catalogue_that_is_added_is_served_from_the_next_look_on(
-    app: App, build: Callable[..., None]
-) -> None:
-    gate = app.build_gate()
-    assert not gate.refresh()
-    build("plays", "Hamlet")
-    assert gate.refresh()
-    assert names_in(gate) == ["films", "plays"]
-    assert find(gate, "plays", "hamlet") == ["Hamlet"]
-    assert not gate.refresh()
-
-
-def test_a_catalogue_that_is_removed_is_not_served_any_more(
-    app: App, build: Callable[..., None]
-) -> None:
-    build("plays", "Hamlet")
-    gate = app.build_gate()
-    shutil.rmtree(app.library.folder / "plays")
-    assert gate.refresh()
-    assert names_in(gate) == ["films"]
-
-
 def test_a_catalogue_removed_renamed_or_put_back_by_another_process_is_followed_without_complaint(
     app: App, build: Callable[..., None]
 ) -> None:
@@ -160,16 +138,6 @@ def test_an_unfinished_catalogue_is_said_to_be_missing_and_served_once_its_build
     assert gate.refresh()
     assert find(gate, "plays", "hamlet") == ["Hamlet"]
     assert app.catalogue_problems() == {}
-
-
-def test_an_update_by_the_same_spec_changes_no_list_and_is_seen(
-    app: App, build: Callable[..., None]
-) -> None:
-    gate = app.build_gate()
-    assert find(gate, "films", "ronin") == []
-    build("films", "Heat", "Ronin")
-    assert not gate.refresh()
-    assert find(gate, "films", "ronin") == ["Ronin"]
 
 
 def test_a_catalogue_that_follows_another_spec_is_opened_by_it(

@@ -23,7 +23,6 @@ from stackroom.assembly.builtin_jobs import (
     list_builtin_jobs,
     list_sources,
     plan_backup,
-    rebuild_index,
     recalibrate,
     refresh_from_source,
 )
@@ -31,14 +30,13 @@ from stackroom.assembly.serving import ToolChoice
 from stackroom.background.background import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
-from stackroom.errors import ExpectedError, InputError, ModelError, StorageError, UnavailableError
+from stackroom.errors import InputError, ModelError, StorageError, UnavailableError
 from stackroom.jobs.backup import check_backup, list_backups
 from stackroom.jobs.board import JobBoard, parse_schedule
 from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
-from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.packs.update import ReleaseReport
 from stackroom.settings import EmbeddingSettings, Settings
@@ -247,33 +245,6 @@ def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served
     assert run("verify_indexes", maintained).count("its indexes have exactly its records") == 2
 
 
-def test_an_index_that_was_deleted_is_made_again(app: App) -> None:
-    shutil.rmtree(app.library.get_installed("films").folder / "index")
-    assert rebuild_index(app, "films") == "2 records indexed"
-    assert search(app)("heat") == ["Heat"]
-
-
-def test_an_index_that_differs_from_the_records_is_told(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shelf = app.open_catalogue("films").shelf
-    keys = shelf.reader().scan(scope=WHOLE, limit=10)
-    view = type(shelf.reader())
-    monkeypatch.setattr(
-        view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else []
-    )
-    advice = "run: stackroom job run rebuild_indexes"
-    (problem,) = check_index(app)
-    assert (problem.part, str(problem)) == ("index", f"1 records are not indexed; {advice}")
-    monkeypatch.undo()
-    monkeypatch.setattr(view, "count_with_terms", lambda _self, _query, _keys: 0)
-    (problem,) = check_index(app)
-    assert (
-        str(problem)
-        == f"2 of its records are not found by their own words, such as 'Heat'; {advice}"
-    )
-
-
 def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(
     app: App, films: Path
 ) -> None:
@@ -459,13 +430,6 @@ def test_a_catalogue_without_vectors_has_nothing_to_measure(maintained: Maintain
     )
 
 
-def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(app: App) -> None:
-    marker = app.library.get_installed("notes").folder / "installed.json"
-    gone = "/venv/site-packages/stackroom_catalogues/documents/sample"
-    marker.write_text(f'{{"spec": "documents", "sources": ["{gone}"]}}')
-    assert [source.catalogue for source in list_sources(app)] == ["films"]
-
-
 @pytest.fixture
 def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App]:
     """A library whose films have vectors by a real endpoint."""
@@ -497,31 +461,6 @@ def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded
         with pytest.raises(ModelError, match="its vectors are by"):
             work()
     other.close()
-
-
-def test_the_integrity_check_finds_records_that_name_what_is_not_there(
-    app: App, tmp_path: Path
-) -> None:
-    (tmp_path / "music.jsonl").write_text(
-        '{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n'
-    )
-    rows, recipe = (
-        open_rows(PACKAGES.get("music"), str(tmp_path / "music.jsonl")),
-        package_recipe(PACKAGES.get("music")),
-    )
-    add_catalogue(
-        app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False
-    )
-    (problem,) = check_installed(app, "music", never_stop)
-    assert problem.message == "'album_id' of track records names records that do not exist: 'gone'"
-
-
-def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App) -> None:
-    (app.library.get_installed("films").folder / "catalogue.toml").write_text("x y")
-    fresh = App(app.settings)
-    for check in (lambda: check_installed(fresh, "films", never_stop), lambda: check_index(fresh)):
-        with pytest.raises(ExpectedError, match=r"catalogue\.toml"):
-            check()
 
 
 def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_backup(

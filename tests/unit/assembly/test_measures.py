@@ -176,11 +176,6 @@ def test_health_names_a_backup_that_failed_and_its_task_logs_it(
         assert health.states()["tokens"].startswith("1 end within 14 days, the next on ")
 
 
-def test_the_room_on_the_disk_is_measured(tmp_path: Path) -> None:
-    values = {one.name: one.value for one in iter_server_readings(tmp_path, [], [])}
-    assert 0 < values["disk_free_bytes"] <= values["disk_size_bytes"]
-
-
 def test_files_that_are_gone_are_no_measure_and_no_failure_of_the_check(tmp_path: Path) -> None:
     catalogue = waiting_catalogue(tmp_path, 7, 0.0)
     (tmp_path / STORE_FILE).unlink()

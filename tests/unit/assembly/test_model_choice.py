@@ -10,7 +10,6 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.errors import ModelError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.hits import SearchMode
 from stackroom.model.scope import WHOLE
@@ -172,15 +171,6 @@ def test_a_change_of_the_model_is_made_while_readers_go_on_with_the_former_vecto
     assert calibration is not None
 
 
-def test_changing_back_embeds_nothing_again(new_app: Callable[[], App]) -> None:
-    add(new_app(), loaded())
-    add(new_app(), loaded(), model="german")
-    server = new_app()
-    assert model_of(server) == "german"
-    assert add(new_app(), loaded(), model="english").embedded == 0
-    assert model_of(server) == "english"
-
-
 def test_a_model_that_is_not_installed_is_said_and_words_are_searched(
     new_app: Callable[[], App], models: dict[str, GroupEmbedder]
 ) -> None:
@@ -190,11 +180,6 @@ def test_a_model_that_is_not_installed_is_said_and_words_are_searched(
     assert page.mode is SearchMode.FTS_ONLY
     assert page.degraded == "german is not installed"
     assert page.hits(1)[0].record.get("title") == "dog"
-
-
-def test_a_spec_that_names_an_unknown_model_is_refused(new_app: Callable[[], App]) -> None:
-    with pytest.raises(ModelError, match="there is no local model 'frensh'"):
-        add(new_app(), loaded(more='model = "frensh"'))
 
 
 def test_queries_to_a_centred_catalogue_are_centred_as_its_vectors_are(

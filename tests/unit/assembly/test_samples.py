@@ -66,23 +66,6 @@ def test_a_row_that_is_also_in_the_sample_stays(home: Path, tmp_path: Path, run:
     assert json.loads(run(["rejects", "papers", "--json"]).out) == []
 
 
-def test_a_second_source_of_ones_own_is_added_to_the_first(
-    home: Path, tmp_path: Path, run: Run
-) -> None:
-    run(["add", write(tmp_path, MINE), "--as", "papers", "--no-embed"])
-    told = run(
-        [
-            "add",
-            write(tmp_path, {"title": "On Salt"}, name="more.jsonl"),
-            "--as",
-            "papers",
-            "--no-embed",
-        ]
-    )
-    assert "sample" not in told.out
-    assert titles(home) == {"On Bread", "On Salt"}
-
-
 def test_a_source_that_makes_no_record_leaves_the_sample_as_it_is(
     home: Path, tmp_path: Path, run: Run
 ) -> None:
@@ -150,14 +133,3 @@ def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_t
     told = run(["add", location, "--as", "papers", "--no-embed"])
     assert "note: the sample data was replaced: 161 sample records were removed" in told.out
     assert titles(home) == {"On Bread"}
-
-
-def test_the_sample_of_another_installation_is_recognised_and_a_folder_of_the_same_name_is_not(
-    tmp_path: Path,
-) -> None:
-    package = PACKAGES.get("documents")
-    elsewhere = tmp_path / "site-packages" / "documents" / "sample" / "handbook"
-    elsewhere.mkdir(parents=True)
-    assert not package.is_sample(str(elsewhere))
-    (tmp_path / "site-packages" / "documents" / "catalogue.toml").write_text('name = "documents"')
-    assert package.is_sample(str(elsewhere))

@@ -150,19 +150,6 @@ def test_a_table_is_built_found_and_undone(
     assert gate.refresh()
 
 
-def test_a_file_that_is_no_table_says_so_and_can_be_discarded(opened: tuple[App, Uploads]) -> None:
-    app, tables = opened
-    table_id = send(tables, b"this is no workbook, whatever its name says", "plays.xlsx")
-    state = built(tables, table_id)
-    assert state.state is TableState.FAILED
-    assert state.problem is not None
-    assert state.problem.startswith("plays.xlsx: ")
-    tables.discard_table(*ask(table_id))
-    with pytest.raises(NotFoundError, match="no table"):
-        tables.show_table(*ask(table_id))
-    assert not (app.settings.home / FOLDER / table_id).exists()
-
-
 @pytest.mark.row("A11")
 def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Uploads]) -> None:
     app, tables = opened

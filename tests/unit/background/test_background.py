@@ -12,7 +12,6 @@ import pytest
 from stackroom.background.background import Background, Task, TaskContext, TaskState, TaskStatus
 from stackroom.errors import NotFoundError, StorageError
 
-EMPTY: dict[str, str] = {}
 SOON_S = 120.0
 """Far longer than anything here takes."""
 
@@ -147,16 +146,6 @@ def test_the_same_failure_is_logged_once(tasks: Tasks, caplog: pytest.LogCapture
     ]
 
 
-def test_a_bug_in_a_task_is_a_failure_like_others(
-    tasks: Tasks, caplog: pytest.LogCaptureFixture
-) -> None:
-    tasks.background.add(Task(name="bug", description="", run=lambda _: EMPTY["no"], period_s=5.0))
-    tasks.background.start()
-    tasks.step("bug")
-    assert tasks.status("bug").last_error == "KeyError: 'no'"
-    assert caplog.records[0].exc_info
-
-
 def test_a_woken_task_runs_at_once_and_once_more_where_it_was_running(tasks: Tasks) -> None:
     begun, may_end = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -256,15 +245,6 @@ def test_a_task_that_reaches_no_checkpoint_is_named_and_not_waited_for(
     background.stop(within_s=0.05)
     may_end.set()
     assert "did not end in time: deaf" in caplog.text
-
-
-def test_nothing_runs_after_the_stop() -> None:
-    background = Background()
-    background.add(Task(name="look", description="", run=lambda _: None))
-    background.stop()
-    background.start()
-    background.wake("look")
-    assert not background.wait_for("look", runs=1, timeout_s=0.05)
 
 
 def test_a_rest_is_in_proportion_to_the_work() -> None:

@@ -63,11 +63,6 @@ def test_a_declaration_without_a_title_field_is_refused() -> None:
     assert 'no field has role = "title"' in refusal("", within=SMALL.replace('role = "title"', ""))
 
 
-def test_every_problem_is_told_at_once() -> None:
-    message = refusal("[fields.e]\ntype = 'enum'\nrole = 'body'\n[embed]\ntemplate = '{x}'")
-    assert all(part in message for part in ("an enum lists", "role 'body'", "no field 'x'"))
-
-
 def test_a_near_miss_of_a_kind_is_named() -> None:
     kinds = "[kinds.album]\n[fields.k]\ntype = 'text'\nkinds = ['albun']"
     assert "no kind 'albun' (did you mean 'album'?)" in refusal(kinds)
@@ -144,14 +139,6 @@ def test_what_is_shown_is_not_indexed_but_names_searched_apart_and_what_is_known
     )
     known = "[known]\nplot = { weight = 1, full = 100 }"
     assert compile_text(plain.format("{ fuzzy = true }", known), origin="test").digest != as_ever
-
-
-def test_a_name_that_is_searched_apart_is_no_part_of_the_text() -> None:
-    spec = compile_text(
-        SMALL + "[fields.other]\ntype = 'text'\nsearch = { as_name = true }", origin="test"
-    )
-    assert [field.name for field in spec.fields_searched_as_names] == ["other"]
-    assert "other" not in [field.name for field in spec.searched_fields]
 
 
 def test_bounds_and_what_names_a_file_are_checked_and_not_indexed() -> None:

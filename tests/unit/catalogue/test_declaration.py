@@ -49,10 +49,6 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_one_that_was_meant(
     assert meant in message.split("known here: ")[1]
 
 
-def test_an_unknown_key_at_the_top_is_refused() -> None:
-    assert "unknown key 'sumary' (did you mean 'summary'?)" in refusal('sumary = ""\n' + SMALL)
-
-
 def test_every_problem_is_told_at_once() -> None:
     message = refusal(
         SMALL.replace('title = "Things"', 'title = ""') + "serch = true\nfacet = 'often'"

@@ -111,23 +111,6 @@ def test_what_is_embedded_and_compared_follows_from_the_fields() -> None:
     )
 
 
-def test_a_film_list_has_its_genres_as_tags_whatever_they_are_written_as() -> None:
-    texts = ["Drama, Crime", "Crime, Thriller", "Drama", "Thriller, Drama"]
-    for genres in (
-        texts,
-        [text.split(", ") for text in texts],
-        [str(text.split(", ")) for text in texts],
-    ):
-        rows = [
-            {"name": f"Film {n}", "genres": genre, "released": 1990 + n}
-            for n, genre in enumerate(genres)
-        ]
-        spec, _ = infer(rows)
-        field = spec.fields["genres"]
-        assert (field.type, field.filter, field.facet) == (FieldType.TAGS, FilterKind.ALL_OF, True)
-        assert spec.fields["released"].role is FieldRole.TIME
-
-
 def product_rows() -> list[Row]:
     return [
         {
@@ -168,15 +151,6 @@ def test_a_product_feed_with_dirty_cells_keeps_every_row() -> None:
     left_out = dict(inferred.left_out)
     assert left_out["Product Name "] == "it holds the same as 'Product Name'"
     assert set(left_out) == {"Product Name ", "", "notes"}
-
-
-def test_a_field_is_not_called_what_a_record_has_already() -> None:
-    spec, _ = infer([{"title": "a", "kind": "x", "id": ""}, {"title": "b", "kind": "x", "id": "1"}])
-    assert {field.name: field.source_path for field in spec.fields.values()} == {
-        "title": "title",
-        "kind_2": "kind",
-        "source_id": "id",
-    }
 
 
 def test_columns_become_legal_field_names_and_are_still_found() -> None:
@@ -222,12 +196,6 @@ def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(
     assert spec.fields["source_id"].filter is FilterKind.EQUALS
 
 
-def test_the_id_that_the_source_states_comes_first() -> None:
-    rows = [{"id": number, "number": number + 7, "title": f"T{number}"} for number in range(3)]
-    assert infer(rows)[0].id_path == "id"
-    assert infer(rows, id_column="number")[0].id_path == "number"
-
-
 def test_ids_of_other_tables_are_filtered_by_and_not_searched() -> None:
     rows = [
         {"TrackId": n, "Name": f"Song {n}", "AlbumId": n // 2, "Milliseconds": 1000 * n}
@@ -270,13 +238,6 @@ def test_without_a_named_title_the_short_text_with_the_most_distinct_values_is_i
         {"colour": "red", "thing": f"Thing {n}", "remark": "x" * 300 + str(n)} for n in range(5)
     ]
     assert infer(rows)[0].title_field.name == "thing"
-
-
-def test_a_table_of_one_column_of_text_is_a_catalogue() -> None:
-    spec, _ = infer([{"quote": "To be, or not to be"}, {"quote": "Call me Ishmael"}])
-    assert spec.title_field.name == "quote"
-    assert spec.recommend is not None
-    assert spec.recommend.semantic == 1
 
 
 @pytest.mark.parametrize(
@@ -341,14 +302,6 @@ def test_what_is_the_same_in_every_row_is_not_browsed_or_compared() -> None:
     assert not spec.fields["category"].facet
     assert spec.recommend is not None
     assert spec.recommend.taxonomy.fields == ("genre",)
-
-
-def test_the_declaration_says_what_it_is_and_why_each_field_is_as_it_is() -> None:
-    _, inferred = infer(goodreads_rows())
-    assert inferred.declaration.startswith("# The fields of this catalogue and their uses")
-    assert "stackroom add FILE --spec" in inferred.declaration
-    assert "# 2 values in 100 % of the rows\n[fields.binding]\n" in inferred.declaration
-    assert "# numbers, 3 to 3.78\n[fields.average_rating]\n" in inferred.declaration
 
 
 def test_cells_cannot_break_out_of_a_comment() -> None:

@@ -86,18 +86,6 @@ def test_cells_without_a_value_are_not_counted() -> None:
     assert column.distinct_share == pytest.approx(2 / 3)
 
 
-def test_rows_that_lack_columns_are_rows_all_the_same() -> None:
-    first, second = profile_columns([{"a": 1}, {"b": 2}, {"a": 3, "b": 4}])
-    assert [(first.name, first.rows, first.filled), (second.name, second.rows, second.filled)] == [
-        ("a", 3, 2),
-        ("b", 3, 2),
-    ]
-
-
-def test_no_rows_have_no_columns() -> None:
-    assert profile_columns([]) == []
-
-
 @pytest.mark.parametrize(
     ("cells", "separator", "items"),
     [

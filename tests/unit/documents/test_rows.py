@@ -1,7 +1,5 @@
 """Files into records of documents and passages, and what adding again does."""
 
-import io
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,6 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.sources.folder_rows import FolderRows
-from stackroom.zstd import zstd
 from stackroom_catalogues.documents.rows import open_rows, records_of
 from support.libraries import add_package
 
@@ -156,23 +152,6 @@ def test_adding_again_touches_only_the_file_that_changed(folder: Path, app: App)
     assert (changed.written, changed.unchanged, changed.removed, changed.embedded) == (2, 13, 0, 1)
 
 
-def test_a_file_that_becomes_shorter_loses_its_passages(folder: Path, app: App) -> None:
-    add(app, folder)
-    (folder / "five.md").write_text("# Page five\n\nShort.\n")
-    report = add(app, folder)
-    assert (report.written, report.removed) == (2, 1)
-    assert "five.md#1" in ids(app)
-    assert "five.md#2" not in ids(app)
-
-
-def test_the_passages_of_a_file_that_is_gone_go_with_it(folder: Path, app: App) -> None:
-    add(app, folder)
-    (folder / "b/three.md").unlink()
-    report = add(app, folder)
-    assert (report.rows, report.written, report.removed) == (4, 0, 3)
-    assert not any(one.startswith("b/three.md") for one in ids(app))
-
-
 def test_a_renamed_file_moves_and_nothing_is_embedded_again(folder: Path, app: App) -> None:
     add(app, folder)
     (folder / "b/three.md").rename(folder / "b/drei.md")
@@ -197,37 +176,6 @@ def test_the_document_has_the_whole_text_as_it_was_read(folder: Path, app: App) 
     reader = app.open_catalogue("notes").shelf.reader()
     key = reader.find([RecordId("five.md")], scope=WHOLE)[RecordId("five.md")]
     assert reader.fetch([key], scope=WHOLE)[key].get("text") == PAGE.format("five")
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["handbook", "dnd-srd"])
-def test_a_real_collection_is_read_whole(shared_data: Path, tmp_path: Path, name: str) -> None:
-    packed = shared_data / "documents" / f"{name}.tar.zst"
-    unpacked = io.BytesIO(zstd.decompress(packed.read_bytes()))
-    with tarfile.open(fileobj=unpacked) as archive:
-        archive.extractall(tmp_path, filter="data")
-    refused = set()
-    for row in FolderRows(tmp_path).iter_rows():
-        try:
-            document, *passages = records(**row.values)
-        except InputError:
-            refused.add(row.place)
-            continue
-        lines = row.values["text"].split("\n")
-        covered = {
-            line
-            for one in passages
-            for line in range(one.get("first_line"), one.get("last_line") + 1)
-        }
-        assert {number for number, line in enumerate(lines, start=1) if line.strip()} <= covered, (
-            document.id
-        )
-    empty = {
-        path.relative_to(tmp_path).as_posix()
-        for path in tmp_path.rglob("*.md")
-        if not path.stat().st_size
-    }
-    assert refused == empty
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import NotFoundError
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import Visibility
 from stackroom.settings import Settings
-from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
 from stackroom_catalogues.documents import tools as document_tools
 from stackroom_catalogues.documents.merging import REPEATS, find_repeats
@@ -143,13 +141,6 @@ def test_sources_are_those_asked_for_and_the_number_is_for_each(gate: Gate) -> N
     assert len(call(gate, "search_documents", query="the first day", n_results=20)["results"]) > 20
 
 
-@pytest.mark.row("T2")
-@pytest.mark.parametrize("n_results", [0, 21])
-def test_more_than_twenty_or_none_a_source_are_refused(gate: Gate, n_results: int) -> None:
-    assert "n_results" in refusal(gate, "search_documents", query="x", n_results=n_results)
-    assert "n_results" in refusal(gate, "search_handbook", query="x", n_results=n_results)
-
-
 @pytest.mark.row("T4")
 def test_an_unknown_source_is_refused_with_those_there_are(gate: Gate) -> None:
     told = refusal(gate, "search_documents", query="x", sources=["cookbook", "dnd"])
@@ -188,48 +179,6 @@ def test_a_declared_source_that_is_missing_is_skipped_and_said_to_be(
     assert "skipped: dnd" in answer.text
 
 
-@pytest.mark.row("T4")
-def test_a_collection_that_is_damaged_when_serving_begins_is_skipped_and_named(
-    own_app: App, tmp_path: Path
-) -> None:
-    for name in ("one", "two"):
-        add(own_app, write(tmp_path / name, a=f"# Bread\n\nFlour for {name}."), name, embed=False)
-    own_app.close()
-    store = tmp_path / "home" / "catalogues" / "two" / "records.sqlite"
-    store.write_bytes(b"no database" * 1_000)
-    app = App(Settings(home=tmp_path / "home"))
-    gate = app.build_gate()
-    for sources in (None, ["one", "two"]):
-        answer = gate.call(LOCAL_USER, "search_documents", {"query": "flour", "sources": sources})
-        assert answer.structured is not None
-        assert [one["source"] for one in answer.structured["results"]] == ["one"]
-        assert answer.structured["skipped"] == ["two"]
-        assert "skipped: two (its storage cannot be read)" in answer.text
-    app.close()
-
-
-@pytest.mark.row("T4")
-def test_a_collection_that_is_empty_or_hidden_is_skipped(own_app: App, tmp_path: Path) -> None:
-    add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour."), "notes")
-    shelf = own_app.open_catalogue("notes").shelf
-    secret = Record(
-        id=RecordId("s.md#1"),
-        kind="passage",
-        fields={"title": "S", "content": "flour", "document": "s.md", "path": "s.md", "position": 1}
-        | {"first_line": 1, "last_line": 1},
-        audiences=("staff",),
-    )
-    shelf.writer().apply([Put(record=secret)])
-    gate = own_app.build_gate()
-    outsider = Principal(
-        name="x", actions=LOCAL_USER.actions, visibility=Visibility(frozenset({"guests"}))
-    )
-    answer = gate.call(outsider, "search_documents", {"query": "flour"})
-    assert answer.structured is not None
-    assert [one["metadata"]["id"] for one in answer.structured["results"]] == ["a.md#1"]
-    assert len(call(gate, "search_documents", query="flour")["results"]) == 2
-
-
 @pytest.mark.row("T2")
 def test_the_same_text_in_two_collections_comes_once(own_app: App, tmp_path: Path) -> None:
     text = "# Sourdough\n\nFeed the starter twice a day."
@@ -261,21 +210,6 @@ def test_a_question_that_says_what_there_is_not_is_answered_by_passages_that_hav
 
 
 @pytest.mark.row("T2")
-def test_neighbours_that_share_a_sentence_are_both_found(own_app: App, tmp_path: Path) -> None:
-    sentences = [
-        f"The starter of jar number {number} is fed with flour and water at dawn."
-        for number in range(60)
-    ]
-    add(own_app, write(tmp_path / "one", long="# Jars\n\n" + " ".join(sentences)), "one")
-    found = call(
-        own_app.build_gate(), "search_documents", query="jar number 7 starter", n_results=20
-    )["results"]
-    positions = sorted(int(one["metadata"]["id"].rsplit("#", 1)[1]) for one in found)
-    assert positions == list(range(1, len(positions) + 1))
-    assert len(positions) > 3
-
-
-@pytest.mark.row("T2")
 def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat() -> None:
     text = " ".join(f"word{number}" for number in range(100))
     half = len(text) // 2
@@ -289,25 +223,6 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
     assert find_repeats(a.hits(4)) == ["", REPEATS, "", REPEATS]
     b = part_of("b", [0.9], [passage("copy", text[40:])])
     assert find_repeats([*a.hits(1), *b.hits(1)]) == ["", ""]
-
-
-@pytest.mark.row("T2")
-def test_a_collection_that_answers_stands_before_one_that_does_not(
-    own_app: App, tmp_path: Path
-) -> None:
-    add(
-        own_app, write(tmp_path / "one", a="# Fireball\n\nA fireball burns everything near."), "one"
-    )
-    add(
-        own_app,
-        write(tmp_path / "two", a="# Taxes\n\nEverything must be declared near the end of May."),
-        "two",
-    )
-    found = call(own_app.build_gate(), "search_documents", query="what does a fireball burn")[
-        "results"
-    ]
-    assert [one["source"] for one in found] == ["one", "two"]
-    assert found[0]["metadata"]["score"] > 2 * found[1]["metadata"]["score"]
 
 
 @pytest.mark.row("T2")
@@ -340,15 +255,6 @@ def test_a_search_by_words_alone_says_so_and_why(gate: Gate) -> None:
             assert "searched by words alone (the catalogue has no vectors)" in note
             assert answer.text.endswith(f"note: {note}")
     assert answer.text.startswith("nothing was found")
-
-
-@pytest.mark.row("T2")
-def test_a_search_by_vectors_has_no_notes(own_app: App, tmp_path: Path) -> None:
-    add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour, water, salt."), "notes")
-    assert set(call(own_app.build_gate(), "search_documents", query="flour")) == {
-        "results",
-        "evidence",
-    }
 
 
 @pytest.mark.row("T2")

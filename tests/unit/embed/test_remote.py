@@ -138,31 +138,6 @@ def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: Fi
     assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
 
 
-def test_requests_for_documents_wait_at_the_server_together_as_many_as_the_setting_allows(
-    settings: EmbeddingSettings, server: FileServer
-) -> None:
-    together, guard = threading.Barrier(3), threading.Lock()
-    open_now, most_open = 0, 0
-
-    def behaviour(handler: Any) -> None:
-        nonlocal open_now, most_open
-        with guard:
-            open_now += 1
-            most_open = max(most_open, open_now)
-        together.wait(timeout=120)  # none is answered before three are open
-        with guard:
-            open_now -= 1
-        well(handler)
-
-    server.behaviour = behaviour
-    embedder = RemoteEmbedder(settings.model_copy(update={"requests": 3}))
-    texts = ["a" * length for length in range(1, 13)]
-    rows = embedder.embed_documents(texts)
-    embedder.close()
-    assert most_open == 3
-    assert np.allclose(rows[:, 0] / rows[:, 1], range(1, 13))
-
-
 def test_after_a_failed_request_for_documents_no_other_is_begun(
     settings: EmbeddingSettings, server: FileServer
 ) -> None:
@@ -248,14 +223,6 @@ def test_after_a_failure_the_next_call_works(
     server.behaviour = well
     assert embedder.embed_query("x").shape == (DIMENSION,)
     embedder.close()
-
-
-def test_a_server_that_is_not_there_cannot_be_reached(
-    embedder: RemoteEmbedder, server: FileServer
-) -> None:
-    server.die()
-    with pytest.raises(UnavailableError, match="cannot be reached"):
-        embedder.embed_query("x")
 
 
 def test_calls_of_several_threads_do_not_wait_for_one_another(

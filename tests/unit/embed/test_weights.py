@@ -61,10 +61,6 @@ def test_a_source_folder_that_lacks_a_file_is_refused_by_its_name(
         pull_model(tmp_path / "models", source=wrong_source)
 
 
-def test_a_complete_model_is_left_as_it_is(complete: Path, wrong_source: Path) -> None:
-    assert pull_model(complete.parent, source=wrong_source) == complete
-
-
 def test_a_model_that_is_not_there_is_told_with_the_command_that_gets_it(tmp_path: Path) -> None:
     (problem,) = check_model(tmp_path / MODEL_NAME)
     assert "is not installed" in problem

@@ -180,13 +180,6 @@ def test_a_description_has_words_of_the_text_and_some_others_but_none_of_the_nam
     assert words & {"baker", "hides", "coins", "winter", "market", "opens"}
 
 
-def test_a_text_without_a_full_sentence_gives_no_description() -> None:
-    description = describe(
-        "Too short.", without=(), others="", frequencies=all_alike, generator=random.Random(0)
-    )
-    assert description is None
-
-
 def test_a_topic_is_a_heading_with_the_rarest_words_below_it() -> None:
     rare = {
         token: count

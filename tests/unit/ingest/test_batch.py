@@ -63,12 +63,6 @@ def test_every_row_is_counted_as_one_of_three(target: Target, shelf: MemoryShelf
     ]
 
 
-def test_rows_that_are_there_already_are_duplicates(target: Target) -> None:
-    ingest_batch(papers(6), target)
-    assert ingest_batch(papers(8), target) == IngestCounts(inserted=2, duplicates=6, failed=0)
-    assert ingest_batch(papers(8), target) == IngestCounts(inserted=0, duplicates=8, failed=0)
-
-
 def test_a_batch_takes_nothing_away(target: Target, shelf: MemoryShelf) -> None:
     ingest_batch(papers(6), target)
     ingest_batch([{"id": "x", "title": "Another"}], target)
@@ -86,10 +80,6 @@ def test_a_row_that_cannot_be_kept_is_left_out_and_the_others_are_written(
     ]
     assert ingest_batch(rows, target) == IngestCounts(inserted=2, duplicates=0, failed=3)
     assert shelf.reader().count(WHOLE) == 2
-
-
-def test_no_rows_are_no_counts(target: Target) -> None:
-    assert ingest_batch([], target) == IngestCounts(inserted=0, duplicates=0, failed=0)
 
 
 def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(
@@ -112,12 +102,6 @@ def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(
 def test_the_same_list_has_the_same_name_and_another_has_another() -> None:
     assert ListRows(papers(3)).name == ListRows(papers(3)).name
     assert ListRows(papers(3)).name != ListRows(papers(4)).name
-
-
-def test_a_list_begins_where_it_is_told_to() -> None:
-    rows = ListRows(papers(5))
-    assert rows.count_rows() == 5
-    assert [row.place for row in rows.iter_rows(start=3)] == ["row 4", "row 5"]
 
 
 @pytest.mark.row("P5")

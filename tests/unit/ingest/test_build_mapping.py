@@ -10,7 +10,7 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
-from stackroom.ingest.mapping import ReadRow, build_mapping, require_valid
+from stackroom.ingest.mapping import ReadRow, build_mapping
 
 pytestmark = pytest.mark.row("N1")
 
@@ -61,13 +61,6 @@ def test_a_record_has_the_tags_of_the_columns_that_say_yes() -> None:
     )
     cells = {"name": "Dawn", "barn": "1", "bush": "X", "boat": "no", "bay": ""}
     assert [tag.value for tag in fields_of(cells, marked)["has"]] == ["barn", "a bush"]
-
-
-def test_a_title_that_is_declared_required_is_required() -> None:
-    spec = spec_of(within=FILMS.replace('role = "title"', 'role = "title"\nrequired = true'))
-    ((record,), *_) = read({"id": "tt1", "year": 1979}, spec)
-    with pytest.raises(InputError, match="'name' is missing"):
-        require_valid(record, spec)
 
 
 @pytest.mark.parametrize(

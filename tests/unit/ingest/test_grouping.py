@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
-from stackroom.ingest.grouping import iter_records, joined_places
+from stackroom.ingest.grouping import iter_records
 from stackroom.ingest.pipeline import remove_source
 from support.ingesting import IngestBench, ListedRows
 
@@ -104,20 +104,6 @@ def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: Ingest
         "strength: 1 cell is left out; line 2: 'strength' is 'strong', not a number"
     ]
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Ice")
-
-
-@pytest.mark.parametrize(
-    ("places", "joined"),
-    [
-        (["line 3"], "line 3"),
-        (["line 3", "line 4", "line 5", "line 9"], "lines 3–5, 9"),
-        (["row 2", "row 7"], "rows 2, 7"),
-        (["a.csv line 2", "b.csv line 2"], "a.csv line 2, b.csv line 2"),
-        (["notes/a.md", "notes/b.md"], "notes/a.md, notes/b.md"),
-    ],
-)
-def test_places_are_joined_into_one(places: list[str], joined: str) -> None:
-    assert joined_places(places) == joined
 
 
 def test_a_preview_shows_groups_as_records() -> None:

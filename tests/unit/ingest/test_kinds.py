@@ -99,14 +99,6 @@ def test_a_source_of_no_kind_is_refused_with_the_sources_that_are_listed() -> No
     assert "game: games*.csv; designer: designers.csv, *#designers" in refused.value.message
 
 
-def test_a_source_of_two_kinds_is_refused() -> None:
-    spec = spec_of(
-        kinds='[kinds.game]\nsources = ["*.csv"]\n[kinds.designer]\nsources = ["designers.csv"]\n'
-    )
-    with pytest.raises(InputError, match=r"'sources' of several kinds match it \(game, designer\)"):
-        find_source_kind(spec, "/data/designers.csv")
-
-
 def test_rows_of_a_source_that_no_kind_lists_say_their_kind_where_a_path_is_declared() -> None:
     spec = spec_of('kind = "type"\n', kinds=SOURCES)
     assert find_source_kind(spec, "/data/people.csv") is None
@@ -120,14 +112,6 @@ def test_several_kinds_and_no_word_of_which_a_row_is_are_refused() -> None:
         require_derivable_kinds(spec_of(), origin="games.toml")
     require_derivable_kinds(spec_of('kind = "type"\n'), origin="games.toml")
     require_derivable_kinds(spec_of(kinds=SOURCES), origin="games.toml")
-
-
-def test_a_catalogue_of_one_kind_need_not_say_where_it_stands() -> None:
-    spec = compile_text(
-        HEAD + "[kinds.game]\n[fields.name]\ntype='text'\nrole='title'\n", origin="games.toml"
-    )
-    require_derivable_kinds(spec, origin="games.toml")
-    assert record_of(spec).kind == "game"
 
 
 def test_where_rows_say_their_kind_the_kinds_are_declared_and_no_field_has_that_name() -> None:

@@ -104,10 +104,6 @@ def test_one_object_where_a_list_was_meant_is_its_only_item() -> None:
     assert value_at({"authors": {"name": "Ann"}}, "authors[].name") == ["Ann"]
 
 
-def test_a_text_where_a_list_was_meant_is_not_taken_apart() -> None:
-    assert value_at({"tags": "space opera"}, "tags[]") == ["space opera"]
-
-
 def test_a_row_is_left_as_it_was() -> None:
     row = {"authors": [{"name": "Ann"}]}
     value_at(row, "authors[].name")

@@ -277,17 +277,6 @@ def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made
     assert set(embedder.documents.values()) == {1}
 
 
-def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(
-    bench: IngestBench,
-) -> None:
-    rows = [{"title": ""}, *(row(number) for number in range(9))]
-    with pytest.raises(KeyboardInterrupt):
-        bench.add(ListedRows(rows, breaks_after=6))
-    assert len(bench.ledger.rejects()) == 1
-    bench.add(ListedRows(rows[1:]))
-    assert bench.ledger.rejects() == []
-
-
 def test_without_an_embedder_records_are_written_without_vectors(bench: IngestBench) -> None:
     report = bench.add(ListedRows([row(1), row(2)]), embed=False)
     assert (report.written, report.embedded) == (2, 0)
@@ -303,10 +292,6 @@ def test_progress_is_told_after_every_batch(bench: IngestBench) -> None:
         progress=lambda report: told.append(report.written),
     )
     assert told == [4, 8, 10, 10, 10, 10], "twice more while the texts are embedded"
-
-
-def test_an_empty_source_makes_an_empty_catalogue(bench: IngestBench) -> None:
-    assert bench.add(ListedRows([])) == IngestReport()
 
 
 def answers(rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> ListedRows:
@@ -392,30 +377,6 @@ def test_more_rows_than_a_batch_can_be_gone_at_once(bench: IngestBench) -> None:
     assert bench.add(ListedRows([row(0)])).removed == 4 * BATCH - 1
     assert ids(bench) == ["mal-0"]
     assert bench.ledger.origins("rows.jsonl") == {"mal-0": Origin("line 1", "")}
-
-
-def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(
-    bench: IngestBench, embedder: Any
-) -> None:
-    bench.add(ListedRows([row(1), row(2)]))
-    bench.add(ListedRows([row(1)]))
-    report = bench.add(ListedRows([row(1), row(2)]))
-    assert (report.written, report.unchanged, report.removed) == (1, 1, 0)
-    assert ids(bench) == ["mal-1", "mal-2"]
-    assert set(embedder.documents.values()) == {1}
-
-
-def test_a_row_that_moved_is_neither_written_nor_removed(bench: IngestBench) -> None:
-    bench.add(ListedRows([row(1), row(2), row(3)]))
-    report = bench.add(ListedRows([row(3), row(1), row(2)]))
-    assert (report.written, report.unchanged, report.removed) == (0, 3, 0)
-
-
-def test_a_record_whose_id_changed_leaves_no_old_one_behind(bench: IngestBench) -> None:
-    bench.add(ListedRows([row(1), row(2)]))
-    report = bench.add(ListedRows([row(1), row(9, title="Title 2", synopsis="Story 2.")]))
-    assert (report.written, report.removed) == (1, 1)
-    assert ids(bench) == ["mal-1", "mal-9"]
 
 
 def test_an_interrupted_reading_removes_nothing(bench: IngestBench) -> None:
@@ -516,17 +477,6 @@ def test_a_row_with_one_bad_record_is_refused_whole(chapters: IngestBench) -> No
     assert ids(chapters) == ["B#0"]
 
 
-def test_a_row_of_several_records_and_a_known_digest_counts_all_of_them(
-    chapters: IngestBench,
-) -> None:
-    files = {
-        "a.md": ("a", {"title": "A", "chapters": 3}),
-        "b.md": ("b", {"title": "B", "chapters": 2}),
-    }
-    assert chapters.add(Files(files)).written == 5
-    assert chapters.add(Files(files, closed=files)).unchanged == 5
-
-
 @pytest.mark.parametrize("stop_at", [1, 2, 3])
 def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted(
     chapters: IngestBench, embedder: Any, stop_at: int
@@ -565,17 +515,6 @@ def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
     assert report.written == 22 - written_before
     assert ids(bench) == sorted(f"mal-{number}" for number in range(22))
     assert set(embedder.documents.values()) == {1}
-
-
-@pytest.mark.parametrize("stop_at", [1, 2, 3])
-def test_answers_of_several_records_lose_none_when_they_are_interrupted(
-    chapters: IngestBench, stop_at: int
-) -> None:
-    rows: list[Mapping[str, Any]] = [{"title": name, "chapters": 3} for name in "ABCDEF"]
-    with pytest.raises(KeyboardInterrupt):
-        chapters.add(answers(rows), progress=stopping_at(stop_at))
-    chapters.add(answers(rows))
-    assert ids(chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
 
 
 def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(

@@ -156,15 +156,6 @@ def test_a_cancelled_back_up_leaves_nothing_and_the_one_before_stays(
     assert list(folder.iterdir()) == [before]
 
 
-def test_what_a_killed_back_up_left_is_cleared_away(plan: BackupPlan, folder: Path) -> None:
-    leftover = folder / "backup.new" / "catalogues"
-    leftover.mkdir(parents=True)
-    (leftover / "half").write_bytes(b"half")
-    made = make(plan, folder)
-    assert list(folder.iterdir()) == [made]
-    assert not (made / "catalogues/half").exists()
-
-
 def test_what_is_left_of_one_that_was_being_removed_is_cleared_away_by_the_next(
     plan: BackupPlan, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.errors import InputError, ModelError, NotFoundError, UnavailableError
+from stackroom.errors import InputError, NotFoundError, UnavailableError
 from stackroom.settings import Settings
 from support.libraries import add_package
 
@@ -122,31 +122,6 @@ def test_another_kind_of_catalogue_is_refused(
 def test_the_model_is_checked(at_rag: Path, run: Run) -> None:
     told = run(["rag", "check"])
     assert (told.code, told.out) == (0, run(["model", "check"]).out)
-
-
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [(lambda _size: b"short", "weights.bin has 5 bytes"), (bytes, "the model is damaged")],
-)
-def test_a_model_that_is_cut_short_or_without_sense_is_found(
-    models_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Run,
-    make: Callable[[int], bytes],
-    told: str,
-) -> None:
-    whole = next(path for path in models_folder.iterdir() if path.is_dir())
-    broken = tmp_path / "models" / whole.name
-    broken.mkdir(parents=True)
-    for file in whole.iterdir():
-        (broken / file.name).symlink_to(file)
-    (broken / "weights.bin").unlink()
-    (broken / "weights.bin").write_bytes(make((whole / "weights.bin").stat().st_size))
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
-    checked = run(["rag", "check"])
-    assert checked.code == ModelError.exit_code
-    assert told in checked.err
 
 
 def test_prepare_leaves_a_model_that_is_there(at_rag: Path, run: Run) -> None:

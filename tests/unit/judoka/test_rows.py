@@ -18,7 +18,6 @@ from stackroom.settings import Settings
 from stackroom.zstd import zstd
 from stackroom_catalogues.judoka.files import source_of
 from stackroom_catalogues.judoka.rows import (
-    card_of,
     keep_files,
     normalised_class,
     open_rows,
@@ -66,40 +65,6 @@ def test_a_folder_is_read_with_the_kind_of_each_row(small_files: Path) -> None:
 def test_the_source_of_a_technique_is_the_file_that_it_is_in(tmp_path: Path, name: str) -> None:
     records = read(write(tmp_path, name, [{"id": 1, "name": "Uchi mata"}]).parent)
     assert [source_of(record) for record in records] == [name]
-
-
-@pytest.mark.row("J7")
-@pytest.mark.data
-def test_the_published_files_are_read_as_they_are(shared_data: Path) -> None:
-    folder = shared_data / "judoka"
-    records = read(folder)
-    assert kinds(records) == {"card": 8, "technique": 101, "passage": 1035}
-    by_id = {record.id: record for record in records}
-    published = json.loads((folder / "judoka.json").read_text(encoding="utf-8"))
-    for card in published:
-        assert card_of(by_id[str(card["id"])]) == card
-    assert by_id["0"].get("signatureMove") == "Jigoku-guruma"
-    assert (
-        by_id["passage:prdVectorDatabaseRAG.md-chunk-1"]
-        .get("name")
-        .startswith("PRD: Vector Database")
-    )
-
-
-@pytest.mark.row("J7")
-@pytest.mark.data
-def test_the_published_malformed_shard_is_refused_with_file_line_column_and_reason(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    path = shared_data / "judoka" / "client_embeddings.malformed.json.zst"
-    app = App(Settings(home=tmp_path))
-    with pytest.raises(
-        InputError,
-        match=r"client_embeddings\.malformed\.json\.zst: not valid JSON at line 609, column",
-    ):
-        add_package(app, "judoka", path)
-    assert app.library.list_installed() == []
-    assert not (tmp_path / "catalogues" / "judoka").exists()
 
 
 @pytest.mark.row("J7")
@@ -276,14 +241,3 @@ def test_the_synonyms_are_kept_beside_the_catalogue_and_stay_when_a_location_has
     assert before == json.loads((small_files / "synonyms.json").read_text(encoding="utf-8"))
     keep_files(str(small_files / "judoka.json"), folder)
     assert json.loads(kept.read_text(encoding="utf-8")) == before
-
-
-def test_a_second_build_of_the_same_files_changes_nothing(
-    small_files: Path, tmp_path: Path
-) -> None:
-    app = App(Settings(home=tmp_path))
-    reports = [add_package(app, "judoka", small_files) for _ in range(2)]
-    assert [(report.written, report.unchanged, report.rejected) for report in reports] == [
-        (12, 0, 0),
-        (0, 12, 0),
-    ]

@@ -21,11 +21,6 @@ def is_within(x: int, y: int, corners: list[tuple[int, int]]) -> bool:
     return crossed % 2 == 1
 
 
-def test_two_corners_are_a_box() -> None:
-    places = np.array([[0, 0], [9, 9], [10, 5], [-1, 5]], dtype=np.int16)
-    assert find_within(places, parse_area("10_10_0_0")).tolist() == [True, True, False, False]
-
-
 @given(st.lists(CORNER, min_size=3, max_size=8), st.lists(CORNER, min_size=1, max_size=30))
 def test_the_places_in_a_polygon_are_those_of_the_plain_reference(
     corners: list[tuple[int, int]], points: list[tuple[int, int]]

@@ -71,12 +71,6 @@ def test_a_map_is_due_when_more_than_a_twentieth_is_new(shelved: Any, anime: Mak
     assert follow(made, shelved.shelf.reader()).is_due
 
 
-def test_records_without_a_vector_are_not_on_the_map(shelved: Any, anime: Make) -> None:
-    made = filled(shelved, anime)
-    shelved.put(anime("no vector"), embed=False)
-    assert len(follow(made, shelved.shelf.reader()).keys) == 60
-
-
 @pytest.mark.parametrize("nothing", [np.nan, np.inf])
 def test_a_vector_that_has_no_numbers_is_left_out_and_the_others_are_laid_out(
     shelved: Any, anime: Make, nothing: float
@@ -104,13 +98,6 @@ def test_of_many_records_a_sample_is_laid_out_and_the_others_lie_beside_it(
     distances = np.linalg.norm(placed.places[:, None].astype(float) - placed.places[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     assert np.mean(groups[np.argsort(distances, axis=1)[:, :5]] == groups[:, None]) > 0.9
-
-
-def test_a_small_catalogue_has_a_map_although_none_was_made(shelved: Any, anime: Make) -> None:
-    filled(shelved, anime)
-    placed = CatalogueMap().find(shelved.shelf.reader())
-    assert placed is not None
-    assert len(placed.keys) == 60
 
 
 def test_a_large_catalogue_has_no_map_until_one_is_made(

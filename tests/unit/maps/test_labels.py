@@ -82,7 +82,3 @@ def test_numbers_are_coloured_by_steps_with_about_as_many_records_each() -> None
     assert colours.is_ordered
     assert sum(colours.counts) == 100
     assert max(colours.counts) - min(colours.counts) <= 2
-
-
-def test_one_number_alone_makes_no_steps() -> None:
-    assert find_steps(np.array([5.0, 5.0, 5.0])) == []

@@ -206,20 +206,3 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
         placed = catalogue.map.find(catalogue.shelf.reader())
         assert placed is not None
         assert len(placed.keys) == ROWS
-
-
-def test_a_catalogue_that_stays_as_it_is_is_opened_by_no_further_look(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with closing(open_app(home)) as app:
-        app.build_gate()
-        (catalogue,) = app.list_served()
-        watch = MapTask(app)
-        for _ in range(LOOKS_FOR_VECTORS):
-            watch.run(TaskContext())
-        opened: list[str] = []
-        monkeypatch.setattr(
-            type(catalogue.shelf), "reader", lambda shelf: opened.append(shelf.spec.name)
-        )
-        watch.run(TaskContext())
-    assert opened == []

@@ -215,12 +215,6 @@ def audio(tmp_path: Path) -> AudioFolder:
     return AudioFolder(folder)
 
 
-@pytest.fixture
-def new_audio() -> Callable[[Path], AudioFolder]:
-    """Make a music folder elsewhere."""
-    return AudioFolder
-
-
 class CountedReading:
     """Reads tags, and counts the files."""
 

@@ -13,7 +13,6 @@ from mutagen import id3
 
 from stackroom.errors import InputError
 from stackroom.ingest.ledger import Ledger
-from stackroom.sources import folder_rows
 from stackroom.sources.port import SourceRow
 from stackroom.tools.media import MIME_TYPES
 from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
@@ -186,24 +185,6 @@ def test_damaged_files_of_every_format_are_read_or_refused_and_never_end_the_sca
         assert row.problem or row.values["seconds"] > 0
 
 
-def test_a_link_that_leads_out_of_the_folder_is_refused_and_one_within_it_read(
-    audio: Any, tmp_path: Path
-) -> None:
-    outside = tmp_path / "secret.mp3"
-    outside.write_bytes(audio.add("own.mp3", title="Own").read_bytes())
-    (audio.path / "out.mp3").symlink_to(outside)
-    (audio.path / "in.mp3").symlink_to(audio.path / "own.mp3")
-    (audio.path / "nowhere.mp3").symlink_to(tmp_path / "nothing.mp3")
-    (audio.path / "round.mp3").symlink_to(audio.path / "round.mp3")
-    (audio.path / "folders").symlink_to(tmp_path, target_is_directory=True)
-    rows = rows_of(audio.path)
-    assert set(rows) == {"own.mp3", "out.mp3", "in.mp3", "nowhere.mp3", "round.mp3"}
-    assert rows["out.mp3"].problem == "a symbolic link that leads out of the folder"
-    assert rows["in.mp3"].values["title"] == "Own"
-    assert rows["nowhere.mp3"].problem
-    assert rows["round.mp3"].problem
-
-
 def test_a_name_that_is_not_utf8_is_refused_since_nobody_could_ask_for_the_file(audio: Any) -> None:
     audio.add("good.mp3", title="Good")
     os.rename(os.fsencode(audio.path / "good.mp3"), os.fsencode(audio.path) + b"/b\xff.mp3")
@@ -211,31 +192,9 @@ def test_a_name_that_is_not_utf8_is_refused_since_nobody_could_ask_for_the_file(
     assert "UTF-8" in str(row.problem)
 
 
-def test_a_file_of_a_time_that_no_calendar_has_is_read_without_a_day(
-    audio: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Calendar:
-        @staticmethod
-        def fromtimestamp(_modified_at: float, _zone: object) -> None:
-            raise ValueError("year 33658 is out of range")
-
-    audio.add("a.mp3", title="One")
-    monkeypatch.setattr(folder_rows, "datetime", Calendar)
-    (row,) = AudioRows(audio.path).iter_rows()
-    assert (row.problem, row.values["title"], "added" in row.values) == (None, "One", False)
-
-
 def test_every_kind_of_file_that_is_read_can_be_downloaded_and_played() -> None:
     assert set(AUDIO_ENDINGS) == AUDIO_SUFFIXES
     assert {MIME_TYPES[ending].partition("/")[0] for ending in AUDIO_ENDINGS} == {"audio"}
-
-
-def test_hidden_files_and_other_kinds_are_left_alone(audio: Any) -> None:
-    audio.add("a.mp3", title="A")
-    audio.add(".hidden.mp3", title="B")
-    audio.add(".trash/c.mp3", title="C")
-    (audio.path / "notes.txt").write_text("x")
-    assert set(rows_of(audio.path)) == {"a.mp3"}
 
 
 def test_a_picture_beside_the_files_is_found_by_its_name_and_for_a_disc_in_the_folder_above(

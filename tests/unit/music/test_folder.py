@@ -8,7 +8,6 @@ tests are quick.
 import os
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,33 +80,6 @@ def test_a_change_that_is_not_of_the_name_keeps_the_id(audio: Any, home: Any) ->
     assert report.removed == 0
 
 
-def test_a_change_made_by_hand_stays_and_what_the_file_says_of_the_rest_comes(
-    audio: Any, home: Any
-) -> None:
-    for number in (1, 2):
-        audio.add(
-            f"{number}.mp3",
-            title=f"Song {number}",
-            artist="Ann",
-            album="Songs",
-            tracknumber=str(number),
-        )
-    home.add(audio.path)
-    track = next(one for one, fields in everything(home).items() if fields.get("file") == "1.mp3")
-    answer = home.call(
-        "catalog.mutate", action="update", id=track, fields={"year": 1999, "name": "By Hand"}
-    )
-    assert not answer.is_error, answer.text
-    audio.retag("2.mp3", genre="Folk")
-    home.add(audio.path)
-    assert (everything(home)[track]["name"], everything(home)[track]["year"]) == ("By Hand", 1999)
-    audio.retag("1.mp3", genre="Folk")
-    home.add(audio.path)
-    after = everything(home)[track]
-    assert (after["name"], after["year"]) == ("By Hand", 1999)
-    assert [tag.value for tag in after["genres"]] == ["Folk"]
-
-
 def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(
     audio: Any, home: Any
 ) -> None:
@@ -166,18 +138,6 @@ def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, h
     assert [one["field"] for one in composed["changes"][0]["fields"]] == ["plays"]
 
 
-def test_a_genre_given_by_hand_is_counted_with_that_of_files(audio: Any, home: Any) -> None:
-    audio.add("1.mp3", title="One", artist="Ann", genre="Folk")
-    home.add(audio.path)
-    home.ask(
-        "mutate", action="create", kind="track", fields={"name": "Two", "genres": ["Folk", "Waltz"]}
-    )
-    audio.add("3.mp3", title="Three", artist="Ann", genre="Waltz")
-    home.add(audio.path)
-    stats = home.ask("get", query_type="stats")["stats"]
-    assert stats["genres"] == [{"genre": "Folk", "tracks": 2}, {"genre": "Waltz", "tracks": 2}]
-
-
 def test_what_is_gone_from_the_folder_goes_and_what_moves_stays_itself(
     audio: Any, home: Any
 ) -> None:
@@ -210,22 +170,6 @@ def test_a_folder_that_is_suddenly_empty_does_not_empty_the_catalogue(
     with pytest.raises(InputError, match="no audio file in it"):
         home.add(audio.path)
     assert len(everything(home)) == 2
-
-
-def test_two_folders_can_be_in_one_catalogue_and_share_an_artist(
-    audio: Any, home: Any, new_audio: Callable[..., Any], tmp_path: Path
-) -> None:
-    audio.add("1.mp3", title="One", artist="Ann")
-    other = new_audio(tmp_path / "other")
-    other.add("2.mp3", title="Two", artist="Ann")
-    home.add(audio.path)
-    home.add(other.path)
-    assert home.ask("get", query_type="artist", id="Ann")["tracks"]["total"] == 2
-    other.add("3.mp3", title="Three", artist="Cid")
-    (other.path / "2.mp3").unlink()
-    home.add(other.path)
-    names = {one["name"] for one in everything(home).values()}
-    assert names == {"Ann", "One", "Cid", "Three"}
 
 
 def test_a_search_takes_little_work(audio: Any, home: Any, fill: Callable[..., None]) -> None:

@@ -7,12 +7,9 @@ What cannot be checked here is whether the facts are true.
 import importlib.util
 import io
 import json
-import re
 import sys
-import unicodedata
 import wave
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,30 +23,9 @@ from stackroom_catalogues.music.rows import SAMPLE
 pytestmark = pytest.mark.row("Z4")
 
 MAKER = Path(__file__).resolve().parents[3] / "scripts" / "music_sample" / "make_library.py"
-FIRST_YEAR, LAST_YEAR = 1500, 1929
-UNDATED = {"album-pachelbel-canon-and-gigue"}
-CATEGORIES = {"genre", "form", "instrument", "era"}
 PIECE_SECONDS = (10.0, 20.0)
 LOUDEST = 0.9
-ID = re.compile(r"(artist|album|track)(-[a-z0-9]+)+")
-WORD = re.compile(r"[^\W\d_]+")
 
-SHARED = ("id", "kind", "name", "aliases")
-KEYS = {
-    "artist": (*SHARED, "genres", "about"),
-    "album": (*SHARED, "artist_ids", "artists", "genres", "year", "seconds", "about"),
-    "track": (
-        *SHARED,
-        "artist_ids",
-        "artists",
-        "album_id",
-        "album",
-        "genres",
-        "year",
-        "position",
-        "seconds",
-    ),
-}
 
 Row = dict[str, Any]
 
@@ -67,43 +43,6 @@ def by_id(rows: list[Row]) -> dict[str, Row]:
 def test_there_are_as_many_of_each_kind_as_is_said(rows: list[Row], by_id: dict[str, Row]) -> None:
     assert Counter(row["kind"] for row in rows) == {"artist": 46, "album": 85, "track": 542}
     assert len(by_id) == len(rows)
-
-
-def test_every_record_has_what_its_kind_has(rows: list[Row]) -> None:
-    for row in rows:
-        is_undated = (row["id"] if row["kind"] == "album" else row.get("album_id")) in UNDATED
-        expected = [key for key in KEYS[row["kind"]] if not (is_undated and key == "year")]
-        assert [key for key in row if key != "file"] == expected, row["id"]
-        assert ID.fullmatch(row["id"])
-        assert row["id"].startswith(f"{row['kind']}-")
-        assert FIRST_YEAR <= row.get("year", FIRST_YEAR) <= LAST_YEAR
-        assert row["name"] not in row["aliases"]
-        assert len(set(row["aliases"])) == len(row["aliases"])
-
-
-def test_tags_are_of_known_categories_and_none_is_there_twice(rows: list[Row]) -> None:
-    for row in rows:
-        pairs = [(tag["category"], tag["value"]) for tag in row["genres"]]
-        assert len(set(pairs)) == len(pairs), row["id"]
-        assert {category for category, _ in pairs} <= CATEGORIES
-        assert all(value == value.lower() for _, value in pairs)
-
-
-def iter_texts(row: Row) -> Iterator[str]:
-    for value in row.values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (item if isinstance(item, str) else item["value"] for item in value)
-
-
-def test_texts_are_in_form_and_no_word_is_of_two_alphabets(rows: list[Row]) -> None:
-    for text in (text for row in rows for text in iter_texts(row)):
-        assert text == " ".join(text.split())
-        assert unicodedata.is_normalized("NFC", text)
-        for word in WORD.findall(text):
-            alphabets = {unicodedata.name(letter).split()[0] for letter in word if letter.isalpha()}
-            assert not {"LATIN", "CYRILLIC"} <= alphabets, word
 
 
 def test_every_reference_leads_to_the_record_it_names(

@@ -1,20 +1,16 @@
 """The texts of the music tools, their sizes, and their pages under a budget."""
 
 import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stackroom.gate.answer import Answer
 from stackroom.tools.budget import DEFAULT_TOKENS
-from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("N8")
 
-BEETHOVEN = "artist-ludwig-van-beethoven"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("catalog.search", {"query": "piano"}),
     ("catalog.search", {"query": "moonlight sonata", "kind": "track"}),
@@ -31,14 +27,6 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("catalog.get", {"query_type": "gaps"}),
     ("catalog.get", {"query_type": "fixes"}),
     ("catalog.get", {"query_type": "playlist", "about": "calm piano", "minutes": 240}),
-]
-CHINOOK_CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("catalog.search", {"query": "love"}),
-    ("catalog.get", {"query_type": "artist", "id": "Iron Maiden"}),
-    ("catalog.get", {"query_type": "recent"}),
-    ("catalog.get", {"query_type": "gaps"}),
-    ("catalog.get", {"query_type": "fixes"}),
-    ("catalog.get", {"query_type": "playlist", "about": "rock", "minutes": 600}),
 ]
 
 
@@ -112,46 +100,3 @@ def test_an_answer_fits_has_the_best_of_each_kind_and_its_pages_lose_nothing(
     )
     for name, items in items_of(whole.structured).items():
         assert bool(items_of(fitting.structured)[name]) == bool(items)
-
-
-@pytest.mark.data
-@pytest.mark.row("Z14")
-def test_answers_of_a_library_with_thousands_of_tracks_fit_and_lose_nothing(
-    chinook: Path, home: Any
-) -> None:
-    home.add(chinook)
-    for tool, arguments in CHINOOK_CALLS:
-        require_all_pages(home, tool, arguments, None)
-        answer = home.call(tool, **arguments)
-        assert values_missing_from_text(answer.structured, answer.text) == []
-
-
-@pytest.mark.row("Z15")
-def test_the_text_of_a_fix_can_be_applied(audio: Any, home: Any) -> None:
-    audio.add(
-        "a/1.flac",
-        title="First",
-        artist="Ann",
-        album="One",
-        tracknumber="1",
-        date="1999",
-        genre="Folk",
-    )
-    audio.add("a/2.flac", title="Second", artist="Ann", album="One", tracknumber="2", date="1999")
-    home.add(audio.path)
-    text = home.call("catalog.get", query_type="fixes").text
-    lines = [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- {")]
-    requests = [json.JSONDecoder().raw_decode(line)[0] for line in lines]
-    assert requests
-    for request in requests:
-        assert not home.call("catalog.mutate", **request).is_error
-    assert "fixes (total: 0)" in home.call("catalog.get", query_type="fixes").text
-
-
-@pytest.mark.row("Z15")
-def test_the_text_of_gaps_names_the_records_and_where_the_others_are(sample_music: Any) -> None:
-    text = sample_music.call("catalog.get", query_type="gaps").text
-    structured = sample_music.ask("get", query_type="gaps")
-    for gap in structured["gaps"]:
-        assert all(one.get("id", one["name"]) in text for one in gap["items"])
-    assert re.search(r"\(total: \d+; has_more: true; gap: \w+\):", text)

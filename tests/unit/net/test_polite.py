@@ -17,7 +17,6 @@ from stackroom.net.polite import (
     Pace,
     PoliteGetter,
     UnusableAnswerError,
-    read_retry_after,
 )
 from support.loopback import FileServer
 
@@ -163,10 +162,6 @@ def test_retry_after_is_honoured_up_to_the_longest_wait(
     assert time.slept == [waited]
 
 
-def test_a_date_without_a_zone_is_utc() -> None:
-    assert read_retry_after("Thu, 01 Jan 2026 12:00:05 -0000", NOW) == 5.0
-
-
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [
@@ -184,12 +179,6 @@ def test_after_so_many_attempts_it_is_unavailable_and_says_why(
     with pytest.raises(UnavailableError, match=f"{server.url}{PATH} {reason}"):
         getter(server, time).fetch({}, read=body_of)
     assert len(server.requests) == 4
-
-
-def test_a_server_that_is_not_there_cannot_be_reached(server: FileServer, time: Timekeeper) -> None:
-    server.die()
-    with pytest.raises(UnavailableError, match="cannot be reached; asked 2 times, given up"):
-        getter(server, time, pace={"attempts": 2}).fetch({}, read=body_of)
 
 
 def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(

@@ -9,9 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import arro3.io
-import numpy as np
-import orjson
 import pytest
 
 from stackroom.errors import InputError, StorageError
@@ -20,15 +17,12 @@ from stackroom.model.scope import WHOLE
 from stackroom.packs.build import check_pack, files_folder, next_version
 from stackroom.packs.entries import PackEntry, iter_entries
 from stackroom.packs.manifest import (
-    EMBEDDINGS_FILE,
     MANIFEST_FILE,
-    RECORDS_FILE,
     SIGNATURE_FILE,
     Manifest,
     load_manifest,
 )
 from stackroom.shelf.port import Delete, Embedding, Put
-from stackroom.zstd import zstd
 from support.libraries import Shelved
 from support.memory_shelf import MemoryShelf
 
@@ -78,28 +72,6 @@ def test_a_pack_gives_back_every_record_and_every_vector(stories: Any, build: Bu
     vectors = {entry.id: entry.vector.values for entry in entries if entry.vector is not None}
     assert sorted(vectors) == sorted(f"Title {number}" for number in range(20))
     assert (reader.vectors([keys[one] for one in vectors]) == list(vectors.values())).all()
-
-
-@pytest.mark.row("A10")
-def test_other_programs_read_the_files_of_a_pack_without_knowing_packs(
-    stories: Any, build: Build
-) -> None:
-    folder, manifest = build(stories)
-    files = files_folder(folder, manifest)
-    records = [
-        orjson.loads(line)
-        for line in zstd.decompress((files / RECORDS_FILE).read_bytes()).splitlines()
-    ]
-    assert [record["id"] for record in records] == sorted(
-        [*(f"Title {n}" for n in range(20)), "Without a vector"]
-    )
-    assert records[0]["fields"]["synopsis"] == "Story 0"
-    table = arro3.io.read_parquet(str(files / EMBEDDINGS_FILE)).read_all()
-    ids = [str(one) for one in table.column("id").to_pylist()]
-    vectors = np.array(table.column("embedding").to_pylist(), dtype=np.float32)
-    reader = stories.shelf.reader()
-    keys = reader.find(ids, scope=WHOLE)
-    assert (vectors == reader.vectors([keys[one] for one in ids])).all()
 
 
 def test_the_same_records_give_the_same_bytes_whatever_the_order_of_edits(
@@ -155,17 +127,6 @@ def test_a_new_pack_takes_the_place_of_the_old_one_with_its_signature(
     assert list(check_pack(folder)) == []
     assert before.content != after.content
     assert {path.name for path in folder.iterdir()} == {MANIFEST_FILE, after.content[:12]}
-
-
-def test_a_file_that_was_damaged_is_written_anew_by_the_next_build(
-    stories: Any, build: Build
-) -> None:
-    folder, manifest = build(stories)
-    path = files_folder(folder, manifest) / RECORDS_FILE
-    path.write_bytes(bytes(len(path.read_bytes())))
-    assert list(check_pack(folder)) != []
-    build(stories)
-    assert list(check_pack(folder)) == []
 
 
 def test_without_a_version_a_changed_pack_counts_up_and_the_same_one_does_not(

@@ -17,7 +17,7 @@ from stackroom.background.background import TaskContext
 from stackroom.model.scope import WHOLE
 from stackroom.packs.places import ReleaseChecker
 from stackroom.packs.status import ReleaseCheck
-from stackroom.packs.update import install_release, update_catalogue
+from stackroom.packs.update import install_release
 from stackroom.settings import Settings, UpdatesSettings
 from support.loopback import FileServer
 from support.publisher import NAME, Publisher, make_stars, new_publisher
@@ -107,16 +107,6 @@ def test_a_newer_release_is_logged_once_and_told_by_health_doctor_and_list(
     assert f"'{NAME}' is outdated: {told}" in listed.err
 
 
-def test_an_update_ends_the_warning(site: Site, open_installed: Callable[..., App]) -> None:
-    app = open_installed()
-    site.publish("2")
-    check(app)
-
-    update_catalogue(app, NAME)
-
-    assert state_of(app) == "ok"
-
-
 @pytest.mark.parametrize(("found", "is_told"), [("2", False), ("3", False), ("10", True)])
 def test_a_release_that_is_not_newer_than_the_installed_one_is_not_offered(
     site: Site, open_installed: Callable[..., App], found: str, is_told: bool
@@ -198,20 +188,6 @@ def test_a_check_that_cannot_be_written_is_kept_in_memory(
 
     assert "release 2 is available" in state_of(app)
     assert not (app.library.folder / NAME / "pack" / "latest.json").exists()
-
-
-def test_a_damaged_note_of_the_last_check_is_made_again(
-    site: Site, open_installed: Callable[..., App]
-) -> None:
-    app = open_installed()
-    check(app)
-    (app.library.folder / NAME / "pack" / "latest.json").write_bytes(b'{"version":"9"}')
-    site.server.requests.clear()
-
-    check(app)
-
-    assert site.server.requests
-    assert state_of(app) == "ok"
 
 
 def test_a_place_that_hangs_keeps_no_call_waiting(

@@ -1,17 +1,14 @@
 """Installing a catalogue from a release: whole and as it was published, or not at all."""
 
 import hashlib
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stackroom.assembly.app import App
 from stackroom.errors import (
-    ConflictError,
     ExpectedError,
     InputError,
     StorageError,
@@ -30,8 +27,7 @@ from support.embedders import WORD_MODEL
 from support.libraries import make_anime
 from support.loopback import FileServer
 from support.publisher import NAME, Publisher, make_star, make_stars
-from support.released import edit, pack_of, records_of, versions_of
-from support.signer import Signer
+from support.released import edit, records_of, versions_of
 
 pytestmark = pytest.mark.row("A11")
 
@@ -70,12 +66,6 @@ def test_the_release_of_a_packages_catalogue_follows_the_package(
     installed = app.library.get_installed("anime")
     assert (installed.spec_name, installed.own_declaration) == ("anime", None)
     assert len(records_of(app, "anime")) == 5
-
-
-def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> None:
-    install_release(app, NAME, str(publisher.folder))
-
-    assert not install_release(app, NAME, str(publisher.folder)).is_changed
 
 
 @pytest.mark.parametrize("waiting_at", [(places, "find_release"), (update, "holding_release")])
@@ -201,17 +191,6 @@ def test_another_catalogue_than_the_named_one_is_refused(app: App, publisher: Pu
     assert not (app.library.folder / "planets").exists()
 
 
-def test_a_name_that_something_else_has_is_refused(
-    app: App, publisher: Publisher, tmp_path: Path
-) -> None:
-    install_release(app, NAME, str(publisher.folder))
-    other = Publisher(folder=tmp_path / "elsewhere", packs=tmp_path / "other packs")
-    other.publish("1.0", make_stars(3, "1.0").values())
-
-    with pytest.raises(ConflictError, match="is installed already, from"):
-        install_release(app, NAME, str(other.folder))
-
-
 @pytest.mark.parametrize("damage", ["flip", "truncate", "swap", "bomb", "gone"])
 def test_a_file_that_is_not_the_published_one_is_refused(
     app: App, publisher: Publisher, damage: str
@@ -233,43 +212,6 @@ def test_a_file_that_is_not_the_published_one_is_refused(
     assert app.library.list_installed() == []
 
 
-class TestSigned:
-    """A key that is given has to have signed the release."""
-
-    KEY = Signer.new()
-
-    @pytest.fixture
-    def signed(self, tmp_path: Path) -> Publisher:
-        found = Publisher(folder=tmp_path / "signed", packs=tmp_path / "signed packs", key=self.KEY)
-        found.publish("1.0", make_stars(5, "1.0").values())
-        return found
-
-    def test_a_signed_release_is_installed_and_its_key_kept(
-        self, app: App, signed: Publisher
-    ) -> None:
-        install_release(app, NAME, str(signed.folder), key=str(self.KEY.public))
-
-        source = pack_of(app).find_source()
-        assert source is not None
-        assert source.key == str(self.KEY.public)
-
-    def test_a_release_that_is_signed_by_another_key_is_refused(
-        self, app: App, signed: Publisher
-    ) -> None:
-        with pytest.raises(StorageError, match="signed by another key"):
-            install_release(app, NAME, str(signed.folder), key=str(Signer.new().public))
-        assert app.library.list_installed() == []
-
-    def test_a_manifest_that_was_replaced_is_refused(self, app: App, signed: Publisher) -> None:
-        other = replace(signed.build("1.1", make_stars(5, "1.1").values()), licence="mine")
-        (signed.folder / "1.0" / "manifest.json").write_bytes(other.dump())
-        signed.index[0]["assets"] = [asset | {"size": None} for asset in signed.index[0]["assets"]]
-        signed.write_index()
-
-        with pytest.raises(StorageError, match="not the one that was signed"):
-            install_release(app, NAME, str(signed.folder), key=str(self.KEY.public))
-
-
 def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher: Publisher) -> None:
     manifest = publisher.build("2.0", make_stars(1, "2.0").values())
     publisher.add_release(
@@ -282,25 +224,3 @@ def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher:
     ):
         install_release(app, NAME, str(publisher.folder))
     assert not (app.library.folder / NAME).exists()
-
-
-class TestOverSamples:
-    """A release does not take the place of sample data by itself."""
-
-    @pytest.fixture
-    def sampled(self, plain_home: Path, tmp_path: Path, open_library: Callable[..., App]) -> App:
-        shutil.copytree(plain_home, tmp_path / "home")
-        return open_library()
-
-    @pytest.fixture
-    def published(self, publisher: Publisher) -> Publisher:
-        publisher.name, publisher.spec = "anime", PACKAGES.get("anime").loaded.declaration
-        publisher.publish("2.0", [make_anime(f"a{number}") for number in range(5)], is_package=True)
-        return publisher
-
-    def test_the_samples_have_to_make_room_first(self, sampled: App, published: Publisher) -> None:
-        before = records_of(sampled, "anime")
-
-        with pytest.raises(ConflictError, match=r"has sample data; move .* away"):
-            install_release(sampled, "anime", str(published.folder))
-        assert records_of(sampled, "anime") == before

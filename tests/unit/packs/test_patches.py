@@ -107,14 +107,6 @@ def test_a_flipped_bit_or_a_lost_end_of_a_file_is_found(name: str, tmp_path: Pat
     assert "cannot be read" in (check_file(path, file, is_shipped=False) or "")
 
 
-def test_a_file_that_was_compressed_elsewhere_is_taken_by_its_content_alone(tmp_path: Path) -> None:
-    path = tmp_path / RECORDS_FILE
-    path.write_bytes(zstd.compress(CONTENT, 1))
-    file = file_of(CONTENT, b"compressed by another version")
-    assert check_file(path, file, is_shipped=False) is None
-    assert "sha256" in (check_file(path, file, is_shipped=True) or "")
-
-
 def test_a_file_that_unpacks_to_more_than_the_manifest_says_is_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / RECORDS_FILE
     path.write_bytes(zstd.compress(bytes(50_000_000)))

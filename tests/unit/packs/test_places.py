@@ -12,7 +12,7 @@ from stackroom.errors import (
     NotFoundError,
     UnavailableError,
 )
-from stackroom.packs.places import Asset, open_place, resolved_location
+from stackroom.packs.places import Asset, open_place
 from stackroom.settings import Settings, SourcesSettings
 from support.loopback import FileServer
 
@@ -142,14 +142,6 @@ def test_a_server_that_sends_more_than_a_file_may_have_is_refused(settings: Sett
         server.die()
 
 
-def test_a_server_that_is_away_is_named(settings: Settings) -> None:
-    server = FileServer()
-    server.die()
-
-    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1.*cannot be reached"):
-        open_place(server.url, settings).list_releases()
-
-
 def test_no_server_is_asked_offline(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, offline=True)
 
@@ -179,12 +171,3 @@ def test_a_github_repository_is_the_index_of_its_api(tmp_path: Path) -> None:
 def test_what_cannot_be_a_place_is_refused(location: str, settings: Settings) -> None:
     with pytest.raises((InputError, NotFoundError)):
         open_place(location, settings)
-
-
-def test_a_folder_is_kept_by_its_absolute_path(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder.parent)
-
-    assert resolved_location("place") == str(folder)
-    assert resolved_location("github:owner/stars") == "github:owner/stars"

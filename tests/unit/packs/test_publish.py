@@ -56,21 +56,6 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "home")
 
 
-def test_a_published_pack_is_the_newest_release_of_the_folder(
-    publish: Publish, folder: Path, settings: Settings
-) -> None:
-    publish("1")
-    publish("2")
-
-    found = find_release(open_place(str(folder), settings))
-
-    assert found.manifest.version == "2"
-    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == [
-        "2",
-        "1",
-    ]
-
-
 def test_patches_lead_from_the_last_releases_to_the_new_one(
     publish: Publish, folder: Path, packs: Path
 ) -> None:
@@ -165,21 +150,6 @@ def test_a_version_that_does_not_follow_the_newest_is_refused(publish: Publish) 
 
     with pytest.raises(ConflictError, match="version 1 does not come after 2"):
         publish("1")
-
-
-def test_a_damaged_file_is_not_published(packs: Path, publish: Publish, folder: Path) -> None:
-    path = files_folder(packs / "1", load_manifest(packs / "1")) / RECORDS_FILE
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + b"?")
-    try:
-        with pytest.raises(
-            StorageError, match=r"records\.jsonl\.zst is damaged.*Nothing was published"
-        ):
-            publish("1")
-    finally:
-        path.write_bytes(whole)
-
-    assert not (folder / "releases.json").exists()
 
 
 def test_the_signature_of_a_pack_is_published_and_none_follows_without_one(

@@ -70,28 +70,6 @@ def test_for_programs_it_says_what_it_wrote(export: Callable[..., Any], tmp_path
     }
 
 
-def test_it_does_not_write_over_a_file_without_force(
-    export: Callable[..., Any], tmp_path: Path
-) -> None:
-    assert export("papers", "--to", tmp_path / "p.sqlite").code == 0
-    refused = export("papers", "--to", tmp_path / "p.sqlite")
-    assert refused.code == 2
-    assert "already exists; give --force to overwrite it" in refused.err
-    assert export("papers", "--to", tmp_path / "p.sqlite", "--force").code == 0
-
-
-def test_a_catalogue_of_something_else_is_refused(
-    export: Callable[..., Any], tmp_path: Path
-) -> None:
-    refused = export("anime", "--to", tmp_path / "p.sqlite")
-    assert refused.code == 2
-    assert (
-        "a catalogue of 'anime' cannot be exported to a table of papers; one of 'papers' can"
-        in refused.err
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_catalogue_that_is_not_there_is_not_found(
     export: Callable[..., Any], tmp_path: Path
 ) -> None:

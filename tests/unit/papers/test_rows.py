@@ -142,14 +142,6 @@ def test_the_second_of_two_papers_of_one_title_is_left_out_and_listed(tmp_path: 
     assert report.rejects == [("row 2", "the same as row 1"), ("row 3", "the same as row 1")]
 
 
-def test_the_sample_is_of_papers_and_nothing_else() -> None:
-    sample = PACKAGES.get("papers").samples[0].files
-    target = Target(spec=SPEC, mapping=MAPPING, writer=MemoryShelf(SPEC), ledger=Ledger())
-    report = ingest(JsonRows(sample), target, progress=lambda _report: None)  # type: ignore[arg-type]
-    assert (report.rejected, report.duplicates) == (0, 0)
-    assert report.written == report.rows > 100
-
-
 @pytest.mark.row("P3")
 @pytest.mark.parametrize(
     ("text", "title", "abstract"),

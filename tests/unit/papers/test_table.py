@@ -12,7 +12,6 @@ import pytest
 from stackroom.errors import InputError, StorageError
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf import port
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom_catalogues.papers.rows import record_of
 from stackroom_catalogues.papers.table_command import export_paper_table
@@ -107,15 +106,6 @@ def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path)
     assert rows_of(tmp_path / "p.sqlite") == []
 
 
-def test_a_large_catalogue_goes_out_in_parts(
-    papers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "once.sqlite")
-    monkeypatch.setattr(port, "BATCH_ROWS", 3)
-    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "parts.sqlite")
-    assert rows_of(tmp_path / "parts.sqlite") == rows_of(tmp_path / "once.sqlite")
-
-
 @pytest.mark.parametrize("taken", ["p.sqlite", "p.json"])
 def test_a_file_that_is_there_is_written_over_only_by_force(
     papers: Any, tmp_path: Path, taken: str
@@ -150,11 +140,6 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(papers: Any, tmp_path:
         )  # type: ignore[arg-type]
     assert (tmp_path / "p.sqlite").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
-
-
-def test_remains_of_a_killed_export_are_no_hindrance(papers: Any, tmp_path: Path) -> None:
-    (tmp_path / "p.sqlite.new").write_text("half")
-    assert export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite") == 10
 
 
 def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:

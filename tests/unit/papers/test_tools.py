@@ -3,7 +3,7 @@ ranking.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,13 +152,6 @@ def test_without_vectors_the_answer_says_that_it_goes_by_words(
     assert [paper["title"] for paper in found["papers"]] == ["Protein folding"]
 
 
-def test_ten_papers_come_unless_another_count_is_asked_for(serve: Callable[..., Served]) -> None:
-    many = serve(grown(60))
-    assert len(many.titles(query="deep learning")) == 10
-    assert len(many.titles(query="deep learning", paper_count=50)) == 50
-    assert len(many.titles(query="deep learning", paper_count=1)) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -266,31 +259,6 @@ def test_fewer_than_asked_for_come_only_where_there_are_fewer(serve: Callable[..
     few = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=3)
     assert few["papers"] == found["papers"][:3]
     assert few["total"] == 10
-
-
-@pytest.mark.row("P8")
-def test_the_same_search_over_another_shelf_gives_the_same_papers(
-    tmp_path: Path, embedder: Any
-) -> None:
-    shelves: list[Any] = [
-        MemoryShelf(SPEC, model=embedder.model),
-        create_shelf(tmp_path, SPEC, model=embedder.model),
-    ]
-    for shelf in shelves:
-        fill(shelf, [*ROWS, *(one | {"id": f"g{one['id']}"} for one in grown(100))], embedder)
-    questions: list[Mapping[str, Any]] = [
-        {"query": "graph networks"},
-        {"query": "deep learning", "keywords": ["quaternions"]},
-        {"query": "graphs", "publish_year_range": [2018, 2021], "keywords": ["network"]},
-    ]
-    for question in questions:
-        answers = [served(shelf, embedder).search(**question) for shelf in shelves]
-        assert answers[0]["total"] == answers[1]["total"]
-        assert [paper["title"] for paper in answers[0]["papers"]] == [
-            paper["title"] for paper in answers[1]["papers"]
-        ]
-    for shelf in shelves:
-        shelf.close()
 
 
 @pytest.mark.row("P8")

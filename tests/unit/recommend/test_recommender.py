@@ -10,7 +10,6 @@ from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec
 from stackroom.errors import InputError
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Scope, Visibility
-from stackroom.model.vectors import ModelId
 from stackroom.recommend.recommender import Recommendations, Request
 from support.searching import recommend as recommend_from
 
@@ -61,21 +60,6 @@ def test_what_is_like_the_titles_comes_first_and_the_titles_themselves_are_left_
     assert "Liftoff" not in ids(answer)
 
 
-def test_scores_and_signals_lie_between_nothing_and_one_and_fall_with_the_rank(
-    stories: Any,
-) -> None:
-    items = recommend(stories, "Liftoff", "Crumbs").items
-    scores = [item.score for item in items]
-    assert scores == sorted(scores, reverse=True)
-    for item in items:
-        parts = item.signals
-        assert all(
-            0 <= part <= 1
-            for part in (item.score, parts.semantic, parts.taxonomy, parts.temporal, parts.format)
-        )
-        assert parts.popularity is None
-
-
 def test_several_tastes_are_kept_apart_and_not_averaged(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
@@ -98,10 +82,6 @@ def cosines(stories: Any, name: str, others: tuple[str, ...]) -> list[float]:
     keys = reader.find([name, *others], scope=WHOLE)
     vectors = reader.vectors([keys[one] for one in (name, *others)])
     return (vectors[1:] @ vectors[0]).tolist()
-
-
-def test_excluded_titles_are_left_out_however_they_are_spelt(stories: Any) -> None:
-    assert "Orbit" not in ids(recommend(stories, "Liftoff", exclude=("orbitt",)))
 
 
 def test_exclusions_make_room_for_others_rather_than_shortening_the_answer(
@@ -177,15 +157,6 @@ def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_use
     assert note.startswith(
         "the wording of the preferences was not used: there is no embedder for this catalogue; "
     )
-
-
-def test_an_embedder_of_another_model_is_not_asked(
-    stories: Any, new_embedder: Callable[[ModelId], Any]
-) -> None:
-    stranger = new_embedder(ModelId(name="other", dimension=64))
-    request = Request(titles=("Liftoff",), preferences="darker")
-    assert recommend_from(stories.shelf, stranger, request, scope=WHOLE).notes
-    assert stranger.queries == []
 
 
 def test_an_unknown_title_beside_a_known_one_is_reported_with_suggestions(stories: Any) -> None:

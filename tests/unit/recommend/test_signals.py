@@ -34,16 +34,6 @@ def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals[float]:
     return score_signals(reader, [keys[candidate.id]], [0.5], others, shelved.spec).at(0)
 
 
-def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
-    assert (spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight) == (
-        0.50,
-        0.20,
-        0.15,
-        0.15,
-    )
-    assert (spec.temporal.sigma, spec.neighbours, spec.popularity.weight) == (5, 150, 0)
-
-
 @pytest.mark.parametrize(
     ("candidate", "liked", "likeness"),
     [
@@ -101,13 +91,6 @@ def test_format_is_half_the_type_and_half_the_ratio_of_the_lengths(
 ) -> None:
     found = scored(shelved, anime("a", **candidate), anime("b", **liked))
     assert found.format == pytest.approx(likeness)
-
-
-def test_format_is_the_mean_over_the_liked_titles(
-    shelved: Any, anime: Callable[..., Record]
-) -> None:
-    liked = [anime("b", type="TV", episodes=10), anime("c", type="MOVIE", episodes=10)]
-    assert scored(shelved, anime("a", type="TV", episodes=10), *liked).format == pytest.approx(0.75)
 
 
 def test_the_signals_are_read_from_the_fields_that_the_spec_names(

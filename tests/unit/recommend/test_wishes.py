@@ -123,13 +123,6 @@ def test_a_demand_is_a_filter_and_an_indifference_changes_nothing(stories: Any) 
         assert [item.record.id for item in recommend(stories, indifferent).items] == plain
 
 
-def test_two_wishes_are_met_together_where_records_have_both(
-    stories: Any, anime: Callable[..., Record]
-) -> None:
-    stories.put(anime("Both", synopsis="far from all", tags=["comedy", "gore"], year=1950))
-    assert "Both" in [item.record.id for item in recommend(stories, "comedy, more gore").items]
-
-
 def test_without_an_embedder_tags_are_scored_all_the_same_and_only_descriptions_are_given_back(
     stories: Any,
 ) -> None:

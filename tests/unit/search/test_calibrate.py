@@ -110,19 +110,6 @@ def test_without_vectors_there_is_nothing_to_measure(
     assert calibrate(MemoryShelf(shelved.spec).reader(), shelved.embedder) is None
 
 
-def test_the_probes_are_many_and_each_is_once() -> None:
-    probes = load_probes()
-    assert len(probes) >= 50
-    assert len(set(probes)) == len(probes)
-    assert all(probe.strip() == probe != "" for probe in probes)
-
-
-def test_nearness_counts_spreads_above_the_middle() -> None:
-    assert KNOWN.nearness_of(0.3) == pytest.approx(0.0)
-    assert KNOWN.nearness_of(0.5) == pytest.approx(2.0)
-    assert KNOWN.nearness_of(0.2) == pytest.approx(-1.0)
-
-
 def test_a_calibration_is_found_again_as_it_was_saved(tmp_path: Path) -> None:
     path = tmp_path / CALIBRATION_FILE
     assert find_calibration(path) is None

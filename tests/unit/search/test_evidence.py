@@ -9,7 +9,7 @@ import pytest
 
 from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Label
 from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE, Range, Scope
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.evidence import Calibration, calibrate
 from stackroom.search.searcher import Searcher
 from support.embedders import WORD_MODEL
@@ -101,12 +101,6 @@ def test_evidence_begins_where_the_first_label_does(strength: float, evidence: E
     assert (Label.of(strength) is None) == (evidence is Evidence.NONE)
 
 
-def test_the_evidence_of_several_catalogues_is_that_of_the_best() -> None:
-    assert Evidence.best([Evidence.NONE, Evidence.STRONG, Evidence.WEAK]) is Evidence.STRONG
-    assert Evidence.best([Evidence.NONE, Evidence.WEAK]) is Evidence.WEAK
-    assert Evidence.best([]) is Evidence.NONE
-
-
 @pytest.mark.row("A3")
 @pytest.mark.parametrize(
     "query",
@@ -135,15 +129,6 @@ def test_a_misspelt_name_or_a_part_of_one_in_another_script_is_evidence(
     assert name in [hit.record.id for hit in searcher.search(query, scope=WHOLE, limit=3).hits]
     assert hit_of(searcher, name, query).label is not None
     assert evidence_of(searcher, query) is not Evidence.NONE
-
-
-@pytest.mark.row("A3")
-def test_a_nearer_spelling_is_not_weaker(searcher: ShelfSearcher) -> None:
-    spellings = ["Spcae Braed", "Spcae Bread", "Space Breads", "Space Bread"]
-    strengths = [
-        hit_of(searcher, "Space Bread", spelling).reasons["name"] for spelling in spellings
-    ]
-    assert strengths == sorted(strengths)
 
 
 @pytest.mark.row("A3")
@@ -260,19 +245,6 @@ def test_a_question_about_something_else_has_no_evidence_and_what_is_nearest_has
     assert {hit.label for hit in page.hits} == {None}
 
 
-def test_a_filter_that_leaves_one_record_does_not_make_it_certain(searcher: ShelfSearcher) -> None:
-    newest = Scope(conditions=(Range("year", 2011),))
-    query = "municipal wastewater permits"
-    page = searcher.search(query, scope=newest, limit=10)
-    assert [hit.record.id for hit in page.hits] == ["Space Bread"]
-    assert (page.evidence, page.total_matches) == (Evidence.NONE, 0)
-    for text in (query, "a bakery among stars", "Space Bread"):
-        everywhere = hit_of(searcher, "Space Bread", text)
-        assert hit_of(searcher, "Space Bread", text, newest).score == pytest.approx(
-            everywhere.score
-        )
-
-
 def test_a_record_has_the_same_strength_however_many_hits_are_asked_for(
     searcher: ShelfSearcher,
 ) -> None:
@@ -312,15 +284,6 @@ def test_an_edit_is_evidence_at_once_and_no_longer_once_it_is_undone(
     assert (page.hits[0].record.id, page.evidence) == ("The Baker", Evidence.STRONG)
     stories.put(anime("The Baker", synopsis="Bread and butter in a small town."))
     assert evidence_of(searcher, query) is Evidence.NONE
-
-
-def test_a_dead_embedder_leaves_the_words_as_evidence(
-    stories: Any, searcher: ShelfSearcher
-) -> None:
-    stories.embedder.problem = "it is asleep"
-    assert evidence_of(searcher, "bread butter town") is not Evidence.NONE
-    assert evidence_of(searcher, "municipal wastewater permits") is Evidence.NONE
-    assert evidence_of(searcher, "The Baker") is Evidence.STRONG
 
 
 @pytest.mark.row("A4")

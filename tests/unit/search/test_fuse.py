@@ -128,13 +128,6 @@ def test_a_record_found_by_both_arms_outranks_those_that_are_as_good_in_a_single
     assert scores[1] > max(scores[2], scores[3])
 
 
-@pytest.mark.parametrize("fusion", list(Fusion))
-def test_nothing_found_is_fused_to_nothing(fusion: Fusion) -> None:
-    candidates = found(words={}, near={})
-    assert STEPS[fusion](candidates, QUERY, SPEC).scores().tolist() == []
-    assert STEPS[fusion](candidates, None, SPEC).scores().tolist() == []
-
-
 def test_without_a_query_vector_the_blend_goes_by_the_words() -> None:
     candidates = found(words={1: 8.0, 2: 2.0}, near={})
     scores = by_key(candidates, blend_steps(candidates, None, SPEC).scores())
@@ -172,14 +165,6 @@ def test_the_match_type_tells_which_arms_found_a_record() -> None:
         MatchType.VECTOR,
         MatchType.FTS,
     ]
-
-
-@pytest.mark.row("A4")
-def test_a_name_counts_in_the_lexical_arm_by_how_alike_it_is() -> None:
-    candidates = found(words={}, near={}, names={1: 0.5, 2: 1.0}, has_vectors=False)
-    assert candidates.lexical.tolist() == [0.5, 1.0]
-    assert candidates.cosine.tolist() == [0.0, 0.0]
-    assert not candidates.has_cosines
 
 
 @pytest.mark.row("A4")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.hits import Evidence
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
 from stackroom.search.evidence import calibrate
@@ -100,11 +99,3 @@ def test_a_longer_page_begins_as_a_shorter_one_does(searcher: ShelfSearcher, lim
     everything = titles(searcher, QUERY, 60)
     assert len(everything) == len(set(everything)) == 42
     assert titles(searcher, QUERY, limit) == everything[:limit]
-
-
-def test_putting_a_series_off_changes_neither_the_evidence_nor_the_total(
-    searcher: ShelfSearcher,
-) -> None:
-    page = searcher.search(QUERY, scope=WHOLE, limit=10)
-    assert page.evidence is Evidence.STRONG
-    assert page.total_matches == 42

@@ -15,7 +15,6 @@ from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import Calibration
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Embedding, Put
-from support.memory_shelf import MemoryShelf
 from support.searching import ShelfSearcher, first_hits
 
 
@@ -90,17 +89,6 @@ def test_vectors_of_another_model_are_never_compared(
     assert stranger.queries == []
 
 
-def test_a_catalogue_without_vectors_is_searched_by_words(
-    stories: Any, anime: Callable[..., Record]
-) -> None:
-    shelf = MemoryShelf(stories.spec, model=None)
-    page = ShelfSearcher(shelf=shelf, embedder=stories.embedder).search(
-        "bread", scope=WHOLE, limit=10
-    )
-    assert page.degraded == "the catalogue has no vectors"
-    assert stories.embedder.queries == []
-
-
 def test_an_embedder_that_fails_costs_the_vectors_only(
     stories: Any, searcher: ShelfSearcher
 ) -> None:
@@ -136,13 +124,6 @@ def test_the_total_does_not_depend_on_how_many_hits_are_asked_for(
     assert totals.pop() >= 20
 
 
-@pytest.mark.row("A2")
-def test_nothing_is_counted_where_nothing_answers(stories: Any, searcher: ShelfSearcher) -> None:
-    for one in (searcher, ShelfSearcher(shelf=stories.shelf)):
-        page = one.search("submarines", scope=WHOLE, limit=10)
-        assert (page.total_matches, page.evidence) == (0, Evidence.NONE)
-
-
 @pytest.mark.row("A1")
 def test_only_records_in_scope_are_found_by_either_arm(searcher: ShelfSearcher) -> None:
     scope = Scope(conditions=(AllOf("tags", ("space", "gourmet")),))
@@ -162,14 +143,6 @@ def test_records_for_others_are_neither_found_nor_counted(
     assert page.total_matches == sum(hit.label is not None for hit in page.hits)
     assert ids(searcher, "secret bread")[0] == "Secret Bread"
     assert searcher.search("secret bread", scope=WHOLE, limit=10).total_matches > page.total_matches
-
-
-def test_a_misspelt_title_is_found_by_its_likeness(searcher: ShelfSearcher) -> None:
-    (best, *_rest) = searcher.search("Spcae Braed", scope=WHOLE, limit=3).hits
-    assert best.record.id == "Space Bread"
-    assert best.reasons["name"] > 0
-    assert best.reasons["bm25"] == 0
-    assert best.label is not None
 
 
 @pytest.mark.row("A2", "A3", "N7")
@@ -216,23 +189,6 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival(
     else:
         # ranks have no ties; rankings break theirs by key
         assert ids(searcher, "same words") == ["c", "a", "d", "b"]
-
-
-@pytest.mark.parametrize("fusion", list(Fusion))
-def test_hits_are_in_the_order_of_their_scores_which_lie_between_nothing_and_one(
-    searcher: ShelfSearcher, fusion: Fusion
-) -> None:
-    page = replace(searcher, override=SearchSpec(fusion=fusion)).search(
-        "bread stars", scope=WHOLE, limit=10
-    )
-    scores = [hit.score for hit in page.hits]
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 <= score <= 1 for score in scores)
-
-
-def test_each_hit_keeps_the_reasons_for_its_rank(searcher: ShelfSearcher) -> None:
-    hit = searcher.search("bread", scope=WHOLE, limit=1).hits[0]
-    assert set(hit.reasons) >= {"bm25", "name", "known", "named", "cosine", "fused"}
 
 
 def test_a_query_without_a_word_is_answered_by_meaning_alone(searcher: ShelfSearcher) -> None:

@@ -156,20 +156,6 @@ def test_values_are_counted_once_for_a_snapshot_and_again_after_a_change(
     assert field_values(reader, reader.spec, "tags").counts == {"space": 2}
 
 
-def test_values_of_hidden_records_are_not_known_to_those_who_may_not_see_them(
-    shelved: Any, anime: Callable[..., Record]
-) -> None:
-    secret = anime("Secret", tags=["secretly"])
-    shelved.put(
-        anime("One", tags=["space"]),
-        Record(id=secret.id, fields=secret.fields, audiences=("staff",)),
-    )
-    reader = shelved.shelf.reader()
-    seen = field_values(reader, reader.spec, "tags", visibility=Visibility(frozenset()))
-    assert seen.find("secretly") is None
-    assert seen.near("secret") == []
-
-
 @pytest.mark.parametrize("asked", ["yes", "Yes", "true", "Y", "ja", "1", "x"])
 @pytest.mark.parametrize("written", ["yes", "Y", "true", "oui", "x"])
 def test_yes_is_found_however_it_is_written(asked: str, written: str) -> None:

@@ -50,12 +50,6 @@ def test_the_file_changes_the_defaults_and_the_environment_changes_the_file(tmp_
     assert isinstance(settings.rerank.timeout_s, float)
 
 
-def test_an_empty_variable_is_as_good_as_none(tmp_path: Path) -> None:
-    assert (
-        load(tmp_path, '[embedding]\nkind = "tei"', STACKROOM_EMBED_KIND="").embedding.kind == "tei"
-    )
-
-
 @pytest.mark.row("A12")
 @pytest.mark.parametrize(
     ("kind", "url", "path"),
@@ -292,18 +286,6 @@ def test_the_database_of_the_collections_is_where_the_usual_variables_say(
 ) -> None:
     collections = load(tmp_path, **environment).collections
     assert (collections.place, collections.is_given) == (place, is_given)
-
-
-def test_the_file_names_the_collections_too(tmp_path: Path) -> None:
-    file = (
-        '[collections]\nbase_db_path = "gs://b-1/x"\nnames = ["handbook", "dnd"]\nrefresh_s = 60\n'
-    )
-    collections = load(tmp_path, file).collections
-    assert (collections.place, collections.names, collections.refresh_s) == (
-        "gs://b-1/x",
-        ("handbook", "dnd"),
-        60,
-    )
 
 
 @pytest.mark.row("T7")

@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.sources import compressed
 from stackroom.sources.compressed import (
     find_compressed,
     open_decompressed,
     require_file,
     without_compression,
 )
-from stackroom.sources.opener import open_source
 from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
@@ -60,15 +58,3 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
         require_file(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         require_file(tmp_path / ("long" * 200))
-
-
-@pytest.mark.parametrize("name", ["bomb.jsonl.zst", "bomb.csv.zst"])
-def test_a_small_packed_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compressed, "LONGEST_LINE", 2_000_000)
-    path = written(tmp_path, name, zstd.compress(b"a" * 9_000_000))
-    with pytest.raises(
-        InputError, match=f"{name}, line 1: longer than 2 MB; expected lines with a row each"
-    ):
-        list(open_source(str(path)).iter_rows())

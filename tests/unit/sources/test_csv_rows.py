@@ -337,15 +337,6 @@ def test_titles_above_the_header_and_footnotes_are_left_out_and_it_is_said(
     assert note.endswith("'; --skip 0 reads all lines" if above else "'")
 
 
-def test_a_sparse_row_is_no_footnote_and_neither_is_one_within_the_table(tmp_path: Path) -> None:
-    content = f"{FILMS}Source: it\n99,Last,2000,drama\n100,,,\nZeta,,,\n"
-    rows = list((source := opened_as(tmp_path, "a.csv", content)).iter_rows())
-    assert [row.values["id"] for row in rows[9:]] == ["Source: it", "99", "100", "Zeta"]
-    assert source.notes == (
-        "1 row without the last cells completed with empty ones (first: line 11)",
-    )
-
-
 def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path) -> None:
     book = "word " * 400_000
     first, _ = opened_as(tmp_path, "a.csv", f'id,text\n1,"{book}"\n2,{book}\n').iter_rows()
@@ -389,15 +380,6 @@ def test_no_bytes_whatever_are_an_unforeseen_error(tmp_path: Path) -> None:
         except InputError:
             continue
         assert all(row.problem or set(row.values) for row in rows)
-
-
-@pytest.mark.data
-def test_the_real_tables_are_read_to_their_last_rows(shared_data: Any) -> None:
-    titles = CsvRows(shared_data / "anime" / "ratings-titles.tsv.zst")
-    rows = list(titles.iter_rows())
-    assert len(rows) == titles.count_rows()
-    assert not any(row.problem for row in rows)
-    assert {"name", "genre", "type", "episodes"} <= set(rows[0].values)
 
 
 def test_a_small_table_is_opened_once_for_two_readings_unless_it_has_changed(

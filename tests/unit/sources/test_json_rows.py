@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.sources.json_rows import JsonRows
 from support.reading import opened_as, told
 
 pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N1"), pytest.mark.row("N19")]
@@ -150,12 +149,6 @@ def test_a_document_without_rows_is_refused_with_what_would_be_right(
         told(opened_as(tmp_path, "a.json", content))
 
 
-@pytest.mark.data
-def test_the_real_file_is_read_to_its_last_row(shared_data: Any) -> None:
-    rows = JsonRows(shared_data / "anime" / "anime-20k.jsonl.zst")
-    assert sum(1 for row in rows.iter_rows() if row.problem is None) >= 20_666
-
-
 FILMS = [{"title": f"Film {number}", "cast": [{"name": "A"}, {"name": "B"}]} for number in range(3)]
 PAGES = {"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9}
 
@@ -213,9 +206,3 @@ def test_the_encoding_of_a_file_is_found_as_in_csv_files(
     source = opened_as(tmp_path, name, f"{text}\n".encode(encoding))
     assert [row.values for row in source.iter_rows()] == rows
     assert bool(source.notes) == (encoding == "cp1252")
-
-
-def test_a_given_encoding_is_taken(tmp_path: Path) -> None:
-    content = '[{"city": "Kraków"}]'.encode("cp1250")
-    source = opened_as(tmp_path, "a.json", content, encoding="windows-1250")
-    assert told(source) == "row 1: city='Kraków'"

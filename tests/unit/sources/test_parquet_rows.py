@@ -145,12 +145,6 @@ def test_what_is_no_parquet_is_refused_by_name(tmp_path: Path, content: bytes, s
         list(source(tmp_path, PACKERS[suffix](content), f"a.parquet{suffix}").iter_rows())
 
 
-@pytest.mark.parametrize("kept", [4, 100, 5_000, -1, -5, -200])
-def test_a_file_cut_short_is_refused_by_name(tmp_path: Path, kept: int) -> None:
-    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
-        list(source(tmp_path, numbered(ROWS)[:kept]).iter_rows())
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize(
     "content",

@@ -2,7 +2,6 @@
 below.
 """
 
-import zipfile
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.sources import compressed, sheet_rows
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_file, open_source
 from stackroom.sources.sheet_rows import SheetRows
@@ -171,64 +169,6 @@ def test_a_damaged_spreadsheet_is_never_an_unforeseen_error(tmp_path: Path) -> N
                 continue
 
 
-def test_two_cells_far_apart_do_not_fill_the_memory(tmp_path: Path) -> None:
-    path = write_xlsx(tmp_path / "a.xlsx", {"a": WINES})
-    with zipfile.ZipFile(path) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    for far in (b'r="XFD1048576"', b"r = 'XFD99999'"):
-        sheet = members["xl/worksheets/sheet1.xml"].replace(b'r="C4"', far)
-        with zipfile.ZipFile(path, "w") as file:
-            for name, content in members.items():
-                file.writestr(name, sheet if name.endswith("sheet1.xml") else content)
-        with pytest.raises(
-            InputError, match=r"a\.xlsx: a sheet reaches to row [\d,]+ and column 16,384"
-        ):
-            SheetRows(path)
-
-
-def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
-    """Return a row's only cell, repeated."""
-    cell = (
-        f"<table:table-cell {times}"
-        f" office:value-type='string'><text:p>{text}</text:p></table:table-cell>"
-    )
-    return f"</table:table-row><table:table-row table:number-rows-repeated='{rows}'>{cell}".encode()
-
-
-@pytest.mark.parametrize(
-    ("cell", "says"),
-    [
-        (
-            repeated('table:number-columns-repeated="4000000000"'),
-            "its repeated cells stand for more than 200 MB",
-        ),
-        (repeated("a='>' table:number-columns-repeated = '90000000'"), "its repeated cells stand"),
-        (repeated("", rows="90000000"), "its repeated cells stand"),
-        (
-            repeated("table:number-columns-repeated='900'", text="x" * 9_000, rows="99"),
-            "its repeated cells stand",
-        ),
-        (repeated("table:number-columns-repeated='&#57;99'"), "its repeated cells stand"),
-        (
-            b"<table:table-cell table:number-columns-repeated='9999999'/>"
-            + repeated("")[repeated("").index(b"<table:table-cell") :],
-            "a sheet reaches to row 1 and column",
-        ),
-        (
-            b"</table:table-row><table:table-row"
-            b" table:number-rows-repeated='1048570'><table:table-cell/>" + repeated(""),
-            "a sheet reaches to row 1,048,57",
-        ),
-    ],
-)
-def test_cells_that_are_repeated_do_not_fill_the_memory(
-    tmp_path: Path, cell: bytes, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sheet_rows, "FEW_CELLS", 10_000)
-    with pytest.raises(InputError, match=rf"a\.ods: {says}"):
-        SheetRows(write_ods(tmp_path / "a.ods", {"a": [[*WINES[0], cell]]}))
-
-
 def test_cells_that_are_repeated_as_programs_write_them_are_read(tmp_path: Path) -> None:
     padding = b"<table:table-cell table:style-name='a' table:number-columns-repeated='16381'/>"
     below = b"</table:table-row><table:table-row table:number-rows-repeated='1048570'>" + padding
@@ -244,26 +184,6 @@ def test_cells_that_are_repeated_as_programs_write_them_are_read(tmp_path: Path)
     path = write_ods(tmp_path / "a.ods", {"a": rows, "b": rows})
     assert values(path)[-1] == {"name": "Sekt", "price": 7, "since": 7}
     assert len(values(path)) == 4
-
-
-def test_a_spreadsheet_is_bounded_by_what_it_unpacks_to_whatever_it_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compressed, "UNPACKED_MB", 2)
-    path = tmp_path / "a.xlsx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
-    with pytest.raises(
-        InputError,
-        match=r"a\.xlsx: it unpacks to more than 2 MB; if it is meant to, unpack it first",
-    ):
-        SheetRows(path)
-    size = (3_000_000).to_bytes(4, "little")
-    path.write_bytes(path.read_bytes().replace(size, (9).to_bytes(4, "little")))
-    with pytest.raises(
-        InputError, match=r"unpacks to more than 2 MB|cannot be read as a spreadsheet"
-    ):
-        SheetRows(path)
 
 
 def test_a_workbook_of_before_2007_is_read_and_an_encrypted_one_of_today_is_told_from_it(

@@ -512,14 +512,6 @@ def test_a_file_without_tables_is_refused(tmp_path: Path) -> None:
         SqliteRows(made(tmp_path, "CREATE TABLE t (a); DROP TABLE t"))
 
 
-@pytest.mark.parametrize("missing", [1, 4096, 5000])
-def test_a_database_cut_short_is_refused_by_name(tmp_path: Path, missing: int) -> None:
-    path = made(tmp_path, BOOKS)
-    path.write_bytes(path.read_bytes()[:-missing])
-    with pytest.raises(InputError, match=r"a\.sqlite: cannot be read"):
-        list(SqliteRows(path).iter_rows())
-
-
 def test_a_damaged_database_is_refused_by_name(tmp_path: Path) -> None:
     path = made(tmp_path, BOOKS)
     content = path.read_bytes()
@@ -579,17 +571,3 @@ def test_a_packed_database_that_is_broken_is_refused_by_its_own_name_and_leaves_
         with pytest.raises(InputError, match=r"b\.sqlite\.gz: "):
             SqliteRows(path)
         assert list(copies.iterdir()) == []
-
-
-@pytest.mark.data
-def test_the_real_music_database_gives_readable_tracks(shared_data: Any) -> None:
-    source = SqliteRows(shared_data / "music" / "chinook.sqlite")
-    rows = values(source)
-    assert source.name.endswith("#Track")
-    assert source.id_column == "TrackId"
-    assert len(rows) == source.count_rows() == 3_503
-    assert {"Album", "Genre", "PlaylistTrack"} <= set(source.other_tables)
-    assert all(row["album"] and row["genre"] and row["media_type"] for row in rows)
-    assert all(row["AlbumId"] and row["GenreId"] for row in rows)
-    assert all(row["artist"] for row in rows)
-    assert rows[0]["playlist"] == ["Heavy Metal Classic", "Music"]

@@ -145,14 +145,6 @@ def test_what_is_no_table_is_refused(
     assert f"{server.url}/export: " in failure.value.message
 
 
-def test_nothing_is_fetched_offline(server: FileServer, open_it: Open) -> None:
-    with pytest.raises(
-        UnavailableError, match=r"films\.csv: a file on the web, which is not fetched offline"
-    ):
-        open_it("/films.csv", offline=True)
-    assert server.requests == []
-
-
 @pytest.mark.parametrize(
     "location",
     [

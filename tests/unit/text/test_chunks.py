@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, Passage, first_heading, split_passages
+from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, Passage, split_passages
 from stackroom.text.tokens import MeasuredText, estimate_tokens
 
 pytestmark = pytest.mark.row("T10")
@@ -32,14 +32,6 @@ def lines(passage: Passage, text: str) -> str:
 def test_there_is_no_passage_where_there_is_no_text() -> None:
     assert split_passages("") == []
     assert split_passages(" \n\t\n\f\n") == []
-
-
-def test_a_short_text_is_one_passage_with_its_lines() -> None:
-    (passage,) = split_passages("\n\nHello there.\nGeneral greetings.\n\n")
-    assert passage == Passage(
-        headings=(), first_line=3, last_line=4, text="Hello there.\nGeneral greetings."
-    )
-    assert passage.title == ""
 
 
 def test_each_section_of_the_second_level_is_a_passage_under_its_headings() -> None:
@@ -85,12 +77,6 @@ def test_a_long_section_is_cut_between_sentences_with_the_last_one_said_again() 
         last = before.text.rsplit(". ", 1)[1]
         assert after.text.startswith(last)
         assert not before.text.startswith(after.text[:80])
-
-
-def test_passages_of_different_sections_share_nothing() -> None:
-    text = f"## One\n\n{prose(9)}\n\n## Two\n\n{prose(9, start=50)}\n"
-    one, two = split_passages(text)
-    assert one.last_line < two.first_line
 
 
 def test_the_lines_of_a_passage_are_those_of_the_text() -> None:
@@ -169,12 +155,6 @@ def test_a_page_break_parts_paragraphs() -> None:
     passages = split_passages(f"{first}\n\f{second}")
     assert passages[0].text == first
     assert passages[-1].text.endswith(second)
-
-
-def test_the_first_heading_is_of_level_one() -> None:
-    assert first_heading("## Not it\n\n# It\n\n# Nor this") == "It"
-    assert first_heading("Under\n===") == "Under"
-    assert first_heading("```\n# no\n```\ntext") == ""
 
 
 def test_a_passage_ends_before_a_paragraph_that_does_not_fit_in_it() -> None:

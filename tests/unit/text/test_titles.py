@@ -67,11 +67,6 @@ def test_what_is_like_nothing_finds_nothing(index: TitleIndex, asked: str) -> No
     assert index.find_like(asked, limit=5) == []
 
 
-def test_an_empty_index_finds_nothing() -> None:
-    assert TitleIndex(build_title_arrays([])).find_like("anything", limit=5) == []
-    assert TitleIndex(build_title_arrays([[], ["??"]])).find_like("anything", limit=5) == []
-
-
 def test_an_endless_name_is_cut_at_both_ends_alike() -> None:
     endless = "word " * 1000
     assert TitleIndex(build_title_arrays([[endless]])).find_like(endless, limit=1) == [(0, 1.0)]
@@ -95,18 +90,6 @@ def test_names_that_are_inverted_a_few_at_a_time_make_the_same_index(
         assert all(
             np.array_equal(getattr(whole, name), getattr(parts, name)) for name in array_fields()
         )
-
-
-def test_the_arrays_are_named_for_whoever_keeps_them_in_files() -> None:
-    assert set(array_fields()) == {
-        "rows",
-        "letters",
-        "ends",
-        "grams",
-        "gram_ends",
-        "postings",
-        "sums",
-    }
 
 
 SOME = st.sampled_from(["Ab", "ab!", "Abc", "abc d", "86", "Äb", "巨人", "!!!", "abc e"])

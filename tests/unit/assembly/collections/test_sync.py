@@ -15,7 +15,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
-from stackroom.assembly.collections.state import PlaceState, load_state
+from stackroom.assembly.collections.state import PlaceState
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.errors import BusyError, StorageError
@@ -122,14 +122,6 @@ def test_an_expected_collection_without_a_table_is_skipped_and_said_to_be(site: 
     reason = site.problems()["catalogue handbook"]
     assert "skipped:" in reason
     assert "has no table handbook_documents; collections there: games" in reason
-
-
-def test_a_table_that_is_gone_leaves_its_copy_served_and_that_is_said(site: Site) -> None:
-    site.sync()
-    shutil.rmtree(Path(site.place) / "games_documents.lance")
-    site.sync()
-    assert site.titles() == {"g1": "Catan", "g2": "Azul"}
-    assert "the copy in the library is served" in site.problems()["catalogue games"]
 
 
 def test_a_catalogue_that_is_not_from_the_table_is_left_alone(site: Site) -> None:
@@ -248,13 +240,6 @@ def test_two_processes_do_not_sync_one_library_at_once(site: Site) -> None:
         pytest.raises(BusyError, match="is syncing"),
     ):
         site.sync()
-
-
-def test_a_state_file_that_is_damaged_is_written_anew(site: Site) -> None:
-    site.sync()
-    (site.folder / "there" / "collections.json").write_text('{"place": 3')
-    assert load_state(site.folder / "there", site.place).collections == ()
-    assert [one.outcome for one in site.sync().collections] == ["synced"]
 
 
 class EndedError(BaseException):

@@ -58,11 +58,6 @@ def test_an_id_that_one_row_in_two_hundred_repeats_is_kept_and_it_is_said() -> N
     assert inferred.notes == ("1 row repeats the 'id' of an earlier one",)
 
 
-def test_an_id_of_rows_that_are_wholly_the_same_is_kept() -> None:
-    rows = [{"meal_id": number % 30, "meal": f"Meal {number % 30}"} for number in range(40)]
-    assert infer(rows)[0].id_path == "meal_id"
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -156,14 +151,6 @@ def test_the_question_of_a_survey_is_never_the_title() -> None:
     assert inferred.fields[0].template == "{RespondentID}"
     assert "survey" in inferred.verdict
     assert titles_of(spec, rows)[0] == "3292879000"
-
-
-def test_a_thing_that_an_id_names_comes_first_in_a_composed_title() -> None:
-    rows = [
-        {"id_drink": n // 4, "drink": f"Drink {n // 4}", "ingredient": f"Liquor {n % 11}"}
-        for n in range(60)
-    ]
-    assert infer(rows)[1].fields[0].template == "{drink}, {ingredient}"
 
 
 def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
@@ -300,12 +287,6 @@ def test_of_numbers_in_two_units_the_text_is_kept_beside_the_numbers_in_the_main
     assert read(rows[0]).records[0].get("duration_min") == 80
 
 
-def test_a_column_is_typed_by_most_of_its_cells() -> None:
-    _, inferred = infer(column_of([str(number) for number in range(60)] + ["on request"], "stock"))
-    field = next(one for one in inferred.fields if one.name == "stock")
-    assert (field.type, field.reason) == (FieldType.INT, "whole numbers, 0 to 59")
-
-
 def test_a_word_for_none_however_frequent_leaves_prices_numbers() -> None:
     values = ["No old price"] * 60 + [f"SR {100 + number}" for number in range(20)]
     field = infer(column_of(values, "old_price"))[0].fields["old_price"]
@@ -314,11 +295,6 @@ def test_a_word_for_none_however_frequent_leaves_prices_numbers() -> None:
         "carries"
     ]
     assert roads.type is FieldType.TEXT
-
-
-def test_texts_and_numbers_half_and_half_stay_text() -> None:
-    values = [str(number) if number % 2 else f"word {number}" for number in range(40)]
-    assert infer(column_of(values))[0].fields["x"].type is FieldType.TEXT
 
 
 @pytest.mark.parametrize(
@@ -392,22 +368,6 @@ def test_several_columns_with_one_value_are_left_out_and_one_is_kept() -> None:
     assert reasons([{"title": f"T{n}", "a": "no"} for n in range(30)]) == {}
 
 
-def test_translations_are_left_out() -> None:
-    rows = [
-        {"name.common": f"Land {n}", "region": "xyz"[n % 3]}
-        | {f"translations.{code}.common": f"{code} {n}" for code in ("deu", "fra", "ita")}
-        for n in range(9)
-    ]
-    assert set(reasons(rows).values()) == {"it is a translation"}
-    assert infer(rows)[0].title_field.source_path == "name.common"
-
-
-def test_the_title_is_kept_of_two_columns_that_hold_the_same() -> None:
-    rows = [{"original_title": f"T{n}", "title": f"T{n}", "year": 1990 + n} for n in range(12)]
-    assert infer(rows)[0].title_field.source_path == "title"
-    assert reasons(rows) == {"original_title": "it holds the same as 'title'"}
-
-
 def test_numbered_columns_are_one_list() -> None:
     rows = [
         {
@@ -459,15 +419,6 @@ def test_rows_are_grouped_when_asked_and_what_differs_in_a_group_is_a_list() -> 
     assert "ingredient" in [part.column for part in spec.embed.parts]
 
 
-def test_rows_grouped_by_a_name_are_named_by_it() -> None:
-    rows = [
-        {"id": n, "name": f"Person {n // 3}", "sex": "mf"[n // 3 % 2], "mission": f"M{n % 7}"}
-        for n in range(60)
-    ]
-    spec, _ = infer(rows, choices=Choices(group="name"))
-    assert (spec.group_path, spec.title_field.source_path) == ("name", "name")
-
-
 # --- verdict
 
 
@@ -479,10 +430,6 @@ def test_a_matrix_is_said_to_be_none_with_what_would_make_it_one() -> None:
     ]
     assert "matrix" in infer(rows)[1].verdict
     assert "melt" in infer(rows)[1].verdict
-
-
-def test_a_plain_table_is_a_catalogue() -> None:
-    assert infer(book_rows())[1].verdict == ""
 
 
 # --- names and samples
@@ -500,11 +447,6 @@ def test_a_plain_table_is_a_catalogue() -> None:
 )
 def test_a_catalogue_is_titled_in_words(text: str, title: str) -> None:
     assert catalogue_title(text) == title
-
-
-def test_a_column_named_by_a_year_is_a_field_of_that_year() -> None:
-    rows = [{"title": f"T{n}", "1891": "Munro" if n % 2 else "Top", "42": n % 3} for n in range(12)]
-    assert {"year_1891", "column_42"} <= set(infer(rows)[0].fields)
 
 
 def test_of_a_sample_every_reason_says_so() -> None:

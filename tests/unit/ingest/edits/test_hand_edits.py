@@ -115,12 +115,6 @@ def test_a_field_that_the_row_lost_goes_and_one_that_was_added_by_hand_stays(ben
     }
 
 
-def test_a_record_deleted_by_hand_comes_back_when_its_row_changes(bench: Bench) -> None:
-    bench.edit("delete", "one")
-    bench.build({**ONE, "year": 1999}, TWO)
-    assert bench.state()["one"]["year"] == 1999
-
-
 def test_a_record_deleted_by_hand_comes_back_when_its_row_is_asked_for_and_is_that_callers(
     bench: Bench,
 ) -> None:
@@ -145,14 +139,6 @@ def test_a_record_deleted_by_hand_comes_back_when_its_row_is_asked_for_and_is_th
     assert (change.id, change.author) == ("one", asker)
 
 
-def test_a_row_that_is_gone_takes_its_record_with_it_edited_or_not(bench: Bench) -> None:
-    bench.edit("update", "one", title="The First")
-    assert bench.build(TWO).removed == 1
-    assert list(bench.state()) == ["two"]
-    bench.build(ONE, TWO)
-    assert bench.state()["one"]["title"] == "One"
-
-
 def test_a_record_made_by_hand_is_removed_by_no_source(bench: Bench) -> None:
     bench.edit("create", "mine", title="Mine")
     bench.build(ONE)
@@ -175,13 +161,6 @@ def test_a_record_of_two_sources_changes_with_the_one_whose_row_changed(bench: B
     assert bench.state()["one"]["title"] == "Uno"
     bench.build({**ONE, "year": 1999}, TWO)
     assert (bench.state()["one"]["title"], bench.state()["one"]["year"]) == ("Uno", 1999)
-
-
-def test_a_hand_edit_is_kept_by_an_edit_of_the_source_and_can_still_be_undone(bench: Bench) -> None:
-    bench.edit("update", "two", title="The Second")
-    bench.build({**ONE, "year": 1999}, TWO)
-    Edits(shelf=bench.shelf).apply(EditRequest(action=EditAction.UNDO, id="c-1"))
-    assert bench.state()["two"]["title"] == "Two"
 
 
 def test_a_shelf_that_lost_its_records_is_filled_again_whatever_the_ledger_says(

@@ -5,7 +5,6 @@ own.
 import errno
 import json
 import shutil
-import threading
 import time
 from datetime import timedelta
 from typing import Any
@@ -147,13 +146,6 @@ def test_a_transfer_that_is_cut_is_put_off_and_begun_again(place, tracks):
     assert place.landed() == tracks
 
 
-@pytest.mark.parametrize(("replies", "state"), [([], "done"), ([status(404)], "failed")])
-def test_no_folder_of_a_download_without_files_is_left(place, replies, state):
-    place.server.replies[MANIFEST] = replies
-    assert place.fetch().state == state
-    assert [path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()] == []
-
-
 def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
     place.server.replies["/Handel/02.flac"] = [status(503)] * 3
     downloads = place.downloads()
@@ -234,11 +226,6 @@ def test_a_name_that_leads_inward_by_the_time_it_is_fetched_fails_the_download(p
     downloads.work_once()
     failed = place.get(download)
     assert (failed.state, failed.error_code) == (DownloadState.FAILED, "invalid_url")
-
-
-def test_the_same_album_again_is_not_doubled(place, tracks):
-    assert [place.fetch().state for _ in range(2)] == [DownloadState.DONE] * 2
-    assert place.landed() == tracks
 
 
 def test_another_edition_lands_beside_what_is_there_and_overwrites_nothing(place, tracks):
@@ -344,38 +331,6 @@ def test_a_worker_that_stops_gives_back_what_it_was_at(place, tracks):
     assert (given_back.state, given_back.attempts) == (DownloadState.QUEUED, 0)
     downloads.work_once()
     assert place.landed() == tracks
-
-
-def test_a_worker_that_cannot_be_left_does_not_keep_the_server_from_stopping(place):
-    begun, goes_on = threading.Event(), threading.Event()
-
-    def take_up(_folder: Any) -> None:
-        begun.set()
-        goes_on.wait()
-
-    place.on_album = take_up
-    downloads = place.downloads()
-    download = place.request(downloads)
-    background = place.start(downloads)
-    assert begun.wait(120)
-    background.stop(1)
-    goes_on.set()
-    wait_until(lambda: place.state(download) is DownloadState.DONE)
-
-
-def test_two_processes_bring_each_album_once(place, tracks):
-    albums = [f"Album {number}" for number in range(5)]
-    for album in albums:
-        place.serve_album(f"/Handel/{album.replace(' ', '%20')}.json", album=album)
-    processes = [place.downloads(), place.downloads()]
-    requested = [place.request(processes[0], album=album).id for album in albums]
-    for process in processes:
-        place.start(process)
-    wait_until(lambda: len(place.finished) == len(albums))
-
-    assert sorted(one.id for one in place.finished) == requested
-    for album in albums:
-        assert place.landed(f"Handel/{album}") == tracks
 
 
 def test_what_is_over_or_unknown_is_swept_and_what_is_open_stays(place):
@@ -498,22 +453,6 @@ def failing_first(real: Any, failures: list[Exception]) -> Any:
         return real(*arguments, **named)
 
     return call
-
-
-def test_a_failure_of_the_database_does_not_end_the_worker(place, monkeypatch, caplog):
-    downloads = place.downloads()
-    failures: list[Exception] = [StorageError("the database is away"), ZeroDivisionError()]
-    monkeypatch.setattr(
-        downloads.queue, "take_next", failing_first(downloads.queue.take_next, failures)
-    )
-    download = place.request(downloads)
-    background = place.start(downloads)
-    for runs in (1, 2):
-        assert background.wait_for("downloads", runs=runs, timeout_s=20)
-        background.wake("downloads")
-    wait_until(lambda: place.state(download) is DownloadState.DONE)
-    assert "the database is away" in caplog.text
-    assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_transfer_outlives_a_database_that_is_away_for_a_moment(place, monkeypatch, tracks):

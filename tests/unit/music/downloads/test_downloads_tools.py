@@ -190,12 +190,6 @@ def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any
     assert downloads.answer(seeing, "query", query_type="queue")["total"] == 1
 
 
-def test_a_download_keeps_the_call_that_asked_for_it(downloads):
-    shown = downloads.request(BOB)
-
-    assert downloads.downloads.queue.get(shown["id"]).call_id
-
-
 def test_what_is_missing_or_unknown_is_told(downloads):
     assert downloads.call(VIEWER, "query", query_type="item").error_code == "invalid_input"
     assert downloads.call(VIEWER, "query", query_type="item", id=1).error_code == "not_found"

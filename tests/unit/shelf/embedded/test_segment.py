@@ -11,7 +11,6 @@ from stackroom.model.vectors import ModelId, centre
 from stackroom.packages import PACKAGES
 from stackroom.shelf import spool
 from stackroom.shelf.embedded.segment import (
-    DamagedIndexError,
     Segment,
     SegmentRow,
     build_segment,
@@ -76,15 +75,6 @@ def test_an_empty_segment_is_saved_and_opened_too(tmp_path: Path) -> None:
     assert opened.rows_of([Key(1)]).tolist() == [-1]
     assert opened.vectors is None
     assert opened.columns.size == 0
-
-
-def test_a_segment_of_a_catalogue_without_a_model_has_no_vectors() -> None:
-    assert build_segment([row(1, "one")], SPEC, change_no=1, model=None).vectors is None
-
-
-def test_a_folder_that_is_no_segment_is_damaged(tmp_path: Path) -> None:
-    with pytest.raises(DamagedIndexError, match="not a readable segment"):
-        open_segment(tmp_path)
 
 
 def test_a_centred_segment_keeps_its_mean_and_vectors_that_are_missing_stay_missing(

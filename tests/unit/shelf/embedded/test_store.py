@@ -1,6 +1,5 @@
 """The store: connections, and the vectors of models."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.port import LOCAL, Embedding, Put
-
-OPEN_FILES = Path("/proc/self/fd")
 
 
 def test_vectors_of_another_length_by_a_model_of_the_same_name_are_not_taken_for_its_own(
@@ -34,22 +31,6 @@ def test_vectors_of_another_length_by_a_model_of_the_same_name_are_not_taken_for
     store.close()
 
 
-@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="needs Linux's /proc")
-def test_a_thread_that_ends_leaves_no_connection_open(
-    tmp_path: Path, anime_spec: CatalogueSpec
-) -> None:
-    store = Store(tmp_path / "records.sqlite", anime_spec)
-    store.create(None)
-    ask_in_a_thread(store)
-    # SQLite keeps a file of the first for the next, while there are other connections
-    before = open_files(tmp_path)
-    for _ in range(5):
-        ask_in_a_thread(store)
-    assert open_files(tmp_path) == before
-    store.close()
-    assert open_files(tmp_path) == []
-
-
 def test_a_file_that_is_away_is_not_made_anew_and_is_read_when_it_is_back(
     tmp_path: Path, anime_spec: CatalogueSpec
 ) -> None:
@@ -67,15 +48,3 @@ def test_a_file_that_is_away_is_not_made_anew_and_is_read_when_it_is_back(
             path.rename(tmp_path / path.name)
         assert pool.submit(store.count).result() == 1
     store.close()
-
-
-def ask_in_a_thread(store: Store) -> None:
-    asking = threading.Thread(target=store.count)
-    asking.start()
-    asking.join()
-
-
-def open_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that this process has open."""
-    links = [one for one in OPEN_FILES.iterdir() if one.is_symlink()]
-    return sorted(target for one in links if (target := one.readlink()).is_relative_to(folder))
