@@ -42,7 +42,7 @@ READ_FIRST = (
     "stackroom.cli.opening",
     "stackroom.cli.operations",
     "stackroom.assembly.admin_server",
-    "stackroom.assembly.uploads",
+    "stackroom.admin.uploads",
     "stackroom.assembly.serving",
     "stackroom.assembly.upkeep",
     "stackroom.serve.http.app",

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from stackroom.admin.uploads import FOLDER as TABLES
 from stackroom.analytics.events import EventLog
 from stackroom.api.server import NO_PARTS, PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.assembly.model_choice import keep_calibration
-from stackroom.assembly.uploads import FOLDER as TABLES
 from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.log import AuditReport
 from stackroom.control.control import Control

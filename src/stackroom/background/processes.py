@@ -7,10 +7,12 @@ process id. On other platforms, for those of other machines or containers, and w
 given to another process, nothing is certain.
 """
 
+import logging
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,10 +22,15 @@ from weakref import WeakSet
 
 import orjson
 
-from stackroom.errors import UnavailableError
+from stackroom.background.threads import start_thread
+from stackroom.errors import ExpectedError, UnavailableError
+
+logger = logging.getLogger(__name__)
 
 LOOK_S = 0.25
 END_S = 5.0
+LONGEST_WORK_S = 86_400.0
+WORK_END_S = 10.0
 BESIDE_CALLS = 10  # the niceness of work that takes seconds of one core beside a server
 DISCARDED = subprocess.DEVNULL
 PIPED = subprocess.PIPE
@@ -188,6 +195,58 @@ class LibraryCommand(ChildProcess):
             ]
             raise UnavailableError(said[-1].removeprefix("stackroom: "))
         return orjson.loads(output)
+
+
+class LibraryWork:
+    """Work beside calls, in a thread of its own: commands over a library, one after another."""
+
+    def __init__(self, what: str, home: Path, hide_places: Callable[[str], str]) -> None:
+        """`hide_places` takes the paths of this machine out of a message."""
+        self.what = what
+        self.hide_places = hide_places
+        self.is_running = True
+        self.problem: str | None = None
+        """Why it failed, without places of this machine."""
+        self.report: Any = None
+        """What it returned when it had ended."""
+        self._home = home
+        self._lock = threading.Lock()
+        self._child: LibraryCommand | None = None
+        self._thread: threading.Thread | None = None
+        self._is_ending = False
+
+    def start(self, name: str, work: "Callable[[LibraryWork], Any]") -> None:
+        """Begin it, in a thread of this name."""
+        self._thread = start_thread(name, lambda: self._do(work))
+
+    def run(self, name: str, *arguments: str) -> Any:
+        """Run a command, and return its report; a part of the work."""
+        child = LibraryCommand(name, self._home, *arguments)
+        with self._lock:
+            self._child = child
+        if self._is_ending:
+            child.kill()
+        return child.read_report(longest_s=LONGEST_WORK_S)
+
+    def end(self) -> None:
+        """End the command that runs, and wait for the end of the work."""
+        with self._lock:
+            self._is_ending, child = True, self._child
+        if child is not None and self.is_running:
+            child.end()
+        if self._thread is not None:
+            self._thread.join(WORK_END_S)
+
+    def _do(self, work: "Callable[[LibraryWork], Any]") -> None:
+        """Do it; nobody is there to be told of an error."""
+        try:
+            self.report = work(self)
+        except ExpectedError as error:
+            self.problem = self.hide_places(error.message)
+        except Exception:  # a bug, which the log has
+            logger.exception("work beside calls failed")
+            self.problem = "internal error; the server's log has the details"
+        self.is_running = False
 
 
 def list_children() -> list[tuple[str, int]]:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import click
 
+from stackroom.admin.owner_page import OwnerPages
+from stackroom.admin.uploads import Uploads
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import list_operations
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.upkeep import MapTask, add_upkeep
-from stackroom.assembly.uploads import OwnerPages, Uploads
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
 from stackroom.gate.auditing import Observer

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from stackroom.admin.uploads import Uploads
 from stackroom.assembly.app import App
-from stackroom.assembly.uploads import Uploads
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("N13")

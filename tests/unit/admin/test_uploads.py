@@ -12,10 +12,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly import uploads
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.uploads import (
+from stackroom.admin.uploads import (
     DAY_S,
     FOLDER,
     MOST_TABLES,
@@ -25,6 +22,8 @@ from stackroom.assembly.uploads import (
     TableState,
     Uploads,
 )
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.errors import (
     ConflictError,
     ExpectedError,
@@ -37,6 +36,7 @@ from stackroom.gate.gate import Gate
 from stackroom.ingest.proposal import profile_table
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import ServerSettings, Settings
+from stackroom.sources import received
 from stackroom.sources.json_rows import JsonRows
 
 pytestmark = pytest.mark.row("N13")
@@ -205,7 +205,7 @@ def test_a_file_for_which_the_disk_has_no_room_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _app, tables = open_uploads(tmp_path)
-    monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 2**60)
+    monkeypatch.setattr(received, "LEAST_FREE_BYTES", 2**60)
     with pytest.raises(ExpectedError, match="'size_bytes': there is too little room"):
         begin(tables)
     assert list((tmp_path / FOLDER).iterdir()) == []
