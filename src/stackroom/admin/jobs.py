@@ -250,7 +250,12 @@ def _action(
     return admin_operation(
         f"job/{verb}",
         f"POST /v1/jobs/{{job_id}}/{verb}",
-        _command(f"job {verb}", example=example, makes_accounts=makes_accounts),
+        _command(
+            f"job {verb}",
+            example=example,
+            makes_accounts=makes_accounts,
+            check=lambda call, params: call.board.get_spec(params.job_id),
+        ),
     )
 
 

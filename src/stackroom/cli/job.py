@@ -8,7 +8,7 @@ from stackroom.admin.jobs import JOB_OPERATIONS, RunShape
 from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import build_server_parts, open_board
 from stackroom.cli.opening import open_app
-from stackroom.cli.operations import build_group, make_control, perform
+from stackroom.cli.operations import build_group, look_at_control, make_control, perform
 from stackroom.cli.output import HELP, json_option, print_json, shortened
 from stackroom.cli.progress import progress_line
 from stackroom.control.control import Control
@@ -36,9 +36,10 @@ job_command = build_group("job", HELP["job"], JOB_OPERATIONS, open_board=_open_b
 @click.pass_context
 def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
     """Run the job JOB_ID now, in this process, and print its output."""
+    with look_at_control() as control:
+        name = _open_board(control).get_spec(job_id).name  # before a database is made
     with make_control() as control:
         board = _open_board(control)
-        name = board.get_spec(job_id).name
         with progress_line(name, hidden=as_json) as line:
 
             def hint(_run: JobRun, report: RunReport) -> None:

@@ -68,6 +68,19 @@ def find_control() -> Iterator[Control | None]:
         yield control
 
 
+@contextmanager
+def look_at_control() -> Iterator[Control]:
+    """Open the control database to read it; one without anything in it, elsewhere, if there is
+    none.
+    """
+    with ExitStack() as stack:
+        control = stack.enter_context(find_control())
+        if control is None:
+            folder = stack.enter_context(TemporaryDirectory())
+            control = stack.enter_context(closing(Control.open(Settings(home=Path(folder)))))
+        yield control
+
+
 def perform(
     control: Control, name: str, target: str, noted: Mapping[str, Any], work: Callable[[], ResultT]
 ) -> ResultT:
@@ -273,14 +286,10 @@ def _opened(
     """
     library = Library(load_settings().catalogues_folder)
     needs_accounts = operation.needs.accounts and not face.without_accounts
-    with ExitStack() as stack:
-        makes = face.makes_accounts and not to_read
-        control = stack.enter_context(make_control() if makes else find_control())
-        if control is None and needs_accounts and not (to_read and face.table):
-            raise NotFoundError(NO_ACCOUNTS)
-        if control is None:
-            folder = stack.enter_context(TemporaryDirectory())
-            control = stack.enter_context(closing(Control.open(Settings(home=Path(folder)))))
+    makes = face.makes_accounts and not to_read
+    if needs_accounts and not (makes or (to_read and face.table) or exists(load_settings())):
+        raise NotFoundError(NO_ACCOUNTS)
+    with make_control() if makes else look_at_control() as control:
         office = Office(
             control=control,
             list_names=lambda: [installed.name for installed in library.list_installed()],

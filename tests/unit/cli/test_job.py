@@ -110,6 +110,19 @@ def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path
         assert run("job cancel backup").out.startswith("done: run 1 is taken from the queue\n")
 
 
+@pytest.mark.parametrize("verb", ["run", "trigger", "enable", "schedule"])
+def test_a_job_that_is_not_there_is_refused_before_anything_is_made(
+    home: Path, run: Run, verb: str
+) -> None:
+    ran = run(f"job {verb} bakcup {'1h' if verb == 'schedule' else ''}")
+    assert (ran.code, ran.out, "did you mean 'backup'?" in ran.err) == (
+        NotFoundError.exit_code,
+        "",
+        True,
+    )
+    assert list(home.iterdir()) == []
+
+
 def test_what_a_job_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
     run("job run verify_indexes")
     with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
