@@ -45,6 +45,7 @@ PLACE_FILE = "store.toml"
 CALIBRATION_FILE = "calibration.json"
 QUESTIONS_FILE = "golden.jsonl"
 PACK_FOLDER = "pack"
+TABLES_FOLDER = "tables"  # has the uploaded tables; beside the folder of the catalogues
 NEXT_SPEC_FILE = "next.toml"
 """In that folder: the spec of a release that is being installed, where it is another than the
 present one.

@@ -25,7 +25,6 @@ from sqlalchemy import Table, select
 
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.app import App
-from stackroom.assembly.builtin_jobs import plan_backup
 from stackroom.checksums import measure_files, save_sums
 from stackroom.control.control import Control
 from stackroom.control.database.engine import check_database, open_local
@@ -34,7 +33,7 @@ from stackroom.control.opening import CONTROL_FILE, LOCAL_FILE
 from stackroom.embed.weights import SUMS, check_model_files, model_files
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
-from stackroom.jobs.backup import check_backup, make_backup
+from stackroom.jobs.backup import check_backup, make_backup, plan_backup
 from stackroom.jobs.job import JobContext
 from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import make_map

@@ -34,8 +34,8 @@ from stackroom.errors import (
     NotFoundError,
     TooLargeError,
 )
+from stackroom.library import TABLES_FOLDER
 from stackroom.model.principal import Action, Cost
-from stackroom.settings import Settings
 from stackroom.shelf.opening import SpecLibrary
 from stackroom.sources.location import stem_of
 from stackroom.sources.received import SUFFIXES, ReceivedFile, make_file, require_table
@@ -46,8 +46,6 @@ from stackroom.tools.spec import GenericParams, GenericResult
 
 class ServedLibrary(SpecLibrary, Protocol):
     """The library of a server; `assembly.app.App` is one."""
-
-    settings: Settings
 
     @property
     def embedder(self) -> Embedder:
@@ -134,7 +132,6 @@ class TablesResult(GenericResult):
     tables: list[TableResult]
 
 
-FOLDER = "tables"
 # the size of a piece that is suggested; the largest body of the server is twice that
 PIECE_BYTES = 2 * 2**20
 MOST_TABLES = 8
@@ -191,7 +188,7 @@ class Uploads:
         self._app = app
         self._monotonic = monotonic
         self._max_bytes = app.settings.server.max_upload_mb * 10**6
-        self._folder = app.settings.home / FOLDER
+        self._folder = app.settings.home / TABLES_FOLDER
         self._tables: dict[str, _Table] = {}
         self._lock = threading.RLock()
         self._places = threading.BoundedSemaphore(MOST_PROCESSES)
@@ -301,7 +298,7 @@ class Uploads:
         return TableResult.model_validate(table)
 
     def _start(self, table: _Table) -> None:
-        inside = f"{FOLDER}/{table.id}/"
+        inside = f"{TABLES_FOLDER}/{table.id}/"
 
         def hide(text: str) -> str:
             return self._app.hide_places(text).replace(inside, "")

@@ -18,7 +18,6 @@ from stackroom.gate.answer import AnswerCache
 from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import Gate, Limiter
 from stackroom.generic.tools import generic_tools
-from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES, PackageRegistry, load_target
 from stackroom.packs.status import ReleaseStatus
 from stackroom.search.searcher import Reranker
@@ -86,7 +85,6 @@ class App(Workshop):
 
     def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
         super().__init__(settings, packages=packages)
-        self._watching: dict[str, WatchedEmbedder] = {}
         self._serving: ServedLibrary | None = None
         self.conditions = CatalogueConditions()
         """Which catalogues fail or are damaged; failing calls, opening and background checks report
@@ -96,30 +94,11 @@ class App(Workshop):
         """The tasks beside the calls; started by whoever serves."""
         self.own_records = OwnRecords(settings.home)
 
-    @cached_property
-    def query_embedder(self) -> WatchedEmbedder:
-        """The embedder of queries that the settings name; counts its failures."""
-        return WatchedEmbedder(self.embedder)
-
-    def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
-        """Return the embedder of a model, shared by all catalogues; the one that the settings name
-        where none is.
-        """
-        default = self.query_embedder
-        local = (
-            self.find_local(model.name) if model is not None and model != default.model else None
-        )
-        return (
-            self._watching.setdefault(local.model.name, WatchedEmbedder(local))
-            if local
-            else default
-        )
-
     def list_query_embedders(self) -> list[WatchedEmbedder]:
         """Return the embedders that the open catalogues use, or else the one that the settings
         name.
         """
-        return self._embedders_of(self.list_open()) or [self.query_embedder]
+        return self._embedders_of(self.list_open()) or [self.embedder]
 
     @cached_property
     def hide_places(self) -> Callable[[str], str]:
@@ -246,7 +225,7 @@ class App(Workshop):
 
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""
-        embedders = (self.query_embedder, *self._watching.values())
+        embedders = filter(None, (self.embedder, *self._local.values()))
         return sum(embedder.failures for embedder in embedders) + (
             self.reranker.failures if self.reranker else 0
         )

@@ -3,58 +3,36 @@ that packages bring.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
-from stackroom.admin.uploads import FOLDER as TABLES
 from stackroom.analytics.events import EventLog
 from stackroom.api.server import NO_PARTS, PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.assembly.model_choice import keep_calibration
-from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.log import AuditReport
 from stackroom.control.control import Control
 from stackroom.control.database.engine import (
-    ControlDatabase,
     check_database,
-    copy_database,
-    find_file,
 )
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
-from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ExpectedError, ForbiddenError, ModelError, StorageError
 from stackroom.grading.graded_catalogue import accept_rebuilt
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
-from stackroom.jobs.backup import (
-    BACKUP_JOB,
-    BackupItem,
-    BackupPlan,
-    file_item,
-    settle_copy,
-    store_backup,
-    store_item,
-)
+from stackroom.jobs.backup import BACKUP_JOB, BACKUPS, plan_backup, store_backup
 from stackroom.jobs.board import BACKUP_SCHEDULE, MANUAL, JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, Installed
-from stackroom.maps.map_file import MAP_FILE
+from stackroom.library import LEDGER_FILE, Installed
 from stackroom.model.principal import Principal
 from stackroom.packages import CataloguePackage, PackageRegistry, load_target
-from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
-from stackroom.settings import CONFIG_FILE, read_section
-from stackroom.shelf.embedded.folder_index import FORMER_INDEX_FOLDER
-from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
-from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
-from stackroom.shelf.lock import LOCK_FILE
+from stackroom.settings import read_section
 from stackroom.shelf.port import Checkpoint, Problem
-from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, find_place, has_records_file
 from stackroom.sources.location import LIMIT_MARK, TABLE_PREFIX, SourceLocation
 from stackroom.sources.port import RowSource
 from stackroom.tools.health import check_catalogue
@@ -169,13 +147,7 @@ def _is_provider(app: App, name: str) -> bool:
     return bool(colon) and app.packages.find_provider(prefix) is not None
 
 
-CATALOGUES = "catalogues"
-DERIVED = frozenset(
-    {INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE}
-)
-"""Parts of a catalogue's folder that are made again from the rest."""
-TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
-AUDIT_DAYS, LOGS_DAYS, BACKUPS = 365, 180, 3
+AUDIT_DAYS, LOGS_DAYS = 365, 180
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,108 +331,6 @@ def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
         return f"{prunings[what](before)} from before {before:%Y-%m-%d} removed"
 
     _each(context, "pruning", sorted(prunings), prune)
-
-
-def plan_backup(
-    app: App,
-    control: Control | None,
-    *,
-    now: Callable[[], datetime] = utc_now,
-    with_models: bool = False,
-) -> BackupPlan:
-    """Return what of a library is backed up, and notes on what is not; `control` is None where it
-    has no accounts.
-    """
-    library, home = app.library, app.settings.home
-    notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
-    items: list[BackupItem] = []
-    for installed in library.list_installed():
-        try:
-            notes += _followed_notes(app, installed)
-            items += _catalogue_items(installed)
-        except StorageError as error:  # what names its database is damaged
-            notes.append(f"'{installed.name}' is not in it: {error.message}")
-    database = find_file(control.database) if control else None
-    if control and database is None:
-        notes.append(
-            f"the control database is PostgreSQL ({control.database.name}) and not in it: use its"
-            " own tools, such as pg_dump"
-        )
-    elif database is not None:
-        copy = partial(_copy_control, database, now=now)
-        items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
-    local = home / LOCAL_FILE
-    if local.is_file():
-        items.append(
-            BackupItem(
-                name=local.name, copy=partial(copy_database, local), size_bytes=local.stat().st_size
-            )
-        )
-    config = home / CONFIG_FILE
-    if config.is_file():
-        items.append(file_item(config.name, config))
-    for folder in (home / TABLES, *([app.settings.models_folder] if with_models else [])):
-        files = [
-            path
-            for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.endswith(TEMPORARY)
-        ]
-        items += [
-            file_item(f"{folder.name}/{path.relative_to(folder).as_posix()}", path)
-            for path in files
-        ]
-    return BackupPlan(items=tuple(items), notes=tuple(notes))
-
-
-def _copy_control(
-    source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]
-) -> None:
-    copy_database(source, target, checkpoint)
-    with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
-        settle_copy(copied, at=now())
-
-
-def _followed_notes(app: App, installed: Installed) -> Iterator[str]:
-    """Bring the copy of a catalogue in a database up to it, and yield what is not in the back-up
-    nevertheless.
-    """
-    if (place := find_place(installed.folder)) is None:
-        return
-    if place.search:
-        yield (
-            f"the records of '{installed.name}' are in {place.shown} alone and not in it: back up"
-            " the database"
-        )
-        return
-    try:
-        with closing(app.open_shelf(installed)) as shelf:
-            shelf.store.state()
-            stale = shelf.store.why_stale()
-    except ExpectedError as error:
-        stale = error.message
-    if stale is not None:
-        yield f"'{installed.name}' may lack records: {stale}"
-
-
-def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
-    """Yield the parts of a catalogue, the ledger first: with an older one, rows are only read
-    again.
-    """
-    folder, name = installed.folder, f"{CATALOGUES}/{installed.name}"
-    apart = {*DERIVED, LEDGER_FILE, STORE_FILE, FORMER_FILE}
-    files = [LEDGER_FILE]
-    if has_records_file(folder):
-        apart.add(PLACE_FILE)  # restored, it is a catalogue without a database
-        files.append(STORE_FILE)
-    for file in files:
-        if (folder / file).is_file():
-            yield store_item(f"{name}/{file}", folder / file)
-    if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
-        apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
-    for path in sorted(folder.rglob("*")):
-        place = path.relative_to(folder)
-        if path.is_file() and place.parts[0] not in apart and not path.name.endswith(TEMPORARY):
-            yield file_item(f"{name}/{place.as_posix()}", path)
 
 
 def _refresh(app: App, is_wanted: Callable[[Source], bool], context: JobContext) -> None:

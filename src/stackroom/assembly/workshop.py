@@ -12,7 +12,12 @@ import apsw
 
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.embed.adapters import build_embedder, find_local, missing_embedder
+from stackroom.embed.adapters import (
+    WatchedEmbedder,
+    build_embedder,
+    find_local,
+    missing_embedder,
+)
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.library import (
@@ -42,16 +47,20 @@ class Workshop:
         self.settings = settings
         self.packages = packages
         self.library = Library(settings.catalogues_folder)
-        self._local: dict[str, Embedder | None] = {}
+        self._local: dict[str, WatchedEmbedder | None] = {}
 
     @cached_property
-    def embedder(self) -> Embedder:
-        """The embedder that the settings name."""
+    def embedder(self) -> WatchedEmbedder:
+        """The embedder that the settings name; counts its failures, as those of all models do."""
         settings = self.settings
-        return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
+        return WatchedEmbedder(
+            build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
+        )
 
-    def embedder_of(self, model: ModelId | None) -> Embedder:
-        """Return the embedder of a model; the one that the settings name where there is none."""
+    def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
+        """Return the embedder of a model, shared by all catalogues; the one that the settings name
+        where there is none.
+        """
         default = self.embedder
         return (
             default
@@ -67,12 +76,11 @@ class Workshop:
             return self.embedder
         return self.find_local(name) or missing_embedder(name)
 
-    def find_local(self, name: str) -> Embedder | None:
+    def find_local(self, name: str) -> WatchedEmbedder | None:
         """Return a local model by its name, made once; None for one that is not known."""
         if name not in self._local:
-            self._local[name] = find_local(
-                self.settings.models_folder, name, self.settings.embedding
-            )
+            local = find_local(self.settings.models_folder, name, self.settings.embedding)
+            self._local[name] = WatchedEmbedder(local) if local else None
         return self._local[name]
 
     def spec_of(self, installed: Installed) -> LoadedSpec:

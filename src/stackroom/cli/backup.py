@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from stackroom.assembly.builtin_jobs import BACKUPS, CATALOGUES, plan_backup
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
@@ -16,10 +15,13 @@ from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import CONTROL_FILE
 from stackroom.errors import ConflictError, NotFoundError, StorageError, did_you_mean
 from stackroom.jobs.backup import (
+    BACKUPS,
+    CATALOGUES,
     MANIFEST,
     check_backup,
     find_backup,
     load_checksums,
+    plan_backup,
     restore_files,
     store_backup,
 )

@@ -27,15 +27,32 @@ import apsw
 import orjson
 from sqlalchemy import update
 
-from stackroom.checksums import sync_file, sync_folder
-from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import job_lease, job_runs
-from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
+from stackroom.checksums import SEAL_ENDING, sync_file, sync_folder
+from stackroom.control.control import Control
+from stackroom.control.database.engine import ControlDatabase, copy_database, find_file
+from stackroom.control.database.tables import job_lease, job_runs, utc_now
+from stackroom.control.opening import LOCAL_FILE
+from stackroom.errors import (
+    ConflictError,
+    ExpectedError,
+    InputError,
+    NotFoundError,
+    StorageError,
+)
 from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.lease import NOBODY
+from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, TABLES_FOLDER, Installed
+from stackroom.maps.map_file import MAP_FILE
 from stackroom.net.files import sha256_of
-from stackroom.settings import Settings, is_remote
+from stackroom.packs.installed import SOURCE_FILE
+from stackroom.settings import CONFIG_FILE, Settings, is_remote
+from stackroom.shelf.embedded.folder_index import FORMER_INDEX_FOLDER
+from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
+from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
+from stackroom.shelf.lock import LOCK_FILE
+from stackroom.shelf.opening import SpecLibrary
 from stackroom.shelf.port import Checkpoint
+from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, find_place, has_records_file
 
 BACKUP_JOB = "backup"
 MANIFEST = "manifest.json"
@@ -45,6 +62,15 @@ BACKUPS_FOLDER = "backups"
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
+BACKUPS = 3  # how many are kept
+CATALOGUES = "catalogues"
+DERIVED = frozenset(
+    {INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE}
+)
+"""Parts of a catalogue's folder that are made again from the rest."""
+TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
+
+CopyFile = Callable[[Path, Path, Checkpoint], None]  # copies a file to another place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,23 +92,143 @@ class BackupPlan:
     notes: tuple[str, ...] = ()
 
 
-def file_item(name: str, path: Path) -> BackupItem:
-    """Return the item of a file that is only ever replaced as a whole."""
-
-    def copy(target: Path, _checkpoint: Checkpoint) -> None:
-        shutil.copyfile(path, target)
-        target.chmod(0o600)
-
-    return BackupItem(name=name, copy=copy, size_bytes=_size(path))
+def copy_file(source: Path, target: Path, _checkpoint: Checkpoint) -> None:
+    """Copy a file that is only ever replaced as a whole."""
+    shutil.copyfile(source, target)
+    target.chmod(0o600)
 
 
-def store_item(name: str, path: Path) -> BackupItem:
-    """Return the item of an SQLite file that this process opens by APSW only.
+def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
+    """Copy a snapshot of an SQLite file that others may be writing to, and this process by APSW
+    only.
 
     Two copies of SQLite in one process, APSW's and Python's, must not open the same file: when one
     closes it, the other's locks are gone.
     """
-    return BackupItem(name=name, copy=partial(copy_store, path), size_bytes=_size(path))
+    try:
+        with (
+            closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as origin,
+            closing(apsw.Connection(str(target))) as copied,
+        ):
+            origin.set_busy_timeout(BUSY_TIMEOUT_MS)
+            origin.execute("BEGIN")
+            origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # starts the snapshot
+            with copied.backup("main", origin, "main") as backup:
+                while not backup.done:
+                    backup.step(PAGES_AT_ONCE)
+                    checkpoint()
+            problem = copied.pragma("quick_check")
+    except apsw.Error as error:
+        raise StorageError(
+            f"{source}: the back-up could not be made: {error}; run: stackroom doctor"
+        ) from error
+    target.chmod(0o600)
+    if problem != "ok":
+        raise StorageError(
+            f"{source}: its copy is not whole ({problem}); check it: stackroom job run"
+            " integrity_check"
+        )
+
+
+def backup_item(name: str, path: Path, copy: CopyFile = copy_file) -> BackupItem:
+    """Return the item of a file, which is only ever replaced as a whole unless it has a copy of its
+    own.
+    """
+    return BackupItem(name=name, copy=partial(copy, path), size_bytes=_size(path))
+
+
+def plan_backup(
+    home: SpecLibrary,
+    control: Control | None,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    with_models: bool = False,
+) -> BackupPlan:
+    """Return what of a library is backed up, and notes on what is not; `control` is None where it
+    has no accounts.
+    """
+    library, folder = home.library, home.settings.home
+    notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
+    items: list[BackupItem] = []
+    for installed in library.list_installed():
+        try:
+            notes += _followed_notes(home, installed)
+            items += _catalogue_items(installed)
+        except StorageError as error:  # what names its database is damaged
+            notes.append(f"'{installed.name}' is not in it: {error.message}")
+    apart: dict[Path, CopyFile] = {
+        folder / LOCAL_FILE: copy_database,
+        folder / CONFIG_FILE: copy_file,
+    }
+    if control is not None and (database := find_file(control.database)) is not None:
+        apart = {database: partial(_copy_control, now=now), **apart}
+    elif control is not None:
+        notes.append(
+            f"the control database is PostgreSQL ({control.database.name}) and not in it: use its"
+            " own tools, such as pg_dump"
+        )
+    items += [backup_item(path.name, path, copy) for path, copy in apart.items() if path.is_file()]
+    models = [home.settings.models_folder] if with_models else []
+    for whole in (folder / TABLES_FOLDER, *models):
+        items += [backup_item(f"{whole.name}/{name}", path) for name, path in _iter_files(whole)]
+    return BackupPlan(items=tuple(items), notes=tuple(notes))
+
+
+def _copy_control(
+    source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]
+) -> None:
+    copy_database(source, target, checkpoint)
+    with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
+        settle_copy(copied, at=now())
+
+
+def _followed_notes(home: SpecLibrary, installed: Installed) -> Iterator[str]:
+    """Bring the copy of a catalogue in a database up to it, and yield what is not in the back-up
+    nevertheless.
+    """
+    if (place := find_place(installed.folder)) is None:
+        return
+    if place.search:
+        yield (
+            f"the records of '{installed.name}' are in {place.shown} alone and not in it: back up"
+            " the database"
+        )
+        return
+    try:
+        with closing(home.open_shelf(installed)) as shelf:
+            shelf.store.state()
+            stale = shelf.store.why_stale()
+    except ExpectedError as error:
+        stale = error.message
+    if stale is not None:
+        yield f"'{installed.name}' may lack records: {stale}"
+
+
+def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
+    """Yield the parts of a catalogue, the ledger first: with an older one, rows are only read
+    again.
+    """
+    folder, name = installed.folder, f"{CATALOGUES}/{installed.name}"
+    apart = {*DERIVED, LEDGER_FILE, STORE_FILE, FORMER_FILE}
+    files = [LEDGER_FILE]
+    if has_records_file(folder):
+        apart.add(PLACE_FILE)  # restored, it is a catalogue without a database
+        files.append(STORE_FILE)
+    for file in files:
+        if (folder / file).is_file():
+            yield backup_item(f"{name}/{file}", folder / file, copy_store)
+    if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
+        apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
+    for file, path in _iter_files(folder):
+        if file.partition("/")[0] not in apart:
+            yield backup_item(f"{name}/{file}", path)
+
+
+def _iter_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder, each with its name there, but for temporary ones."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(TEMPORARY):
+            yield path.relative_to(folder).as_posix(), path
 
 
 def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
@@ -297,33 +443,6 @@ def backup_order(name: str) -> tuple[str, int]:
     """
     time, _, number = name.partition("-")
     return time, int(number or 1)
-
-
-def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
-    """Copy a snapshot of an SQLite file that others may be writing to."""
-    try:
-        with (
-            closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as origin,
-            closing(apsw.Connection(str(target))) as copied,
-        ):
-            origin.set_busy_timeout(BUSY_TIMEOUT_MS)
-            origin.execute("BEGIN")
-            origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # starts the snapshot
-            with copied.backup("main", origin, "main") as backup:
-                while not backup.done:
-                    backup.step(PAGES_AT_ONCE)
-                    checkpoint()
-            problem = copied.pragma("quick_check")
-    except apsw.Error as error:
-        raise StorageError(
-            f"{source}: the back-up could not be made: {error}; run: stackroom doctor"
-        ) from error
-    target.chmod(0o600)
-    if problem != "ok":
-        raise StorageError(
-            f"{source}: its copy is not whole ({problem}); check it: stackroom job run"
-            " integrity_check"
-        )
 
 
 def _size(path: Path) -> int:

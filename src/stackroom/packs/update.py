@@ -40,7 +40,6 @@ from stackroom.library import (
     NEXT_SPEC_FILE,
     PACK_FOLDER,
     Installed,
-    Library,
     require_name,
 )
 from stackroom.model.record import RecordId
@@ -50,11 +49,10 @@ from stackroom.packs.entries import BATCH_RECORDS, PackEntry, iter_differences
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SHORT, SPEC_FILE, Manifest
 from stackroom.search.evidence import Calibration, save_calibration
-from stackroom.settings import Settings
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER
 from stackroom.shelf.embedded.store import Switch
-from stackroom.shelf.opening import create_shelf, open_shelf
+from stackroom.shelf.opening import SpecLibrary, create_shelf, open_shelf
 from stackroom.shelf.port import Author, Change, Delete, ShelfWriter, iter_key_batches
 from stackroom.shelf.store_place import STORE_FILE
 
@@ -139,17 +137,11 @@ class _Package(Protocol):
     def is_sample(self, location: str) -> bool: ...
 
 
-class ReleaseHost(Protocol):
+class ReleaseHost(SpecLibrary, Protocol):
     """The opened library that releases are installed into; `assembly.app.App` is one."""
-
-    library: Library
-    settings: Settings
 
     def find_package(self, name: str) -> _Package | None:
         """Return a catalogue package that it may use."""
-
-    def spec_of(self, installed: Installed) -> LoadedSpec:
-        """Return the spec that a catalogue follows."""
 
     def embedder_named(self, name: str) -> Embedder:
         """Return the embedder of a model."""

@@ -17,6 +17,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import StorageError
 from stackroom.library import PLACE_FILE, Installed, Library
 from stackroom.model.vectors import ModelId
+from stackroom.settings import Settings
 from stackroom.shelf.catalogue_folder import CatalogueFolder
 from stackroom.shelf.catalogue_shelf import CatalogueShelf, Index
 from stackroom.shelf.embedded.folder_index import FolderIndex
@@ -33,6 +34,7 @@ class SpecLibrary(Protocol):
     """A library with the specs of its catalogues; `assembly.workshop.Workshop` is one."""
 
     library: Library
+    settings: Settings
 
     def spec_of(self, installed: Installed) -> LoadedSpec:
         """Return the spec that a catalogue follows."""

@@ -14,7 +14,6 @@ import pytest
 
 from stackroom.admin.uploads import (
     DAY_S,
-    FOLDER,
     MOST_TABLES,
     BeginBody,
     Piece,
@@ -34,6 +33,7 @@ from stackroom.errors import (
 )
 from stackroom.gate.gate import Gate
 from stackroom.ingest.proposal import profile_table
+from stackroom.library import TABLES_FOLDER
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import ServerSettings, Settings
 from stackroom.sources import received
@@ -160,7 +160,7 @@ def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Uplo
         time.sleep(0.01)
     tables.discard_table(*ask(table_id))
     assert not (app.library.folder / "many").exists()
-    assert not (app.settings.home / FOLDER / table_id).exists()
+    assert not (app.settings.home / TABLES_FOLDER / table_id).exists()
 
 
 def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Pat
         begin(tables, "plays.exe")
     table = begin(tables, "../../C:\\x\\my #1 plays*.csv")
     assert table.file == "my #1 plays*.csv"
-    path = tmp_path / FOLDER / table.id / "my_1_plays_.csv"
+    path = tmp_path / TABLES_FOLDER / table.id / "my_1_plays_.csv"
     assert (path.is_file(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (
         True,
         0o600,
@@ -192,7 +192,7 @@ def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Pat
     with pytest.raises(ConflictError, match="8 tables wait"):
         begin(tables)
     tables.stop()
-    assert list((tmp_path / FOLDER).iterdir()) == []
+    assert list((tmp_path / TABLES_FOLDER).iterdir()) == []
 
 
 def test_a_server_may_take_no_tables(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_file_for_which_the_disk_has_no_room_is_refused(
     monkeypatch.setattr(received, "LEAST_FREE_BYTES", 2**60)
     with pytest.raises(ExpectedError, match="'size_bytes': there is too little room"):
         begin(tables)
-    assert list((tmp_path / FOLDER).iterdir()) == []
+    assert list((tmp_path / TABLES_FOLDER).iterdir()) == []
 
 
 def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Path) -> None:
@@ -216,18 +216,23 @@ def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Pat
     app, tables = open_uploads(tmp_path, clock=clock)
     old = begin(tables)
     for name in ("left", "used", "fresh"):
-        (tmp_path / FOLDER / name).mkdir()
+        (tmp_path / TABLES_FOLDER / name).mkdir()
     yesterday = time.time() - DAY_S
     for name in ("left", "used"):
-        os.utime(tmp_path / FOLDER / name, (yesterday, yesterday))
+        os.utime(tmp_path / TABLES_FOLDER / name, (yesterday, yesterday))
     add_films(app)
     app.library.complete(
-        app.library.get_installed("films"), source=str(tmp_path / FOLDER / "used" / "plays.csv")
+        app.library.get_installed("films"),
+        source=str(tmp_path / TABLES_FOLDER / "used" / "plays.csv"),
     )
     clock.now = DAY_S / 2
     young = begin(tables)
     clock.now = DAY_S
     tables.look()
     assert [table.id for table in tables.list_tables(*ask()).tables] == [young.id]
-    assert {path.name for path in (tmp_path / FOLDER).iterdir()} == {"used", "fresh", young.id}
-    assert old.id not in {path.name for path in (tmp_path / FOLDER).iterdir()}
+    assert {path.name for path in (tmp_path / TABLES_FOLDER).iterdir()} == {
+        "used",
+        "fresh",
+        young.id,
+    }
+    assert old.id not in {path.name for path in (tmp_path / TABLES_FOLDER).iterdir()}

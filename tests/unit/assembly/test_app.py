@@ -55,7 +55,7 @@ def test_a_build_without_the_model_leaves_nothing_behind(tmp_path: Path) -> None
 def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
     before = set(threading.enumerate())
-    app.query_embedder.embed_query("robots")
+    app.embedder.embed_query("robots")
     (asking,) = (
         one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD
     )

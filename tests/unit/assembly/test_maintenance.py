@@ -22,7 +22,6 @@ from stackroom.assembly.builtin_jobs import (
     check_installed,
     list_builtin_jobs,
     list_sources,
-    plan_backup,
     recalibrate,
     refresh_from_source,
 )
@@ -31,7 +30,7 @@ from stackroom.background.background import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
 from stackroom.errors import InputError, ModelError, StorageError, UnavailableError
-from stackroom.jobs.backup import check_backup, list_backups
+from stackroom.jobs.backup import check_backup, list_backups, plan_backup
 from stackroom.jobs.board import JobBoard, parse_schedule
 from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.scheduler import Scheduler

@@ -19,11 +19,11 @@ from stackroom.jobs.backup import (
     BackupItem,
     BackupPlan,
     Checkpoint,
+    backup_item,
     check_backup,
-    file_item,
+    copy_store,
     list_backups,
     make_backup,
-    store_item,
 )
 from stackroom.jobs.job import JobContext
 
@@ -55,8 +55,8 @@ def plan(store: Path, tmp_path: Path) -> BackupPlan:
     config = tmp_path / "stackroom.toml"
     config.write_text("offline = true\n")
     items = (
-        store_item("catalogues/films/records.sqlite", store),
-        file_item("stackroom.toml", config),
+        backup_item("catalogues/films/records.sqlite", store, copy_store),
+        backup_item("stackroom.toml", config),
     )
     return BackupPlan(items=items, notes=("PostgreSQL is not in it",))
 
@@ -111,7 +111,7 @@ def test_a_store_that_is_written_meanwhile_is_copied_as_of_one_moment(
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        item = store_item("records.sqlite", store)
+        item = backup_item("records.sqlite", store, copy_store)
 
         def slowly(target: Path, checkpoint: Checkpoint) -> None:
             def wait() -> None:
@@ -238,7 +238,7 @@ def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(store: Path, folde
     content[4096 * 20 : 4096 * 30] = b"\xff" * 4096 * 10
     store.write_bytes(content)
     with pytest.raises(StorageError, match=rf"{store}: .*(not whole|could not be made)"):
-        make(BackupPlan(items=(store_item("records.sqlite", store),)), folder)
+        make(BackupPlan(items=(backup_item("records.sqlite", store, copy_store),)), folder)
     assert list(folder.iterdir()) == []
 
 
