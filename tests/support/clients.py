@@ -21,9 +21,10 @@ from stackroom.background.threads import new_pool
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.serve.async_gate import AsyncGate, Caller, Callers, Workers
+from stackroom.serve.async_gate import AsyncGate, Callers, Workers
 from stackroom.serve.mcp_server import Handlers
 from stackroom.settings import ToolNames
+from stackroom.tools.operation import origin_of
 
 ERAS = ("legacy", "2026-07-28")
 MCP_WAYS = [
@@ -238,7 +239,7 @@ class RestAsker:
 
 def always(principal: Principal, via: str = "stdio") -> Callers:
     """Return a resolver that gives every request the same caller."""
-    caller = Caller(principal=principal, via=via)
+    caller = origin_of(principal, via=via)
     return lambda _context: caller
 
 

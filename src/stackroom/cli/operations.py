@@ -32,7 +32,7 @@ from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
-from stackroom.model.principal import LOCAL_USER, Cost
+from stackroom.model.principal import Cost
 from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
 from stackroom.tools.operation import (
@@ -86,8 +86,7 @@ def perform(
 ) -> ResultT:
     """Do a change, and write to the audit that it was done, or why it failed."""
     ask = CallContext(
-        principal=LOCAL_USER,
-        via="cli",
+        origin=LOCAL,
         operation=name,
         target=target,
         parameters=noted,

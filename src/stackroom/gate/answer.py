@@ -14,7 +14,7 @@ from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -37,6 +37,24 @@ from stackroom.tools.spec import NotedResult, ToolResult
 from stackroom.tools.toolbox import Toolbox, Versions
 
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
+
+
+class ResultSummary(NamedTuple):
+    """The audited part of a result: its size, its digest, and how many records it has."""
+
+    size_bytes: int
+    digest: str
+    records: int | None = None
+
+
+NO_SUMMARY = ResultSummary(0, "")
+
+
+class Shown(NamedTuple):
+    """A result as a surface sends it, and what the audit keeps of it."""
+
+    reply: Any
+    summary: ResultSummary = NO_SUMMARY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +97,10 @@ class Answer:
     def digest(self) -> str:
         """SHA-256 of the structured content."""
         return hashlib.sha256(self.encoded).hexdigest()
+
+    def summary(self) -> ResultSummary:
+        """Return what the audit keeps of it."""
+        return ResultSummary(len(self.encoded), self.digest, self.count)
 
 
 def outcome_of(error: Exception | None) -> Outcome:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.gate.answer import outcome_of
+from stackroom.gate.answer import NO_SUMMARY, ResultSummary, outcome_of
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.net.addresses import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
+from stackroom.tools.operation import Origin
 
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000
@@ -86,17 +87,6 @@ logger = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
 
-class ResultSummary(NamedTuple):
-    """The audited part of a result: its size, its digest, and how many records it has."""
-
-    size_bytes: int
-    digest: str
-    records: int | None = None
-
-
-NO_SUMMARY = ResultSummary(0, "")
-
-
 class Observer(Protocol):
     """Receives an entry for every call: the audit, the log, the counters."""
 
@@ -118,12 +108,12 @@ class Auditor(Protocol):
 class CallContext:
     """One audited operation: who, what, with which parameters."""
 
-    principal: Principal
-    via: str
+    origin: Origin
     operation: str
     target: str
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
+    is_noted: bool = True
     call_id: str = field(default_factory=lambda: f"{random.getrandbits(64):016x}")
 
 
@@ -147,7 +137,7 @@ class Auditing:
         self,
         context: CallContext,
         work: Callable[[], ResultT],
-        summary: Callable[[ResultT], ResultSummary],
+        summary: Callable[[ResultT], ResultSummary] = lambda _result: NO_SUMMARY,
     ) -> ResultT:
         """Do the work, and audit the outcome before it is returned.
 
@@ -155,19 +145,19 @@ class Auditing:
         written now: the row follows, and a refusal would be taken for no change.
         """
         started = time.perf_counter()
-        is_noted = context.cost is Cost.WRITE and bool(self._auditors)
+        is_announced = context.is_noted and context.cost is Cost.WRITE and bool(self._auditors)
         try:
-            for auditor in self._auditors if is_noted else ():
+            for auditor in self._auditors if is_announced else ():
                 auditor.begin(_entry(context, Outcome.INTERRUPTED))
             result = work()
         except Exception as error:
             self.note(context, started, error)
-            self._hide_from(context.principal, error)
+            self._hide_from(context.origin.principal, error)
             raise
         try:
             self.note(context, started, None, summary=lambda: summary(result))
         except StorageError:
-            if not is_noted:
+            if not is_announced:
                 raise
             entry = _entry(context, Outcome.OK, started=started, left=summary(result))
             for observer in self._observers:
@@ -186,7 +176,7 @@ class Auditing:
         """Tell the observers of an operation that has ended."""
         if isinstance(error, StorageError):
             self._on_storage_error()
-        if not self._observers:
+        if not (self._observers and context.is_noted):
             return
         entry = _entry(context, outcome_of(error), error=error, started=started, left=summary())
         for observer in self._observers:
@@ -221,8 +211,8 @@ def _entry(
     return AuditEntry(
         at=datetime.now(UTC),
         call_id=context.call_id,
-        principal=context.principal.name,
-        via=context.via,
+        principal=context.origin.principal.name,
+        via=context.origin.via,
         operation=context.operation,
         target=redacted(context.target),
         parameters=redacted(context.parameters),

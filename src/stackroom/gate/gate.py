@@ -12,22 +12,34 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from types import NoneType
-from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from stackroom.errors import (
     ExpectedError,
-    InputError,
     StorageError,
-    UnknownResourceError,
     UnknownToolError,
     did_you_mean,
 )
 from stackroom.gate import quarantine
-from stackroom.gate.answer import Answer, AnswerCache, with_age_notes, with_age_of
-from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
+from stackroom.gate.answer import (
+    Answer,
+    AnswerCache,
+    Shown,
+    with_age_notes,
+)
+from stackroom.gate.auditing import Auditing, CallContext, Observer
+from stackroom.gate.resources import (
+    ResourcePage,
+    address_params,
+    list_readable,
+    list_resources,
+    read_resource,
+    show_content,
+)
 from stackroom.model.principal import Cost, Principal
 from stackroom.shelf.watched import FailingCatalogueError
 from stackroom.text.safe import hide_places
@@ -45,15 +57,9 @@ from stackroom.tools.operation import (
     Operation,
     Origin,
     RawParams,
-    identity_of,
+    origin_of,
 )
-from stackroom.tools.resources.resource import (
-    ResourceContent,
-    ResourceEntry,
-    ResourceSpec,
-    fit_content,
-    split_address,
-)
+from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,
@@ -129,28 +135,6 @@ class DamageCheck:
 
 
 NOTES = "notes"
-RESOURCES_A_PAGE = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourcePage:
-    """A page of the list of resources, and the cursor of the next."""
-
-    entries: Sequence[ResourceEntry]
-    next_cursor: str | None
-
-
-def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceEntry]:
-    """List the entries of a resource, or none where its storage fails, so that the others are still
-    listed.
-    """
-    try:
-        return resource.entries(principal)
-    except StorageError as error:
-        logger.warning("resources under '%s' are not listed: %s", resource.prefix, error.message)
-        return ()
-
-
 logger = logging.getLogger(__name__)
 
 
@@ -165,23 +149,22 @@ class Limiter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending(Generic[ResultT]):
-    """An admitted call: answered already, or the function that finishes it."""
+    """A call that has begun: refused or answered already, or with the function that finishes it."""
 
     context: CallContext
     finish: Callable[[], ResultT]  # runs the rest of the call; may block
     answer: ResultT | None = None
-    is_instant: bool = False  # whether `finish` may run on the event loop
+    refusal: Exception | None = None
     waits: bool = False  # whether `finish` only waits for another process, and uses no CPU
 
-
-class Shown(NamedTuple):
-    """A result as a surface sends it, and how many bytes that are for the audit."""
-
-    reply: Any
-    size_bytes: int = 0
+    @property
+    def is_finished(self) -> bool:
+        """Whether `finish` does not block."""
+        return self.answer is not None or self.refusal is not None
 
 
 Show = Callable[[Any], Shown]
+TOOL_CALL = "tools/call"
 UNKNOWN: AnyOperation = Operation(
     name="",
     summary="",
@@ -265,13 +248,10 @@ class _ToolCall:
         """Run the tool, and return its answer, safe to show."""
         operation, changing_tools = self.served.operation, self.call.server.changing_tools
 
-        def run() -> ToolResult:
-            return cast(ToolResult, operation.run(self.call, self.params))
-
         def noted(shown: ToolResult) -> Forms:
             return quarantine.noted_forms(quarantine.safe_forms(self._forms(shown)), changing_tools)
 
-        answered = with_retries(run) if operation.is_read else run()
+        answered: ToolResult = _result_of(operation, self.call, self.params)
         result = quarantine.with_safe_notes(
             with_age_notes(with_query_notes(answered, self.values), versions)
         )
@@ -370,26 +350,16 @@ class Gate:
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
     ) -> Answer:
         """Run a tool for a principal."""
-        return self.begin_call(principal, name, arguments, via=via).finish()
+        answer: Answer = self.run(name, origin_of(principal, via=via), tool_params(arguments))
+        return answer
 
-    def begin_call(
-        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
-    ) -> Pending[Answer]:
-        """Begin a call of a tool by its name."""
-        origin = Origin(identity=identity_of(principal), via=via, as_tool=name)
-        raw = RawParams(values=arguments, noun="argument", shows_values=True)
-        return self.begin(None, origin, raw)
-
-    def run(
-        self,
-        wanted: AnyOperation | Served,
-        origin: Origin,
-        raw: RawParams,
-        *,
-        show: Show = Shown,
-    ) -> Any:
-        """Run an operation, and return its result as `show` makes it; for a tool, its answer."""
-        return self.begin(wanted, origin, raw, show=show).finish()
+    def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
+        """Read a resource for a principal."""
+        origin = origin_of(principal, via=via)
+        content: ResourceContent = self.run(
+            read_resource, origin, address_params(uri), show=show_content
+        )
+        return content
 
     def ask(self, wanted: Operation[Any, ResultT], params: BaseModel) -> ResultT:
         """Run an operation for the user of this machine, whose parameters a program of theirs
@@ -398,44 +368,60 @@ class Gate:
         result: ResultT = self.run(wanted, LOCAL, RawParams(values={}, ready=params))
         return result
 
+    def run(
+        self,
+        wanted: AnyOperation | str,
+        origin: Origin,
+        raw: RawParams,
+        *,
+        show: Show = Shown,
+    ) -> Any:
+        """Run an operation, and return its result as `show` makes it; for a tool, its answer."""
+        return self.begin(wanted, origin, raw, show=show).finish()
+
     def begin(
         self,
-        wanted: AnyOperation | Served | None,
+        wanted: AnyOperation | str,
         origin: Origin,
         raw: RawParams,
         *,
         show: Show = Shown,
     ) -> Pending[Any]:
-        """Begin a call: rate limit, validation, permission and cache look-up; only the limit may
-        wait (`limit_waits`). `wanted` may be None for the tool that the origin names.
+        """Begin a call of an operation, or of the tool of this name: rate limit, validation,
+        permission and cache look-up; only the limit may wait (`limit_waits`).
 
         A refused call, or one with a cached answer, is finished already. `show` makes of a result
         what the surface sends, before that is audited.
         """
-        toolbox, principal = self.toolbox_of(origin.principal), origin.principal
-        served = toolbox.serve(wanted) if isinstance(wanted, Operation) else wanted
-        served = served or _find_tool(toolbox, principal, origin.as_tool)
+        started, principal = time.perf_counter(), origin.principal
+        toolbox = self.toolbox_of(principal)
+        if isinstance(wanted, str):
+            served = _find_tool(toolbox, principal, wanted)
+            noted_as, target = TOOL_CALL, served.name if served else wanted
+        else:
+            served, noted_as, target = toolbox.serve(wanted), wanted.noted_as, ""
         operation = served.operation if served else UNKNOWN
         context = CallContext(
-            principal=principal,
-            via=origin.via,
-            operation="tools/call" if origin.as_tool else operation.noted_as,
-            target=(served.name if served else origin.as_tool) if origin.as_tool else "",
+            origin=origin,
+            operation=noted_as,
+            target=target,
             parameters=NOT_READ,
             cost=operation.cost_of(raw.values),
+            is_noted=operation.faces.audit.is_noted,
         )
-        started = time.perf_counter()
         try:
+            if raw.ready is not None:
+                context = _noted(context, operation, raw, raw.ready)
             if operation.faces.audit.is_limited:
                 self._require_within_limit(context)
             if served is None:
-                _refuse_tool(toolbox, principal, origin.as_tool)
+                _refuse_tool(toolbox, principal, target)
             params = raw.read(served.params)
-            context = replace(context, **_noted(operation, origin, raw, params))
-            if not origin.as_tool:  # one that a caller may not call is not found
+            context = _noted(context, operation, raw, params)
+            if noted_as != TOOL_CALL:  # one that a caller may not call is not found
                 operation.needs.require(principal)
         except ExpectedError as error:
-            return self._refused(context, operation, origin, error, started)
+            return self._refused(context, error, started)
         call = Call(
             identity=origin.identity,
             server=toolbox,
@@ -445,136 +431,70 @@ class Gate:
             via=origin.via,
             call_id=context.call_id,
         )
-        if not origin.as_tool:
-            return self._begin_plain(operation, call, params, context, show)
-        tool_call = _ToolCall(served=served, call=call, params=params, values=raw.values)
-        # A call whose entry has to be durable is not answered here: to note it may block.
+        if noted_as == TOOL_CALL:
+            asked = _ToolCall(served=served, call=call, params=params, values=raw.values)
+            return self._begin_tool(context, asked, started)
+
+        def work() -> Shown:
+            return show(_result_of(operation, call, params))
+
+        def finish() -> Any:
+            return self._auditing.run(context, work, attrgetter("summary")).reply
+
+        return Pending(context=context, finish=finish, waits=operation.cost is Cost.SQL)
+
+    def _begin_tool(self, context: CallContext, call: _ToolCall, started: float) -> Pending[Answer]:
+        """Look up the answer of a tool. A call whose entry has to be durable is not answered here:
+        to note it may block.
+        """
         kept, missed = (
-            self._look_up(tool_call, tool_call.find_versions)
-            if context.cost is Cost.READ
-            else (None, None)
+            self._look_up(call, call.find_versions) if context.cost is Cost.READ else (None, None)
         )
         if kept is not None:
-            self._auditing.note(context, started, None, summary=lambda: _answer_summary(kept))
+            self._auditing.note(context, started, None, summary=kept.summary)
             return _finished(context, kept)
 
         def finish() -> Answer:
             try:
-                return self._auditing.run(
-                    context, lambda: self._run(tool_call, missed), _answer_summary
-                )
+                return self._auditing.run(context, lambda: self._run(call, missed), Answer.summary)
             except ExpectedError as error:
                 return Answer.of_error(error)
 
-        return Pending(context=context, finish=finish, waits=operation.cost is Cost.SQL)
+        return Pending(context=context, finish=finish, waits=call.served.operation.cost is Cost.SQL)
 
-    def _begin_plain(
-        self, operation: AnyOperation, call: Call, params: Any, context: CallContext, show: Show
-    ) -> Pending[Any]:
-        def work() -> Shown:
-            return show(operation.run(call, params))
-
-        def finish() -> Any:
-            if not operation.faces.audit.is_noted:
-                return work().reply
-            shown = self._auditing.run(
-                context, work, lambda shown: ResultSummary(shown.size_bytes, "")
-            )
-            return shown.reply
-
-        return Pending(context=context, finish=finish, waits=operation.cost is Cost.SQL)
-
-    def _refused(
-        self,
-        context: CallContext,
-        operation: AnyOperation,
-        origin: Origin,
-        error: ExpectedError,
-        started: float,
-    ) -> Pending[Any]:
+    def _refused(self, context: CallContext, error: ExpectedError, started: float) -> Pending[Any]:
         """Return the end of a call that is refused."""
         if context.parameters is NOT_READ:
             problem = error.problem if isinstance(error, InvalidParamsError) else error.message
             context = replace(context, parameters={"problem": problem})
-        if operation.faces.audit.is_noted:
-            self._auditing.note(context, started, error)
-        if origin.as_tool and not isinstance(error, UnknownToolError):
+        self._auditing.note(context, started, error)
+        if context.operation == TOOL_CALL and not isinstance(error, UnknownToolError):
             return _finished(context, Answer.of_error(error))
-        return Pending(context=context, finish=partial(raise_error, error), is_instant=True)
+        return Pending(context=context, finish=partial(raise_error, error), refusal=error)
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a page of the resources that the principal may read; `cursor` is the one of the
         page before.
         """
-        if cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
-            raise InputError("'cursor' is not valid for this list; start again without it")
-        start = int(cursor or 0)
-        end = start + RESOURCES_A_PAGE
-        entries = [
-            entry
-            for resource in self._readable(principal)
-            for entry in _entries(resource, principal)
-        ]
-        shown = [quarantine.quarantine_entry(entry) for entry in entries[start:end]]
-        return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
+        return list_resources(self.toolbox_of(principal), principal, cursor)
 
     def list_templates(self, principal: Principal) -> list[ResourceSpec]:
         """Return the resource templates that the principal may read."""
-        return [resource for resource in self._readable(principal) if resource.template]
-
-    def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
-        """Return the content at a URI; one that the principal may not see is reported as
-        unknown.
-        """
-        return self.begin_read(principal, uri, via=via).finish()
-
-    def begin_read(
-        self, principal: Principal, uri: str, *, via: str = ""
-    ) -> Pending[ResourceContent]:
-        """Begin a read: check the rate limit."""
-        context = CallContext(
-            principal=principal,
-            via=via,
-            operation="resources/read",
-            target=uri[:200],
-            parameters={},
-        )
-        if (excess := self._find_excess(context)) is not None:
-            self.refuse(context, excess)
-            raise excess
-
-        def finish() -> ResourceContent:
-            read = partial(with_retries, lambda: self._read(principal, uri))
-            return self._auditing.run(
-                context, read, lambda content: ResultSummary(content.size_bytes, content.digest)
-            )
-
-        return Pending(context=context, finish=finish)
+        readable = list_readable(self.toolbox_of(principal), principal)
+        return [resource for resource in readable if resource.template]
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
         return self._toolboxes.of(principal.visibility)
 
-    def perform(
-        self,
-        context: CallContext,
-        work: Callable[[], ResultT],
-        *,
-        is_limited: bool = True,
-        size_of: Callable[[ResultT], int] = lambda _result: 0,
-    ) -> ResultT:
-        """Run an operation such as a login, limited and audited; `size_of` returns how many bytes
-        of it are sent.
-        """
+    def perform(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
+        """Do what is no operation, such as a login, limited and audited."""
 
         def limited() -> ResultT:
-            if is_limited:
-                self._require_within_limit(context)
+            self._require_within_limit(context)
             return work()
 
-        return self._auditing.run(
-            context, limited, lambda result: ResultSummary(size_of(result), "")
-        )
+        return self._auditing.run(context, limited)
 
     def refuse(self, context: CallContext, error: ExpectedError) -> None:
         """Audit an operation that was refused before it reached the gate."""
@@ -584,7 +504,11 @@ class Gate:
         """Count and audit an operation whose input has not its form; return the error that it is
         answered with.
         """
-        answered = self._find_excess(context) or error
+        answered = error
+        try:
+            self._require_within_limit(context)
+        except ExpectedError as excess:
+            answered = excess
         self.refuse(context, answered)
         return answered
 
@@ -626,43 +550,18 @@ class Gate:
             self.cache.keep(missed.key, answer)
         return answer
 
-    def _read(self, principal: Principal, uri: str) -> ResourceContent:
-        address, query = split_address(uri)
-        toolbox = self._toolboxes.of(principal.visibility)
-        for resource in (
-            known for known in toolbox.known_resources if known.action in principal.actions
-        ):
-            if address.startswith(resource.prefix):
-                rest = address.removeprefix(resource.prefix)
-                content = resource.read(principal, rest)
-                if content is not None:
-                    shown = fit_content(content, address, query, is_file=resource.is_file)
-                    noted = with_age_of(shown, toolbox, rest.partition("/")[0])
-                    return quarantine.quarantine_content(noted, toolbox.changing_tools)
-        asked = uri[:200]
-        raise UnknownResourceError(
-            f"there is no resource '{asked}'; list the resources for those there are", uri=asked
-        )
-
-    def _readable(self, principal: Principal) -> list[ResourceSpec]:
-        resources = self._toolboxes.of(principal.visibility).resources
-        return [resource for resource in resources if resource.action in principal.actions]
-
     def _require_within_limit(self, context: CallContext) -> None:
         if self._limiter:
-            self._limiter.require(context.principal, context.cost)
+            self._limiter.require(context.origin.principal, context.cost)
 
-    def _find_excess(self, context: CallContext) -> ExpectedError | None:
-        """Count a call against the rate limit; return the error where it is one too many."""
-        try:
-            self._require_within_limit(context)
-        except ExpectedError as error:
-            return error
-        return None
+
+def tool_params(arguments: Mapping[str, Any]) -> RawParams:
+    """Return the arguments of a tool."""
+    return RawParams(values=arguments, noun="argument", shows_values=True)
 
 
 def _finished(context: CallContext, answer: Answer) -> Pending[Answer]:
-    return Pending(context=context, answer=answer, finish=lambda: answer)
+    return Pending(context=context, finish=lambda: answer, answer=answer, refusal=answer.error)
 
 
 def raise_error(error: Exception) -> NoReturn:
@@ -670,19 +569,23 @@ def raise_error(error: Exception) -> NoReturn:
     raise error
 
 
+def _result_of(operation: AnyOperation, call: Call, params: BaseModel) -> Any:
+    """Run an operation; one that changes nothing is tried again where storage fails."""
+    run = partial(operation.run, call, params)
+    return with_retries(run) if operation.is_read else run()
+
+
 def _noted(
-    operation: AnyOperation, origin: Origin, raw: RawParams, params: BaseModel
-) -> dict[str, Any]:
-    """Return the target and the parameters of a call as they are audited, now that they are
-    validated.
-    """
-    if origin.as_tool:
-        return {"parameters": raw.values}
+    context: CallContext, operation: AnyOperation, raw: RawParams, params: BaseModel
+) -> CallContext:
+    """Return a call as it is audited, now that its parameters are validated."""
+    if context.operation == TOOL_CALL:
+        return replace(context, parameters=raw.values)
     face, parameters = operation.faces.audit, {}
     if face.notes_parameters:
         parameters = params.model_dump(mode="json", exclude_unset=True, exclude={face.target})
     target = str(getattr(params, face.target)) if face.target else ""
-    return {"target": target, "parameters": parameters}
+    return replace(context, target=target, parameters=parameters)
 
 
 def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> Served | None:
@@ -695,7 +598,3 @@ def _refuse_tool(toolbox: Toolbox, principal: Principal, name: str) -> NoReturn:
     raise UnknownToolError(
         f"no tool '{name[:128]}'{did_you_mean(name, known)}; list the tools for those there are"
     )
-
-
-def _answer_summary(answer: Answer) -> ResultSummary:
-    return ResultSummary(len(answer.encoded), answer.digest, answer.count)

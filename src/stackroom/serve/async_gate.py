@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -27,59 +26,28 @@ from stackroom.errors import (
     TooLargeError,
     UnauthenticatedError,
 )
-from stackroom.gate.answer import Answer
+from stackroom.gate.answer import Answer, Shown
 from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import Gate, Pending, Show
-from stackroom.model.principal import Cost, Identity, Principal
+from stackroom.gate.gate import TOOL_CALL, Gate, Pending, Show, tool_params
+from stackroom.model.principal import Principal
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
 from stackroom.tools.operation import AnyOperation, Origin, RawParams
-from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-CALLER = "stackroom.caller"  # the key of the caller in an HTTP request's scope
+# keys in the scope of a request: who asks, and the call that the transport has begun
+CALLER, BEGUN = "stackroom.caller", "stackroom.begun"
 
 Context = ServerRequestContext[Any]
-Callers = Callable[[Context], "Caller"]
+Callers = Callable[[Context], Origin]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """A principal, and the transport of their request."""
-
-    principal: Principal
-    via: str
-    # the principal with their credential, on transports that authenticate
-    identity: Identity | None = None
-    tool_names: ToolNames | None = None  # the form of tool names that the address asks for
-    # the call of their request, where the transport has begun it
-    begun: Pending[Answer] | None = None
-
-    def asking(
-        self, name: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
-    ) -> CallContext:
-        """Return an operation of theirs, as it is audited."""
-        return CallContext(
-            principal=self.principal,
-            via=self.via,
-            operation=name,
-            target=target,
-            parameters=parameters,
-            cost=cost,
-        )
-
-
-def caller_of(context: Context) -> Caller:
-    """Return the caller that the transport has authenticated: in the request's scope, or in place
-    of the request.
-    """
-    request: Any = context.request
-    found = (
-        request if isinstance(request, Caller) else request.scope.get(CALLER) if request else None
-    )
-    if not isinstance(found, Caller):
+def caller_of(context: Context) -> Origin:
+    """Return the caller that the transport has authenticated, in the scope of the request."""
+    found = context.request.scope.get(CALLER) if context.request else None
+    if not isinstance(found, Origin):
         raise UnauthenticatedError("authentication required: send a bearer token or log in")
     return found
 
@@ -92,7 +60,7 @@ QUERY = "tool_names"
 FORMS: Mapping[str, ToolNames] = {"plain": "plain", "dotted": "dotted"}
 
 
-def has_plain_names(context: Context, caller: Caller, usual: ToolNames) -> bool:
+def has_plain_names(context: Context, caller: Origin, usual: ToolNames) -> bool:
     """Tell whether the client of a request is shown plain names; what its address asks for comes
     first.
     """
@@ -272,13 +240,69 @@ class AsyncGate:
         self._throttle = throttle or RefusalThrottle()
 
     async def run(
-        self, who: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None
-    ) -> ResultT:
-        """Run work with the gate in a thread, for a caller; `noted` is its audit context, if it is
-        audited.
+        self, wanted: AnyOperation | str, origin: Origin, raw: RawParams, *, show: Show = Shown
+    ) -> Any:
+        """Run an operation or a tool; refused and cached calls are answered without a thread."""
+        return await self.finish(await self.begin(wanted, origin, raw, show=show))
+
+    async def begin(
+        self, wanted: AnyOperation | str, origin: Origin, raw: RawParams, *, show: Show = Shown
+    ) -> Pending[Any]:
+        """Begin a call, and note whether it exceeds the rate limit."""
+        gate = self.find_loaded() or await self._load()
+        begin = partial(gate.begin, wanted, origin, raw, show=show)
+        pending = await anyio.to_thread.run_sync(begin) if gate.limit_waits else begin()
+        is_refused = isinstance(pending.refusal, RateLimitedError)
+        self._throttle.note(origin.principal.name, is_refused=is_refused)
+        return pending
+
+    async def finish(self, pending: Pending[Any]) -> Any:
+        """Finish a call: at once, or in a thread. A tool answers that all are busy."""
+        if pending.is_finished:
+            return pending.finish()
+        context, waits = pending.context, pending.waits
+        try:
+            return await self._work(
+                lambda _gate: pending.finish(),
+                of=context.origin.principal,
+                noted=context,
+                waits=waits,
+            )
+        except OverloadedError as error:
+            if context.operation == TOOL_CALL:
+                return Answer.of_error(error)
+            raise
+
+    async def call(self, origin: Origin, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call a tool."""
+        try:
+            begun = await self.begin(name, origin, tool_params(arguments))
+        except OverloadedError as error:  # too many wait for the gate to load
+            return Answer.of_error(error)
+        answer: Answer = await self.finish(begun)
+        return answer
+
+    async def look(self, who: Principal, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
+        """Ask the gate for what it serves to a caller, such as a list, in a thread."""
+        return await self._work(lambda gate: work(gate, who), of=who)
+
+    async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
+        """Do what is no operation, such as a login, limited and audited."""
+        return await self._work(
+            lambda gate: gate.perform(ask, lambda: work(gate)), of=ask.origin.principal, noted=ask
+        )
+
+    async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> ExpectedError:
+        """Count and audit an operation whose input has not its form; return the error that it is
+        answered with.
         """
-        gate = await self._load()
-        return await self._work(gate, lambda: work(gate), of=who.name, noted=noted)
+        # Another error of the same words: that one refers to the input, and a thread remembers what
+        # it worked on.
+        kind = TooLargeError if isinstance(error, TooLargeError) else InputError
+        words = kind(error.message)
+        return await self._work(
+            lambda gate: gate.refuse_invalid(ask, words), of=ask.origin.principal, noted=ask
+        )
 
     async def introduce(self, principal: Principal, *, is_plain: bool) -> str:
         """Return a caller's instructions; general ones where the catalogues take long to load, or
@@ -303,93 +327,18 @@ class AsyncGate:
                 logger.exception("instructions could not be made")
         return GENERAL
 
-    async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
-        """Run an operation that is neither a tool nor a resource, such as a login."""
-        return await self.run(
-            ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask
-        )
-
-    async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> ExpectedError:
-        """Count and audit an operation whose input has not its form; return the error that it is
-        answered with.
-        """
-        # Another error of the same words: that one refers to the input, and a thread remembers what
-        # it worked on.
-        words = (
-            TooLargeError(error.message)
-            if isinstance(error, TooLargeError)
-            else InputError(error.message)
-        )
-        return await self.run(ask.principal, lambda gate: gate.refuse_invalid(ask, words), ask)
-
-    async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call a tool; refused and cached calls are answered without a thread."""
-        try:
-            gate = await self._load()
-            return await self._finish(
-                gate, caller.begun or await self.begin(gate, caller, name, arguments)
-            )
-        except OverloadedError as error:
-            return Answer.of_error(error)
-
-    async def begin(
-        self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]
-    ) -> Pending[Answer]:
-        """Begin a call; refused and cached ones have their answer."""
-        begin = partial(gate.begin_call, caller.principal, name, arguments, via=caller.via)
-        return await self._begin(gate, caller.principal, begin)
-
-    async def operate(
-        self, wanted: AnyOperation, origin: Origin, raw: RawParams, show: Show
-    ) -> Any:
-        """Run an operation, and return its result as `show` makes it."""
-        gate = await self._load()
-        begin = partial(gate.begin, wanted, origin, raw, show=show)
-        return await self._finish(gate, await self._begin(gate, origin.principal, begin))
-
-    async def read(self, caller: Caller, uri: str) -> ResourceContent:
-        """Read a resource."""
-        gate = await self._load()
-        begin = partial(gate.begin_read, caller.principal, uri, via=caller.via)
-        return await self._finish(gate, await self._begin(gate, caller.principal, begin))
-
-    async def _begin(
-        self, gate: Gate, principal: Principal, ask: Callable[[], Pending[ResultT]]
-    ) -> Pending[ResultT]:
-        """Begin a call, and note whether it exceeds the rate limit."""
-        name = principal.name
-        try:
-            pending = await anyio.to_thread.run_sync(ask) if gate.limit_waits else ask()
-        except RateLimitedError:
-            self._throttle.note(name, is_refused=True)
-            raise
-        error = pending.answer.error if isinstance(pending.answer, Answer) else None
-        self._throttle.note(name, is_refused=isinstance(error, RateLimitedError))
-        return pending
-
-    async def _finish(self, gate: Gate, pending: Pending[ResultT]) -> ResultT:
-        """Finish a call: at once, or in a thread."""
-        if pending.answer is not None:
-            return pending.answer
-        if pending.is_instant:
-            return pending.finish()
-        context = pending.context
-        return await self._work(
-            gate, pending.finish, of=context.principal.name, noted=context, waits=pending.waits
-        )
-
     async def _work(
         self,
-        gate: Gate,
-        work: Callable[[], ResultT],
+        work: Callable[[Gate], ResultT],
         *,
-        of: str,
-        noted: CallContext | None,
+        of: Principal,
+        noted: CallContext | None = None,
         waits: bool = False,
     ) -> ResultT:
-        """Run work in a thread; audit the refusal where all are busy."""
+        """Run work in a thread; audit the refusal of what is noted, where all are busy."""
+        gate = self.find_loaded() or await self._load()
         try:
-            return await self._workers.run(work, of=of, waits=waits)
+            return await self._workers.run(partial(work, gate), of=of.name, waits=waits)
         except OverloadedError as error:
             if noted:
                 await anyio.to_thread.run_sync(gate.refuse, noted, error)
@@ -412,5 +361,4 @@ class AsyncGate:
 
     async def _load(self) -> Gate:
         """Return the gate; wait in a thread while it loads."""
-        loaded = self.find_loaded()
-        return await self._workers.run(self._gate.result, of=LOADING) if loaded is None else loaded
+        return await self._workers.run(self._gate.result, of=LOADING)

@@ -20,11 +20,12 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import Pending, raise_error
+from stackroom.gate.gate import Pending, raise_error, tool_params
 from stackroom.model.principal import Cost
 from stackroom.model.record import Flag
-from stackroom.serve.async_gate import AsyncGate, Caller
+from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.hits_view import EXTENSION
+from stackroom.tools.operation import Origin
 
 CALL = "tools/call"
 STRUCTURED = {"structuredContent"}
@@ -71,47 +72,48 @@ class DirectCalls:
 
     async def answer(
         self,
-        caller: Caller,
+        caller: Origin,
         message: types.JSONRPCMessage,
         revision: str,
         *,
         may_wait: bool = False,
-    ) -> bytes | Caller:
-        """Return the answer to a message as JSON; or its caller with the call that was begun, for
-        the SDK.
+    ) -> bytes | Pending[Answer] | None:
+        """Return the answer to a message as JSON; or the call that was begun, for the SDK; None
+        where none was.
 
         Where nothing else waits for it, a read is finished, unless its client shows views, which
         the SDK knows of.
         """
         if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
-            return caller
-        gate, params = self._gate.find_loaded(), message.params or {}
-        if gate is None:
-            return caller
+            return None
+        params = message.params or {}
+        if self._gate.find_loaded() is None:
+            return None
         try:
             methods.validate_client_request(CALL, revision, params)
         except (KeyError, ValidationError):
-            return caller
-        begun = await self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
+            return None
+        arguments = tool_params(params.get("arguments") or {})
+        begun = await self._gate.begin(params["name"], caller, arguments)
         is_finished = (
             may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
         )
-        if is_finished:
-            begun = await self._finish(replace(caller, begun=begun), begun)
+        if is_finished and not begun.is_finished:
+            begun = await self._finish(begun)
         if begun.answer is not None and (is_finished or DRAWN not in begun.answer.encodings):
             with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
                 result = self._encoded(begun.answer, revision)
                 return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
-        return replace(caller, begun=begun)
+        return begun
 
-    async def _finish(self, caller: Caller, begun: Pending[Answer]) -> Pending[Answer]:
+    async def _finish(self, begun: Pending[Answer]) -> Pending[Answer]:
         """Return a call with its answer; one that fails will do so again, for the SDK to say
         why.
         """
         try:
-            return replace(begun, answer=await self._gate.call(caller, begun.context.target, {}))
+            return replace(begun, answer=await self._gate.finish(begun))
         except Exception as error:
-            return replace(begun, finish=partial(raise_error, error), is_instant=True)
+            return replace(begun, finish=partial(raise_error, error), refusal=error)
 
     def _encoded(self, answer: Answer, revision: str) -> bytes:
         """Return the result of a call as JSON, which is kept with a cached answer."""

@@ -29,9 +29,9 @@ Tell = Callable[[], Coroutine[Any, Any, None]]
 
 @dataclass(eq=False, slots=True)
 class _Subscriber:
-    """A connection, as whom it was last known (None: without accounts), and the way to tell it."""
+    """A connection, as whom it was last known, and the way to tell it."""
 
-    identity: Identity | None
+    identity: Identity
     tell: Tell
 
 
@@ -43,10 +43,10 @@ class ListChanges:
 
     def identities(self) -> list[Identity]:
         """Return the identity of each connection; safe to call from other threads."""
-        return [one.identity for one in list(self._open) if one.identity is not None]
+        return [one.identity for one in list(self._open)]
 
     @contextmanager
-    def subscribed(self, identity: Identity | None, tell: Tell) -> Iterator[None]:
+    def subscribed(self, identity: Identity, tell: Tell) -> Iterator[None]:
         """Tell a connection of changes while the block runs."""
         subscriber = _Subscriber(identity, tell)
         self._open.add(subscriber)
@@ -55,7 +55,7 @@ class ListChanges:
         finally:
             self._open.discard(subscriber)
 
-    def subscribe_session(self, identity: Identity | None, context: Context) -> None:
+    def subscribe_session(self, identity: Identity, context: Context) -> None:
         """Add the connection of a session that was initialized (up to 2025-11-25) until it
         closes.
         """
@@ -65,7 +65,7 @@ class ListChanges:
 
     async def listen(
         self,
-        identity: Identity | None,
+        identity: Identity,
         context: Context,
         params: types.SubscriptionsListenRequestParams,
     ) -> types.SubscriptionsListenResult:
@@ -93,7 +93,7 @@ class ListChanges:
         """
         told: list[Tell] = []
         for one in list(self._open):
-            if one.identity is None or one.identity not in changes:
+            if one.identity not in changes:
                 continue
             now = changes[one.identity]
             if now is None:

@@ -28,10 +28,12 @@ from stackroom.errors import (
     UnauthenticatedError,
     UnknownResourceError,
 )
+from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
+from stackroom.gate.resources import address_params, read_resource, show_content
 from stackroom.model.principal import Principal
 from stackroom.serve import hits_view
-from stackroom.serve.async_gate import AsyncGate, Callers, Context, has_plain_names
+from stackroom.serve.async_gate import BEGUN, AsyncGate, Callers, Context, has_plain_names
 from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result
 from stackroom.serve.list_changes import ListChanges
 from stackroom.serve.prompts import RESEARCH, list_prompts, render_prompt
@@ -235,8 +237,11 @@ class Handlers:
                     (given[name] for name in ("name", "uri") if isinstance(given.get(name), str)),
                     "",
                 )
-                asked = self._callers(ctx).asking(
-                    ctx.method, target[:200], {"problem": refusal.message}
+                asked = CallContext(
+                    origin=self._callers(ctx),
+                    operation=ctx.method,
+                    target=target[:200],
+                    parameters={"problem": refusal.message},
                 )
                 answered = await self._gate.refuse_invalid(asked, refusal)
                 if isinstance(answered, RateLimitedError):
@@ -292,18 +297,22 @@ class Handlers:
     ) -> dict[str, Any]:
         """Call a tool; the answer is passed to the SDK as plain JSON values."""
         with protocol_errors():
-            caller = self._callers(context)
-            answer = await self._gate.call(caller, params.name, params.arguments or {})
+            caller, request = self._callers(context), context.request
+            begun = request.scope.get(BEGUN) if request else None
+            answer = await (
+                self._gate.finish(begun)
+                if begun
+                else self._gate.call(caller, params.name, params.arguments or {})
+            )
             result = tool_result(answer)
             if (
                 hits_view.shows_views(context)
                 and answer.structured
                 and answer.structured.get("results")
             ):
-                who, answer.encodings[DRAWN] = caller.principal, b""
-                draw = hits_view.draw_results
-                drawn = await self._gate.run(
-                    who, lambda gate: draw(answer, gate.toolbox_of(who), who)
+                answer.encodings[DRAWN], draw = b"", hits_view.draw_results
+                drawn = await self._gate.look(
+                    caller.principal, lambda gate, who: draw(answer, gate.toolbox_of(who), who)
                 )
                 result["_meta"] = {**result.get("_meta", {}), hits_view.TILES: drawn}
             return result
@@ -326,9 +335,7 @@ class Handlers:
     ) -> types.ListResourceTemplatesResult:
         """List the templates of addresses that the caller may read."""
         _require_no_cursor(params)
-        templates = await self._list(
-            context, lambda gate, principal: gate.list_templates(principal)
-        )
+        templates = await self._list(context, Gate.list_templates)
         listed = [template_entry(resource) for resource in templates]
         return types.ListResourceTemplatesResult(resource_templates=listed, cache_scope="private")
 
@@ -337,14 +344,18 @@ class Handlers:
     ) -> types.ReadResourceResult:
         """Read a resource."""
         with protocol_errors():
-            caller = self._callers(ctx)
-            if params.uri == hits_view.URI:
-                asked = caller.asking("resources/read", hits_view.URI, {})
+            caller, uri = self._callers(ctx), params.uri
+            if uri == hits_view.URI:
+                asked = CallContext(
+                    origin=caller, operation=read_resource.name, target=uri, parameters={}
+                )
                 contents = await self._gate.perform(asked, lambda _gate: hits_view.view_contents())
                 return types.ReadResourceResult(contents=[contents], cache_scope="private")
-            content = await self._gate.read(caller, params.uri)
+            content = await self._gate.run(
+                read_resource, caller, address_params(uri), show=show_content
+            )
         return types.ReadResourceResult(
-            contents=[resource_contents(params.uri, content)],
+            contents=[resource_contents(uri, content)],
             cache_scope="private",
             _meta=flagged(content.flags),
         )
@@ -362,7 +373,9 @@ class Handlers:
     ) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""
         caller, name, given = self._callers(context), params.name, params.arguments or {}
-        asked = caller.asking("prompts/get", name[:200], given)
+        asked = CallContext(
+            origin=caller, operation="prompts/get", target=name[:200], parameters=given
+        )
 
         def render(gate: Gate) -> types.GetPromptResult:
             text = render_prompt(_tool_names(gate, caller.principal), name, given)
@@ -375,8 +388,7 @@ class Handlers:
 
     async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
         with protocol_errors():
-            principal = self._callers(context).principal
-            return await self._gate.run(principal, lambda gate: work(gate, principal))
+            return await self._gate.look(self._callers(context).principal, work)
 
 
 def _tool_names(gate: Gate, principal: Principal) -> set[str]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Self
 
 import anyio
@@ -18,7 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
-from stackroom.serve.async_gate import Caller
+from stackroom.serve.async_gate import BEGUN, CALLER
 from stackroom.serve.direct_calls import DirectCalls
 from stackroom.serve.frames import (
     BadFrameError,
@@ -26,6 +27,7 @@ from stackroom.serve.frames import (
     read_frame,
     require_served_revision,
 )
+from stackroom.tools.operation import Origin
 
 MOST_UNANSWERED = 16
 """The most unanswered requests of a connection; while there are as many, no more are read.
@@ -36,7 +38,7 @@ The limit is per connection: a caller who stops reading one connection is still 
 Receive = Callable[[], Awaitable[bytes | str | types.JSONRPCMessage | None]]
 """Returns the next message, or None at the end."""
 Send = Callable[[str], Awaitable[None]]
-FindCaller = Callable[[], Awaitable[Caller]]
+FindCaller = Callable[[], Awaitable[Origin]]
 
 
 async def serve_messages(
@@ -88,11 +90,11 @@ class _Connection:
                 except BadFrameError as error:
                     await self._send_text(error.body)
                     continue
-                caller = await self._pass_on(message, await find_caller())
-                if caller is not None:
+                request = await self._pass_on(message, await find_caller())
+                if request is not None:
                     on_cancelled = await self._note_received(message)
                     metadata = ServerMessageMetadata(
-                        request_context=caller, on_request_unanswered=on_cancelled
+                        request_context=request, on_request_unanswered=on_cancelled
                     )
                     yield SessionMessage(message, metadata=metadata)
 
@@ -114,18 +116,23 @@ class _Connection:
     async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
 
-    async def _pass_on(self, message: types.JSONRPCMessage, caller: Caller) -> Caller | None:
-        """Return the caller of a message for the SDK; None where the message is answered."""
+    async def _pass_on(
+        self, message: types.JSONRPCMessage, caller: Origin
+    ) -> SimpleNamespace | None:
+        """Return what stands for a message's request, with its scope, for the SDK; None where the
+        message is answered.
+        """
+        scope: dict[str, Any] = {CALLER: caller}
         revision = (
             self._find_revision(message) if isinstance(message, types.JSONRPCRequest) else None
         )
-        if revision is None or self._direct is None:
-            return caller
-        found = await self._direct.answer(caller, message, revision)
-        if isinstance(found, Caller):
-            return found
-        await self._send_text(found.decode())
-        return None
+        if revision is not None and self._direct is not None:
+            found = await self._direct.answer(caller, message, revision)
+            if isinstance(found, bytes):
+                await self._send_text(found.decode())
+                return None
+            scope[BEGUN] = found
+        return SimpleNamespace(scope=scope)
 
     def _find_revision(self, request: types.JSONRPCRequest) -> str | None:
         """Return the revision that a request follows; None where it is the SDK's to say."""

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import count
 from typing import BinaryIO
 
@@ -13,17 +14,17 @@ import anyio
 import anyio.to_thread
 
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import AsyncGate, Caller, Workers, caller_of
+from stackroom.serve.async_gate import AsyncGate, Workers, caller_of
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.logs import TextLines
 from stackroom.serve.mcp_server import Handlers
 from stackroom.serve.message_loop import serve_messages
 from stackroom.settings import ToolNames
+from stackroom.tools.operation import LOCAL, Origin
 
 FIRST_ANSWERS = 2  # a client first asks for an introduction and for the tools
-LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
+CALLER_HERE = replace(LOCAL, via="stdio")
 
 
 def serve_stdio(
@@ -75,8 +76,8 @@ async def _serve(
         if next(numbers) == FIRST_ANSWERS:
             on_introduced()
 
-    async def find_caller() -> Caller:
-        return LOCAL_CALLER
+    async def find_caller() -> Origin:
+        return CALLER_HERE
 
     async with anyio.create_task_group() as group:
         group.start_soon(watch_library, gate, lists)

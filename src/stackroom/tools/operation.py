@@ -27,6 +27,7 @@ from stackroom.errors import (
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
 from stackroom.model.scope import Scope
+from stackroom.settings import ToolNames
 from stackroom.text.normalise import meant
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import LARGEST, GenericParams, validate_fields
@@ -223,8 +224,7 @@ class Origin:
 
     identity: Identity
     via: str
-    as_tool: str = ""
-    """The name that the tool was called by; empty where an operation is called by its address."""
+    tool_names: ToolNames | None = None  # the form of tool names that the address asks for
 
     @property
     def principal(self) -> Principal:
@@ -232,7 +232,12 @@ class Origin:
         return self.identity.principal
 
 
-LOCAL = Origin(identity=identity_of(), via="cli")
+def origin_of(principal: Principal = LOCAL_USER, *, via: str) -> Origin:
+    """Return the origin of calls whose credential does not matter."""
+    return Origin(identity=identity_of(principal), via=via)
+
+
+LOCAL = origin_of(via="cli")
 """The user of this machine, at a terminal or in a program of theirs."""
 
 

@@ -78,7 +78,7 @@ class ToolParams(BaseModel):
         """
         declared = cls.model_fields[info.field_name or ""].annotation
         values, choices = value if isinstance(value, list) else [value], _choices_in(declared)
-        has_bool = any(isinstance(one, bool) for one in values)
+        has_bool = bool in map(type, values)
         if has_bool and _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
             raise PydanticCustomError("number_type", "must be a number, not true or false")
         if not choices:

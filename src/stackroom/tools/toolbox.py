@@ -198,9 +198,13 @@ class Toolbox:
 
     def find_versions(self, names: Iterable[str] | None) -> Versions | None:
         """Return the same where all are known without blocking."""
-        found = [one.find_version() for one in self._watched(names)]
-        known = tuple(one for one in found if one is not None)
-        return known if len(known) == len(found) else None
+        known = []
+        for one in self._watched(names):
+            version = one.find_version()
+            if version is None:
+                return None
+            known.append(version)
+        return tuple(known)
 
     def _watched(self, names: Iterable[str] | None) -> list[VersionedCatalogue]:
         if self._behind is not None:
@@ -228,14 +232,17 @@ class ToolboxesByVisibility:
         """
         self._names = tuple(names)
         self._make = lru_cache(maxsize=KEPT_TOOLBOXES)(make)
+        self._find = lru_cache(maxsize=KEPT_TOOLBOXES)(self._make_for)
         self._find_names = find_names
         self._guard = threading.Lock()
 
     def of(self, visibility: Visibility) -> Toolbox:
         """Return the toolbox over the catalogues of this visibility."""
-        visible = tuple(name for name in self._names if visibility.sees_catalogue(name))
         with self._guard:
-            return self._make(visible)
+            return self._find(visibility)
+
+    def _make_for(self, visibility: Visibility) -> Toolbox:
+        return self._make(tuple(filter(visibility.sees_catalogue, self._names)))
 
     def refresh(self) -> bool:
         """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other
@@ -247,6 +254,7 @@ class ToolboxesByVisibility:
         with self._guard:
             self._names = tuple(names)
             self._make.cache_clear()
+            self._find.cache_clear()
         return True
 
 

@@ -15,7 +15,8 @@ from stackroom.control.database.tables import audit_begun
 from stackroom.errors import StorageError
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, AuditEntry, Cost, Outcome
+from stackroom.model.principal import AuditEntry, Cost, Outcome
+from stackroom.tools.operation import origin_of
 from stackroom.tools.toolbox import Toolbox
 from support.control import audit_rows
 
@@ -47,14 +48,12 @@ class DyingLog:
 
 def perform(observer: Any, work: Callable[[], object], **changes: Any) -> None:
     asked: dict[str, Any] = {
-        "via": "rest",
+        "origin": origin_of(via="rest"),
         "operation": "player/like",
         "target": "track-1",
         "parameters": {"n": 1},
     }
-    context = CallContext(
-        principal=LOCAL_USER, cost=Cost.WRITE, **{"call_id": "begun", **asked, **changes}
-    )
+    context = CallContext(cost=Cost.WRITE, **{"call_id": "begun", **asked, **changes})
     Gate(Toolbox([]), observers=[observer]).perform(context, work)
 
 

@@ -15,19 +15,20 @@ from stackroom.assembly.build import add_sample
 from stackroom.embed.adapters import GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.gate.answer import Answer, AnswerCache
-from stackroom.gate.gate import Gate
+from stackroom.gate.gate import Gate, tool_params
 from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
 from stackroom.shelf.port import Put
-from stackroom.tools.operation import AnyOperation
+from stackroom.tools.operation import AnyOperation, origin_of
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
 from support.plain_tools import make_tool
 from support.served import open_shelf
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+AT_DESK = origin_of(READER, via="http")
 
 
 class Filters(ToolParams):
@@ -104,17 +105,17 @@ def test_hits_and_misses_are_counted() -> None:
 def test_a_call_that_was_answered_before_is_answered_as_it_begins(counted: Counted) -> None:
     gate = counted.gate()
     ask(gate)
-    begun = gate.begin_call(READER, "search", {"query": "sea"})
+    begun = gate.begin("search", AT_DESK, tool_params({"query": "sea"}))
     assert begun.answer is not None
     assert begun.answer.text == "sea, run 1"
-    assert gate.begin_call(READER, "search", {"query": "moon"}).answer is None
+    assert gate.begin("search", AT_DESK, tool_params({"query": "moon"})).answer is None
     assert counted.runs == {"sea": 1}
 
 
 def test_a_call_that_is_noted_durably_is_not_answered_as_it_begins(counted: Counted) -> None:
     gate = Gate(Toolbox([counted.spec(cost=Cost.SQL)]), cache=AnswerCache(5))
     ask(gate)
-    assert gate.begin_call(READER, "search", {"query": "sea"}).answer is None
+    assert gate.begin("search", AT_DESK, tool_params({"query": "sea"})).answer is None
     assert ask(gate) == "sea, run 1"
 
 

@@ -24,7 +24,7 @@ from stackroom.gate.auditing import REDACTED, CallContext, Observer
 from stackroom.gate.gate import PAUSES_S, Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.settings import Settings
-from stackroom.tools.operation import AnyOperation, Call
+from stackroom.tools.operation import AnyOperation, Call, origin_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
@@ -159,7 +159,10 @@ def test_an_operation_is_told_the_id_under_which_its_call_is_noted(notes: Notes)
 def test_a_call_that_there_was_no_room_for_is_noted_as_such(notes: Notes) -> None:
     arguments = {"query": "sea", "password": "hunter22"}
     ask = CallContext(
-        principal=READER, via="http", operation="tools/call", target="search", parameters=arguments
+        origin=origin_of(READER, via="http"),
+        operation="tools/call",
+        target="search",
+        parameters=arguments,
     )
     gate_of(notes).refuse(ask, OverloadedError("too much"))
     assert (notes.only.error_code, notes.only.outcome) == ("overloaded", Outcome.OVERLOADED)

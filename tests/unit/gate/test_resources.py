@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from stackroom.errors import InputError, NotFoundError
-from stackroom.gate.gate import RESOURCES_A_PAGE, Gate, ResourcePage
+from stackroom.gate.gate import Gate
+from stackroom.gate.resources import RESOURCES_A_PAGE, ResourcePage
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.toolbox import Toolbox

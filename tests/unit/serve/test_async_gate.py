@@ -5,6 +5,7 @@ for.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,15 +17,16 @@ from stackroom.control.accounts.limits import MovingWindow, RateLimiter
 from stackroom.errors import OverloadedError, RateLimitedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
+from stackroom.gate.resources import address_params, read_resource
 from stackroom.model.principal import Action, Outcome, Principal, Quotas
 from stackroom.serve.async_gate import (
     MOST_KNOWN,
     WAITING_THREADS,
     AsyncGate,
-    Caller,
     RefusalThrottle,
     Workers,
 )
+from stackroom.tools.operation import FOLLOWING, Faces, RawParams, origin_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams
 from stackroom.tools.toolbox import Toolbox
@@ -38,7 +40,7 @@ class Query(ToolParams):
 
 
 READER = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}))
-CALLER = Caller(principal=READER, via="websocket")
+CALLER = origin_of(READER, via="websocket")
 
 
 def gate_of(*, limiter: RateLimiter | None = None, notes: Notes | None = None) -> Gate:
@@ -123,8 +125,8 @@ def test_a_call_that_would_wait_too_long_is_refused_at_once_with_the_time_to_com
     anyio.run(talk)
 
 
-@pytest.mark.parametrize("operation", ["tools/call", "resources/read"])
-def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
+@pytest.mark.parametrize("operation", ["tools/call", "resources/read", "not noted"])
+def test_what_there_is_no_room_for_is_noted_once_if_it_is_noted_at_all(operation: str) -> None:
     notes, workers = Notes(), Workers(threads=1, queue=0)
     made = gate_of(notes=notes)
     gate = AsyncGate(loaded(made), workers)
@@ -133,9 +135,13 @@ def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
         if operation == "tools/call":
             answer = await gate.call(CALLER, "search", {"query": "sea"})
             assert answer.error_code == "overloaded"
-        else:
+        elif operation == "resources/read":
             with pytest.raises(OverloadedError):
-                await gate.read(CALLER, "notes://sea")
+                await gate.run(read_resource, CALLER, address_params("notes://sea"))
+        else:
+            following = replace(make_tool("progress"), faces=Faces(audit=FOLLOWING))
+            with pytest.raises(OverloadedError):
+                await gate.run(following, CALLER, RawParams(values={}))
 
     async def talk() -> None:
         async with anyio.create_task_group() as tasks:
@@ -144,16 +150,15 @@ def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
                 await ask()
 
     anyio.run(talk)
-    assert [(entry.operation, entry.outcome) for entry in notes.entries] == [
-        (operation, Outcome.OVERLOADED)
-    ]
+    told = [(entry.operation, entry.outcome) for entry in notes.entries]
+    assert told == [(operation, Outcome.OVERLOADED)] * (operation != "not noted")
 
 
 def test_reads_are_answered() -> None:
     gate = AsyncGate(loaded(gate_of()), Workers())
 
     async def talk() -> str | None:
-        return (await gate.read(CALLER, "notes://sea")).text
+        return (await gate.run(read_resource, CALLER, address_params("notes://sea"))).text
 
     assert anyio.run(talk) == "sea"
 
@@ -166,18 +171,14 @@ def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in
     made = gate_of(limiter=RateLimiter(MovingWindow(monotonic=lambda: now[0])))
     throttle = RefusalThrottle(pause_s=0)
     gate = AsyncGate(loaded(made), Workers(), throttle=throttle)
-    limited = Caller(
-        principal=Principal(
-            name="ada", actions=READER.actions, quotas=Quotas(read=1, write=1, sql=1)
-        ),
-        via="http",
-    )
+    quotas = Quotas(read=1, write=1, sql=1)
+    limited = origin_of(replace(READER, quotas=quotas), via="http")
 
     async def ask() -> str | None:
         try:
             if operation == "call":
                 return (await gate.call(limited, "search", {"query": "sea"})).error_code
-            await gate.read(limited, "notes://sea")
+            await gate.run(read_resource, limited, address_params("notes://sea"))
         except RateLimitedError as error:
             return error.code
         return None

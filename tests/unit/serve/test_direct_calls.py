@@ -18,12 +18,13 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
-from stackroom.serve.async_gate import AsyncGate, Caller, Workers, caller_of
+from stackroom.serve.async_gate import AsyncGate, Workers, caller_of
 from stackroom.serve.direct_calls import DirectCalls
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
+from stackroom.tools.operation import Origin, origin_of
 from stackroom.tools.toolbox import Toolbox
 from support.clients import build_server
 from support.plain_tools import Notes, loaded, make_tool
@@ -31,7 +32,7 @@ from support.work import record
 
 pytestmark = pytest.mark.row("A14")
 
-LOCAL = Caller(principal=LOCAL_USER, via="stdio")
+LOCAL = origin_of(via="stdio")
 MODERN = MODERN_PROTOCOL_VERSIONS[-1]
 LEGACY = HANDSHAKE_PROTOCOL_VERSIONS[-1]
 ABOUT = {"name": "raw", "version": "1"}
@@ -67,12 +68,11 @@ def direct_over(gate: Gate) -> DirectCalls:
     return DirectCalls(AsyncGate(loaded(gate), Workers()), {"name": "stackroom"})
 
 
-def answer(direct: DirectCalls, caller: Caller, message: Any, revision: str) -> bytes | Caller:
+def answer(direct: DirectCalls, caller: Origin, message: Any, revision: str) -> Any:
     """Return the answer to a message, for which nothing may be waited for."""
     with pytest.raises(StopIteration) as ended:
         direct.answer(caller, message, revision).send(None)
-    found: bytes | Caller = ended.value.value
-    return found
+    return ended.value.value
 
 
 @pytest.fixture
@@ -198,17 +198,15 @@ def test_what_is_not_answered_yet_goes_on_with_what_was_begun_and_is_noted_once(
     notes: Notes,
 ) -> None:
     gate = make_gate(notes)
-    caller = answer(direct_over(gate), LOCAL, request(name="slow"), LEGACY)
-    assert isinstance(caller, Caller)
-    assert caller.begun is not None
-    assert caller.begun.finish().text == "done"
+    begun = answer(direct_over(gate), LOCAL, request(name="slow"), LEGACY)
+    assert begun.finish().text == "done"
     assert len(notes.entries) == 1
 
 
 def test_an_unknown_tool_and_wrong_parameters_are_left_to_the_sdk(notes: Notes) -> None:
     direct = direct_over(make_gate(notes))
     for given in ({"name": "no.such"}, {"name": ["x"]}, {"arguments": "x"}):
-        assert isinstance(answer(direct, LOCAL, request(**given), LEGACY), Caller)
+        assert not isinstance(answer(direct, LOCAL, request(**given), LEGACY), bytes)
     assert len(notes.entries) == 1  # the unknown tool, whose call is begun
 
 
@@ -219,9 +217,7 @@ def test_a_call_beyond_the_limit_is_refused_at_once() -> None:
         actions=frozenset({Action.ACCESS_CATALOG}),
         quotas=Quotas(read=0, write=0, sql=0),
     )
-    found = answer(
-        direct_over(gate), Caller(principal=ada, via="http"), request(name="slow"), LEGACY
-    )
+    found = answer(direct_over(gate), origin_of(ada, via="http"), request(name="slow"), LEGACY)
     assert isinstance(found, bytes)
     assert orjson.loads(found)["result"]["isError"] is True
 

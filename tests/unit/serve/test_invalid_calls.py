@@ -13,16 +13,16 @@ from mcp.shared.exceptions import MCPError
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Outcome, Principal, Quotas
-from stackroom.serve.async_gate import AsyncGate, Caller, Workers
+from stackroom.serve.async_gate import AsyncGate, Workers
 from stackroom.serve.mcp_server import Handlers
+from stackroom.tools.operation import origin_of
 from stackroom.tools.toolbox import Toolbox
 from support.plain_tools import Notes, loaded
 
 pytestmark = pytest.mark.row("Z13")
 
-ADA = Caller(
-    principal=Principal(name="ada", actions=frozenset(), quotas=Quotas(read=2, write=0, sql=0)),
-    via="http",
+ADA = origin_of(
+    Principal(name="ada", actions=frozenset(), quotas=Quotas(read=2, write=0, sql=0)), via="http"
 )
 
 

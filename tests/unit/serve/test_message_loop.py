@@ -10,9 +10,9 @@ import pytest
 from mcp import types
 
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import Caller, caller_of
+from stackroom.serve.async_gate import caller_of
 from stackroom.serve.message_loop import MOST_UNANSWERED, _encoded, serve_messages
+from stackroom.tools.operation import Origin, origin_of
 from stackroom.tools.toolbox import Toolbox
 from support.clients import build_server
 from support.plain_tools import make_tool
@@ -41,8 +41,8 @@ def call(request_id: Any) -> dict[str, Any]:
     }
 
 
-async def who() -> Caller:
-    return Caller(principal=LOCAL_USER, via="websocket")
+async def who() -> Origin:
+    return origin_of(via="websocket")
 
 
 class Line:

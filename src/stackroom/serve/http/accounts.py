@@ -26,12 +26,11 @@ from stackroom.errors import (
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Cost, Identity, Principal
-from stackroom.serve.async_gate import Caller
 from stackroom.serve.http.guard import COOKIE, SMALL_BODY, find_secret
 from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import STRANGER, ServerRequest
 from stackroom.tools.faces.rest import ANYBODY, Door
-from stackroom.tools.operation import Needs, Rest
+from stackroom.tools.operation import Needs, Rest, origin_of
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import GenericParams, GenericResult
 
@@ -125,7 +124,13 @@ async def begin_session(
 
     # a throttled guess must not cost a write to the disk
     cost = Cost.READ if refusal else Cost.WRITE
-    context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
+    context = CallContext(
+        origin=STRANGER,
+        operation="account/login",
+        target=wanted.name,
+        parameters={"name": wanted.name},
+        cost=cost,
+    )
     session = await request.service.gate.perform(context, enter)
     control.login_limiter.note_success(session.user.name, _address_of(request))
     return session
@@ -149,22 +154,17 @@ async def log_out(request: ServerRequest) -> Response:
 
 async def show_me(request: ServerRequest) -> Response:
     """Tell who the caller is and what they may do."""
-    service, identity, kind = (
-        request.service,
-        request.identity,
-        _kind(find_secret(request.http.headers)),
-    )
+    service, identity = request.service, request.caller.identity
+    kind = _kind(find_secret(request.http.headers))
     # Not audited: every visit of the page begins with it.
-    me = await service.gate.run(
-        identity.principal, lambda _gate: _describe(service.control, identity, kind)
-    )
+    me = await request.look(lambda _gate, _who: _describe(service.control, identity, kind))
     return model_reply(me)
 
 
 async def set_password(request: ServerRequest) -> Response:
     """Set the caller's password; every session of theirs ends, and a new one begins."""
     principal = request.caller.principal
-    if request.identity.must_choose_password:
+    if request.caller.identity.must_choose_password:
         principal = replace(principal, quotas=None)  # it is all that they may do
     context = _context(principal, "set_password")
     return _session_reply(
@@ -210,7 +210,7 @@ def _describe(control: Control | None, identity: Identity, kind: str) -> MeResul
 
 
 def _put_password(request: ServerRequest) -> NewSession:
-    accounts, identity, wanted = request.control.accounts, request.identity, request.body
+    accounts, identity, wanted = request.control.accounts, request.caller.identity, request.body
     user = accounts.get_user(identity.principal.name)
     if identity.must_choose_password:
         accounts.choose_password(user.name, wanted.password)
@@ -258,8 +258,12 @@ def _address_of(request: ServerRequest) -> str:
 
 
 def _context(principal: Principal, operation: str) -> CallContext:
-    return Caller(principal=principal, via="rest").asking(
-        f"account/{operation}", principal.name, {}, cost=Cost.WRITE
+    return CallContext(
+        origin=origin_of(principal, via="rest"),
+        operation=f"account/{operation}",
+        target=principal.name,
+        parameters={},
+        cost=Cost.WRITE,
     )
 
 

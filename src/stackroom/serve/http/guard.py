@@ -34,11 +34,12 @@ from stackroom.errors import (
     TooLargeError,
     UnauthenticatedError,
 )
-from stackroom.model.principal import LOCAL_USER, Identity
-from stackroom.serve.async_gate import CALLER, Caller, RefusalThrottle, asked_names
+from stackroom.model.principal import Identity
+from stackroom.serve.async_gate import CALLER, RefusalThrottle, asked_names
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.replies import JSONReply, error_reply, status_reply
 from stackroom.settings import ServerSettings
+from stackroom.tools.operation import LOCAL, Origin
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class Guard:
 def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return a response's headers with those that every response has."""
     given = list(headers)
-    has_policy = any(name == NOTHING_RUNS[0] for name, _value in given)
+    has_policy = NOTHING_RUNS[0] in dict(given)
     return [*given, *SECURITY_HEADERS, *(() if has_policy else (NOTHING_RUNS,))]
 
 
@@ -174,9 +175,6 @@ METADATA_PATH = "/.well-known/oauth-protected-resource"
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,8000})")
 
 
-LOCAL_IDENTITY = Identity(principal=LOCAL_USER, credential_id="", expires_at=None)
-
-
 class Authenticator:
     """Authenticates requests."""
 
@@ -197,14 +195,14 @@ class Authenticator:
     async def identify(self, headers: Headers) -> Identity | None:
         """Return the identity of a request; None where it has no valid credential."""
         if self._identities is None:
-            return LOCAL_IDENTITY
+            return LOCAL.identity
         secret = find_secret(headers)
         return await self.identify_secret(secret) if secret else None
 
     async def identify_secret(self, secret: str) -> Identity | None:
         """Return the current identity of a secret, or None."""
         if self._identities is None:
-            return LOCAL_IDENTITY
+            return LOCAL.identity
         known = await self._resolve(self._identities, secret)
         if known and await self._throttle.wait(known.principal.name):
             known = await self._resolve(self._identities, secret)
@@ -223,7 +221,7 @@ class Authenticator:
 
     async def admit(
         self, scope: Scope, *, via: str, before_password: bool = False
-    ) -> Caller | JSONReply:
+    ) -> Origin | JSONReply:
         """Return the caller of a request, or its refusal; `before_password`: also one who has yet
         to choose theirs.
         """
@@ -236,7 +234,7 @@ class Authenticator:
             return error_reply(error)
         if identity is None:
             return self.refusal(scope)
-        return Caller(principal=identity.principal, via=via, identity=identity, tool_names=names)
+        return Origin(identity=identity, via=via, tool_names=names)
 
     def refusal(self, scope: Scope) -> JSONReply:
         """Return the 401 answer, with the address of the OAuth metadata."""
@@ -258,7 +256,7 @@ class Authenticated:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request, and pass it on or refuse it."""
         found = await self._admit(scope)
-        if not isinstance(found, Caller):
+        if not isinstance(found, Origin):
             await found(scope, receive, send)
             return
         scope[CALLER] = found
@@ -410,10 +408,9 @@ class WithBody:
         """
         if scope["method"] in _BODILESS:
             return b""
-        too_large = TooLargeError(f"a body is at most {self._most_bytes} bytes long here")
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared[:12]) > self._most_bytes:
-            raise too_large
+            raise self._too_large()
         # a list of parts would take 50 times the memory where each is a byte
         body, has_more = bytearray(), True
         while has_more:
@@ -423,9 +420,12 @@ class WithBody:
             part, has_more = message.get("body", b""), message.get("more_body", False)
             body += part
             if len(body) > self._most_bytes:
-                raise too_large
+                raise self._too_large()
             held.grow(len(part))
         return bytes(body)
+
+    def _too_large(self) -> TooLargeError:
+        return TooLargeError(f"a body is at most {self._most_bytes} bytes long here")
 
 
 def once_more(message: Message, receive: Receive) -> Receive:

@@ -30,23 +30,18 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, TooLargeError
-from stackroom.serve.async_gate import CALLER, Caller
+from stackroom.serve.async_gate import BEGUN, CALLER
 from stackroom.serve.frames import (
     BadFrameError,
     UnaskedAnswerError,
     read_frame,
     require_served_revision,
 )
-from stackroom.serve.http.guard import (
-    LOCAL_IDENTITY,
-    Authenticator,
-    find_secret,
-    once_more,
-    refuse_upgrade,
-)
+from stackroom.serve.http.guard import Authenticator, find_secret, once_more, refuse_upgrade
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import POLICY_VIOLATION, OpenStream, Streaming, Streams
 from stackroom.serve.message_loop import serve_messages
+from stackroom.tools.operation import Origin
 
 MESSAGES_PATH = "/messages"
 # the request (from 2026-07-28) whose answer is a stream that stays open
@@ -138,8 +133,8 @@ class StreamableHTTP:
         if self._direct is None or not is_open or not all(check_accept_headers(Request(scope))):
             return None
         found = await self._direct.answer(scope[CALLER], message, version, may_wait=is_alone)
-        if isinstance(found, Caller):
-            scope[CALLER] = found
+        if not isinstance(found, bytes):
+            scope[BEGUN] = found
             return None
         session = (
             headers.get(MCP_SESSION_ID_HEADER) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
@@ -235,9 +230,9 @@ class SSE:
 class _EventStream:
     """An SSE stream: messages that are posted to it, and events that are sent on it."""
 
-    def __init__(self, caller: Caller, send: Send) -> None:
+    def __init__(self, caller: Origin, send: Send) -> None:
         self.caller = caller
-        self.post, self.posted = anyio.create_memory_object_stream[tuple[Any, Caller]]()
+        self.post, self.posted = anyio.create_memory_object_stream[tuple[Any, Origin]]()
         self._send = send
 
     async def receive(self) -> types.JSONRPCMessage | None:
@@ -245,7 +240,7 @@ class _EventStream:
         message, self.caller = await self.posted.receive()
         return cast("types.JSONRPCMessage", message)
 
-    async def find_caller(self) -> Caller:
+    async def find_caller(self) -> Origin:
         """Return the caller who posted the last message."""
         return self.caller
 
@@ -291,14 +286,14 @@ class WebSocketEndpoint:
         it.
         """
         found = await self._authenticator.admit(scope, via="websocket")
-        opener = (self._streams.find_refusal() or found) if isinstance(found, Caller) else found
-        if not isinstance(opener, Caller):
+        opener = (self._streams.find_refusal() or found) if isinstance(found, Origin) else found
+        if not isinstance(opener, Origin):
             await refuse_upgrade(opener, scope, receive, send)
             return
         await receive()
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
-        with self._streams.opened(opener.identity or LOCAL_IDENTITY) as stream:
+        with self._streams.opened(opener.identity) as stream:
             await self._serve(
                 find_secret(Headers(scope=scope)) or "", opener, stream, receive, send
             )
@@ -306,7 +301,7 @@ class WebSocketEndpoint:
             await send({"type": "websocket.close", "code": stream.code, "reason": stream.reason})
 
     async def _serve(
-        self, secret: str, opener: Caller, stream: OpenStream, receive: Receive, send: Send
+        self, secret: str, opener: Origin, stream: OpenStream, receive: Receive, send: Send
     ) -> None:
         """Serve until the client disconnects, or the stream is ended."""
 
@@ -322,7 +317,7 @@ class WebSocketEndpoint:
         async def send_text(text: str) -> None:
             await send({"type": "websocket.send", "text": text})
 
-        async def caller() -> Caller:
+        async def caller() -> Origin:
             while True:
                 try:
                     known = await self._authenticator.identify_secret(secret)
@@ -330,7 +325,7 @@ class WebSocketEndpoint:
                     stream.end(TRY_AGAIN_LATER, error.message)
                 else:
                     if known is not None:
-                        return replace(opener, principal=known.principal, identity=known)
+                        return replace(opener, identity=known)
                     stream.end(POLICY_VIOLATION, "the credential is no longer valid")
                 await anyio.sleep_forever()  # the end of the stream cancels this
 

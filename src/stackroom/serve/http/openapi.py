@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from starlette.responses import Response
 
 from stackroom import __version__
+from stackroom.gate.gate import Gate
 from stackroom.serve.http.replies import ErrorResult, model_reply
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest
 from stackroom.tools.faces.mcp import Served
@@ -50,9 +51,7 @@ def openapi_door(doors: Sequence[Door]) -> Door:
         if identity is None:
             offered = [one for one in offered if one.rest.tag in PUBLIC_TAGS]
         else:
-            tools = await service.gate.run(
-                identity.principal, lambda gate: gate.list_tools(identity.principal)
-            )
+            tools = await service.gate.look(identity.principal, Gate.list_tools)
         document = build_document(offered, tools, base=request.base_url, has_accounts=has_accounts)
         return model_reply(OpenapiDocument(document))
 

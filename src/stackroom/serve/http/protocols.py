@@ -21,16 +21,16 @@ from starlette.types import ASGIApp
 
 from stackroom.control.accounts.users import fold_name
 from stackroom.errors import ExpectedError, ForbiddenError, InputError, UnauthenticatedError
-from stackroom.model.principal import ANONYMOUS, Identity
-from stackroom.serve.async_gate import CALLER, Caller, PerCallerLimit
+from stackroom.model.principal import Identity
+from stackroom.serve.async_gate import CALLER, PerCallerLimit
 from stackroom.serve.http.accounts import WRONG_PAIR, LoginParams, begin_session
-from stackroom.serve.http.guard import LOCAL_IDENTITY, WithBody, require_password_chosen
+from stackroom.serve.http.guard import WithBody, require_password_chosen
 from stackroom.serve.http.replies import PRIVATE
-from stackroom.serve.http.service import PARAMETER, ServerRequest, Service
+from stackroom.serve.http.service import PARAMETER, STRANGER, ServerRequest, Service
 from stackroom.text.safe import safe_json, safe_text
 from stackroom.tools.faces.rest import ClientProtocol, Door, GivenLogin, TextReply
 from stackroom.tools.media import MediaFile
-from stackroom.tools.operation import RawParams
+from stackroom.tools.operation import LOCAL, Origin, RawParams
 from stackroom.tools.spec import validate_fields
 
 MOST_FORM_BYTES = 512 * 1024
@@ -38,8 +38,6 @@ MOST_PARAMETERS = 10_000
 MOST_PASSWORDS = 1_000  # the most checked passwords that are remembered
 FORM = "application/x-www-form-urlencoded"
 COMPRESSED_FROM = 2_000
-
-NOBODY = Identity(principal=ANONYMOUS, credential_id="", expires_at=None)
 
 Run = Callable[[Request, RawParams], Awaitable[Response]]
 
@@ -60,9 +58,7 @@ def build_protocol_app(
             first = {name: values[0] for name, values in sent.items()}
             _require_own_page(request.headers)
             identity = await logins.identify(door, protocol, request, first)
-            request.scope[CALLER] = Caller(
-                principal=identity.principal, via="rest", identity=identity
-            )
+            request.scope[CALLER] = Origin(identity=identity, via="rest")
             return await run(request, _declared(door, sent))
         except ExpectedError as error:
             return _refusal(error, protocol.reply_error(error, first))
@@ -145,9 +141,9 @@ class ProtocolLogins:
     ) -> Identity:
         """Return the caller; without accounts every request is the local user's."""
         if self._service.control is None:
-            return LOCAL_IDENTITY
+            return LOCAL.identity
         if door.needs.is_public:
-            return NOBODY
+            return STRANGER.identity
         given = protocol.find_login(parameters)
         identity = await self._service.authenticator.identify_secret(given.secret)
         if identity is None and given.user:

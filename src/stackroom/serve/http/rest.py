@@ -4,20 +4,21 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import quote, urlencode
 
 from mcp import types
 from pydantic import Field
 from starlette.responses import Response
 
 from stackroom.errors import ExpectedError
+from stackroom.gate.gate import Gate
+from stackroom.gate.resources import ReadParams, read_resource, show_content
 from stackroom.model.record import Flag
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
 from stackroom.tools.faces.rest import Door
-from stackroom.tools.operation import Rest
-from stackroom.tools.resources.resource import ResourceContent, split_address
+from stackroom.tools.operation import RawParams, Rest
+from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.spec import GenericParams, GenericResult
 
 _SHOWN_FORMS = {
@@ -42,28 +43,6 @@ class ResourcesParams(GenericParams):
     cursor: str | None = Field(default=None, description="from the page before")
 
 
-class ReadParams(GenericParams):
-    """A resource to read."""
-
-    uri: str = Field(
-        min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses"
-    )
-    max_tokens: str | None = Field(
-        default=None, description="a budget for the part that is read; four bytes a token"
-    )
-    cursor: str | None = Field(default=None, description="from the part before")
-
-    @property
-    def address(self) -> str:
-        """The address with the budget and the cursor."""
-        given = urlencode(
-            self.model_dump(exclude={"uri"}, exclude_none=True), quote_via=quote, safe=""
-        )
-        return (
-            f"{self.uri}{'&' if split_address(self.uri)[1] else '?'}{given}" if given else self.uri
-        )
-
-
 class ToolsResult(GenericResult):
     """The tools that the caller may use, as MCP lists them."""
 
@@ -85,9 +64,8 @@ class TemplatesResult(GenericResult):
 
 async def list_tools(request: ServerRequest) -> Response:
     """List the tools that the caller may use, in the same order as over MCP."""
-    principal = request.caller.principal
-    tools = await request.service.gate.run(
-        principal, lambda gate: list(map(tool_entry, gate.list_tools(principal)))
+    tools = await request.look(
+        lambda gate, principal: list(map(tool_entry, gate.list_tools(principal)))
     )
     return _list_reply(ToolsResult(tools=tools))
 
@@ -113,28 +91,25 @@ async def call_tool(request: ServerRequest) -> Response:
 
 async def list_resources(request: ServerRequest) -> Response:
     """List a page of the resources that the caller may read."""
-    principal, cursor = request.caller.principal, request.query.cursor
-    page = await request.service.gate.run(
-        principal, lambda gate: gate.list_resources(principal, cursor)
-    )
+    cursor = request.query.cursor
+    page = await request.look(lambda gate, principal: gate.list_resources(principal, cursor))
     entries = [resource_entry(entry) for entry in page.entries]
     return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
 
 
 async def list_resource_templates(request: ServerRequest) -> Response:
     """List the templates of addresses that the caller may read."""
-    principal = request.caller.principal
-    templates = await request.service.gate.run(
-        principal, lambda gate: gate.list_templates(principal)
-    )
+    templates = await request.look(Gate.list_templates)
     return _list_reply(
         TemplatesResult(resourceTemplates=[template_entry(template) for template in templates])
     )
 
 
-async def read_resource(request: ServerRequest) -> Response:
+async def show_resource(request: ServerRequest) -> Response:
     """Return the content of a resource, under its own type."""
-    return content_reply(await request.service.gate.read(request.caller, request.query.address))
+    raw = RawParams(values={}, ready=request.query)
+    content = await request.service.gate.run(read_resource, request.caller, raw, show=show_content)
+    return content_reply(content)
 
 
 def content_reply(content: ResourceContent) -> Response:
@@ -178,9 +153,9 @@ REST_DOORS = (
     ),
     Door(_rest("GET /v1/resource-templates"), list_resource_templates, result=TemplatesResult),
     Door(
-        _rest("GET /v1/resources/read", media_type="*/*"),
-        read_resource,
-        named="resources/read",
+        _rest("GET /v1/resources/read", media_type="*/*", operation_id="readResource"),
+        show_resource,
+        named=read_resource.name,
         query=ReadParams,
     ),
 )

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ExpectedError, NotFoundError, UnknownResourceError
-from stackroom.gate.gate import Shown
+from stackroom.gate.answer import ResultSummary, Shown
 from stackroom.generic.tools import export_records
 from stackroom.serve.async_gate import CALLER
 from stackroom.serve.frames import MAX_FRAME_BYTES
@@ -34,7 +34,6 @@ from stackroom.tools.operation import (
     Call,
     Faces,
     Operation,
-    Origin,
     RawParams,
     Rest,
     operation,
@@ -123,7 +122,7 @@ def _answer_of(service: Service, wanted: AnyOperation) -> Run:
             if isinstance(result, MediaFile):
                 given = {**raw.values, **raw.apart}
                 reply = replies.file_reply(request, result, str(given.get(faces.audit.target, "")))
-                return Shown(reply, replies.count_sent(request, reply))
+                return Shown(reply, ResultSummary(replies.count_sent(request, reply), ""))
             if isinstance(result, Download):
                 return Shown(replies.download_reply(result))
             if isinstance(result, TextReply):
@@ -132,8 +131,7 @@ def _answer_of(service: Service, wanted: AnyOperation) -> Run:
                 return Shown(Response(status_code=status))
             return Shown(replies.model_reply(result, status=status, headers=headers))
 
-        origin = Origin(identity=request.scope[CALLER].identity, via="rest")
-        reply: Response = await service.gate.operate(wanted, origin, raw, show)
+        reply: Response = await service.gate.run(wanted, request.scope[CALLER], raw, show=show)
         return reply
 
     return run

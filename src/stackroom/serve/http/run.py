@@ -70,15 +70,17 @@ class HeadLimits(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         """Take a part of the path and query."""
         super().on_url(url)
-        self._count(len(url), status=b"414 URI Too Long")
+        self._head_bytes += len(url)
+        if self._head_bytes > HEAD_BYTES:
+            self._refuse(b"414 URI Too Long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; a trailer, which follows the body, is passed over: gateways have not seen
         it.
         """
-        self._count(
-            len(name) + len(value) + HEADER_COST, status=b"431 Request Header Fields Too Large"
-        )
+        self._head_bytes += len(name) + len(value) + HEADER_COST
+        if self._head_bytes > HEAD_BYTES:
+            self._refuse(b"431 Request Header Fields Too Large")
         if self._is_in_head:
             super().on_header(name, value)
 
@@ -99,11 +101,6 @@ class HeadLimits(HttpToolsProtocol):
             self._refuse(b"431 Request Header Fields Too Large")
         if not self.transport.is_closing():
             super().handle_websocket_upgrade()
-
-    def _count(self, size: int, *, status: bytes) -> None:
-        self._head_bytes += size
-        if self._head_bytes > HEAD_BYTES:
-            self._refuse(status)
 
     def _start_deadline(self) -> None:
         self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._refuse, b"408 Request Timeout")

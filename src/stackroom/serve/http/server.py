@@ -169,10 +169,10 @@ async def _find_audio(gate: AsyncGate, identity: Identity | None) -> bool | None
     """
     if identity is None or gate.find_loaded() is None:
         return None
-    caller = identity.principal
     try:
-        return await gate.run(
-            caller, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(caller).media)
+        return await gate.look(
+            identity.principal,
+            lambda loaded, caller: any(one.has_audio for one in loaded.toolbox_of(caller).media),
         )
     except OverloadedError:
         return None

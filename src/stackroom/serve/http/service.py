@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,9 +22,10 @@ from stackroom.assembly.server_health import ServerHealth
 from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, InputError, RateLimitedError, UnsupportedMediaTypeError
+from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import ANONYMOUS, Identity
-from stackroom.serve.async_gate import CALLER, AsyncGate, Caller, RefusalThrottle, Workers
+from stackroom.model.principal import ANONYMOUS, Principal
+from stackroom.serve.async_gate import CALLER, AsyncGate, RefusalThrottle, Workers
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
 from stackroom.serve.http.guard import Authenticator, Bodies
 from stackroom.serve.http.metrics import Metrics
@@ -32,10 +33,12 @@ from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.faces.rest import Door
-from stackroom.tools.operation import AnyOperation, RawParams
+from stackroom.tools.operation import AnyOperation, Origin, RawParams, origin_of
 from stackroom.tools.spec import validate_fields
 
-STRANGER = Caller(principal=ANONYMOUS, via="rest")
+ResultT = TypeVar("ResultT")
+
+STRANGER = origin_of(ANONYMOUS, via="rest")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,16 +87,19 @@ class Service:
         """Audit a request that is refused by an error, and return the error that it is answered
         with.
         """
-        caller: Caller | None = request.scope.get(CALLER)
+        caller: Origin | None = request.scope.get(CALLER)
         if caller is None:
             try:
                 self.audited_strangers.require("", request.client.host if request.client else "")
             except RateLimitedError:
                 return error
-        problem = {"problem": error.message}  # no value of a body is in it
-        answered = await self.gate.refuse_invalid(
-            (caller or STRANGER).asking(name, target, problem), error
+        asked = CallContext(
+            origin=caller or STRANGER,
+            operation=name,
+            target=target,
+            parameters={"problem": error.message},  # no value of a body is in it
         )
+        answered = await self.gate.refuse_invalid(asked, error)
         return answered if isinstance(answered, RateLimitedError) else error
 
 
@@ -119,11 +125,14 @@ class ServerRequest:
     body: Any = None
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> Origin:
         """The authenticated caller."""
-        caller = self.http.scope[CALLER]
-        assert isinstance(caller, Caller)
+        caller: Origin = self.http.scope[CALLER]
         return caller
+
+    async def look(self, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
+        """Ask the gate for what it serves to the caller."""
+        return await self.service.gate.look(self.caller.principal, work)
 
     @property
     def control(self) -> Control:
@@ -137,13 +146,6 @@ class ServerRequest:
     def base_url(self) -> str:
         """The address that the client uses for this server."""
         return self.service.base_url(self.http.scope)
-
-    @property
-    def identity(self) -> Identity:
-        """The authenticated caller, with their credential."""
-        identity = self.caller.identity
-        assert identity is not None, "every caller over HTTP has one"
-        return identity
 
 
 async def read_raw(door: Door, request: Request) -> RawParams:

@@ -9,10 +9,11 @@ from starlette.testclient import TestClient
 
 from stackroom.serve.http import app
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator
+from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.streams import OpenStream, Streams
 from stackroom.serve.list_changes import ListChanges
 from stackroom.settings import Settings
+from stackroom.tools.operation import LOCAL
 
 
 class Restless(OpenStream):
@@ -24,13 +25,13 @@ class Restless(OpenStream):
     @property
     def identity(self) -> Any:
         self._streams._open.add(object.__new__(OpenStream))
-        return LOCAL_IDENTITY
+        return LOCAL.identity
 
 
 def test_streams_may_come_and_go_while_somebody_asks_whose_they_are() -> None:
     streams = Streams(10)
     streams._open |= {Restless(streams), Restless(streams)}
-    assert streams.identities() == [LOCAL_IDENTITY] * 2
+    assert streams.identities() == [LOCAL.identity] * 2
 
 
 def test_a_look_at_the_rights_that_fails_is_followed_by_another(
@@ -53,7 +54,7 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
             return [None for _ in identities]
 
     async def watch() -> None:
-        with streams.opened(LOCAL_IDENTITY) as stream, anyio.move_on_after(5):
+        with streams.opened(LOCAL.identity) as stream, anyio.move_on_after(5):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(app._watch_rights, Control(), streams, ListChanges())
                 await anyio.sleep_forever()
