@@ -7,14 +7,16 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast, get_args
 
 import stackroom
 from stackroom import api, testing
-from stackroom.api import commands, network, rows, server
+from stackroom.api import commands, http, network, ranking, rows, server
 
-MODULES = (api, rows, network, commands, server, testing)
+MODULES = (api, rows, network, http, ranking, commands, server, testing)
+EXAMPLES = Path(__file__).parent / "api_examples.py"
 OTHERS = "Types and constants"
 ERRORS = "[Errors](errors.md)"
 LISTED = (OTHERS, ERRORS)
@@ -22,6 +24,8 @@ LISTED = (OTHERS, ERRORS)
 LITERALS = (str, int, float, bool, tuple, type(None))
 LEFT_OUT = "…"
 BREAK = "  \n"
+IMPORT = "from stackroom import api"
+_EXAMPLE = re.compile(r"^((?:# (?:\w+,? ?)+\n)+)(?=\S)", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[a-zA-Z0-9`)])(?:[.;:] |\.$)")
 _CLAUSE_END = re.compile(
     r", (?=and|or|where|with|so|but|which|as|by|in|if|unless|few|without|else|its|each|how|up)"
@@ -58,6 +62,18 @@ def package_parts() -> Iterator[str]:
             by_kind.setdefault(_kind_of(item), []).append(_name_line(name, item))
         for kind, lines in by_kind.items():
             yield f"{kind}: {', '.join(lines)}." if kind in LISTED else BREAK.join(lines)
+        if module is api:
+            yield "### Examples"
+            yield f"With the names that `stackroom new` gives, after `{IMPORT}`."
+            for names, code in iter_examples():
+                yield f"{', '.join(f'`{name}`' for name in names)}:\n\n```python\n{code}\n```"
+
+
+def iter_examples() -> Iterator[tuple[list[str], str]]:
+    """Yield the examples of `stackroom.api`: the names that each is of, and its lines."""
+    _, *parts = _EXAMPLE.split(EXAMPLES.read_text(encoding="utf-8"))
+    for names, code in zip(parts[::2], parts[1::2], strict=True):
+        yield re.findall(r"\w+", names), code.strip()
 
 
 def attribute_docs(model: type) -> dict[str, str]:

@@ -28,12 +28,12 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, NotFoundError, StorageError, did_you_mean
 from stackroom.frozen import frozen
 from stackroom.ingest.mapping import RowMapping
+from stackroom.model.record import Record
 from stackroom.sources.port import Provider, RowSource
 
 if TYPE_CHECKING:  # building a catalogue needs its package, and no tools
     from stackroom.tools.catalogue import OpenCatalogue
     from stackroom.tools.faces.mcp import DeclaredTool
-    from stackroom.tools.media import MediaSpec
     from stackroom.tools.operation import AnyOperation
     from stackroom.tools.own_storage import OwnKinds
     from stackroom.tools.resources.resource import ResourceSpec
@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 Catalogues: TypeAlias = "Sequence[OpenCatalogue]"
 """The open catalogues that follow one package, at least one."""
+NameFile: TypeAlias = Callable[[Record, str, Callable[[str], Record | None]], str | None]
 GROUP = "stackroom.catalogues"
 EntryPoints = Iterable[EntryPoint]
 
@@ -51,12 +52,13 @@ load_target = pkgutil.resolve_name
 
 
 def deferred(target: str) -> Callable[..., Any]:
-    """Return a function that imports `module:function` when it is first called, so that loading a
-    package is quick.
+    """Return a function that imports `module:name` when it is called, so that loading a package is
+    quick: it calls the function of that name, or returns the value.
     """
 
     def call(*arguments: Any) -> Any:
-        return load_target(target)(*arguments)
+        found = load_target(target)
+        return found(*arguments) if callable(found) else found
 
     return call
 
@@ -102,7 +104,10 @@ class CataloguePackage:
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = lambda _catalogues: ()
     own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = lambda _catalogues: ()
     """Kinds that belong to users, such as likes, which `catalog.mutate` changes too."""
-    media: Callable[[Catalogues], Sequence[MediaSpec]] = lambda _catalogues: ()
+    media: NameFile | None = None
+    """Names the file of a record, its `audio` or `cover`, in the catalogue's own folder or one that
+    it was built from; gets the record, which of both, and what finds another record by its id.
+    """
     endpoints: Callable[[], Sequence[AnyOperation]] = tuple
     """Operations that are HTTP endpoints. On a server with accounts, those of `server` with the
     same method and path replace them.

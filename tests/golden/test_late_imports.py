@@ -67,7 +67,7 @@ REASONS = {
             "anime": ("tools",),
             "documents": ("rows", "tools"),
             "judoka": ("tools",),
-            "music": ("media", "player.own", "server", "subsonic.methods", "tools"),
+            "music": ("player.own", "server", "subsonic.methods", "tools"),
             "papers": ("providers", "tools"),
         }.items()
         for module in modules

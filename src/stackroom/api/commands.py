@@ -8,8 +8,9 @@ from typing import Protocol
 from stackroom.embed.port import Embedder
 from stackroom.gate.gate import Gate
 from stackroom.library import Library
+from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.shelf.port import iter_key_batches
+from stackroom.shelf.port import ShelfReader, iter_key_batches
 from stackroom.tools.catalogue import OpenCatalogue
 
 
@@ -38,4 +39,4 @@ class OpenedLibrary(Protocol):
 
 OpenLibrary = Callable[[], OpenedLibrary]
 
-__all__ = ["OpenLibrary", "OpenedLibrary", "iter_key_batches"]
+__all__ = ["LOCAL_USER", "OpenLibrary", "OpenedLibrary", "ShelfReader", "iter_key_batches"]

@@ -2,8 +2,7 @@
 
 The function's signature declares the arguments and the answer, its docstring the description:
 
-    @endpoint("GET", "/v1/workshop/makers/{maker}/items")
-    @tool(title="Items by maker")
+    @tool(title="Items by maker", address="GET /v1/workshop/makers/{maker}/items")
     def items_by_maker(seen: SeenCatalogue, maker: str) -> list[str]:
         "List what a maker has made."
         found = seen.named(maker, kind="maker")
@@ -11,8 +10,9 @@ The function's signature declares the arguments and the answer, its docstring th
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, create_model
@@ -20,24 +20,33 @@ from pydantic import BaseModel, create_model
 from stackroom.errors import NotFoundError
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
-from stackroom.search.result_set import Hit
+from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Scope
+from stackroom.search.result_set import Hit, ResultSet
+from stackroom.text.analyser import query_tokens
 from stackroom.tools.budget import json_text
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
+from stackroom.tools.faces.mcp import Words
 from stackroom.tools.operation import (
     AnyOperation,
     Audit,
     Call,
     Faces,
     Needs,
+    Operation,
+    ParamsT,
     Reads,
     Rest,
+    ResultT,
     Tool,
-    operation,
 )
+from stackroom.tools.operation import operation as declare_operation
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import GenericParams, GenericResult, ToolResult
 
 MOST_LISTED = 50
+
+ReadNames = Callable[[Sequence[OpenCatalogue], Any], Iterable[str]]
+"""Returns the names of the catalogues that a call with some parameters reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +107,57 @@ class SeenCatalogue:
         return Scope(conditions=tuple(conditions), visibility=self.principal.visibility)
 
 
+def operation(
+    name: str,
+    *,
+    action: Action = Action.ACCESS_CATALOG,
+    writes: bool = False,
+    title: str = "",
+    finds: Callable[[Call, Any], ResultSet] | None = None,
+    reads: bool | ReadNames = False,
+    asks_all: bool = False,
+    schemas: Callable[[Sequence[OpenCatalogue]], Mapping[str, Any]] | None = None,
+    count_of: Callable[[Any], int | None] = lambda _result: None,
+    text: Callable[[Any], str] = result_text,
+    **declared: Any,
+) -> Callable[[Callable[[Call, ParamsT], ResultT]], Operation[ParamsT, ResultT]]:
+    """Declare a function of a call and its parameters as a tool: its annotations are the schemas,
+    its docstring the description.
+
+    `finds` returns the result set of a call, for explanations. `reads` tells that equal calls have
+    equal answers while the catalogues are the same, or returns the names of those that a call
+    reads. `asks_all` keeps a call from choosing one catalogue of several. `schemas` returns those
+    of arguments that depend on what is served. `count_of` counts the records of a result, for
+    analytics; `text` returns a result as text.
+    """
+    words = None if schemas is None else lambda catalogues: Words(properties=schemas(catalogues))
+    return declare_operation(
+        name,
+        needs=Needs(any_of=(action,)),
+        cost=Cost.WRITE if writes else Cost.READ,
+        finds=finds,
+        reads=Reads(names=reads if callable(reads) else None) if reads else None,
+        faces=Faces(
+            tool=Tool(title=title, has_choice=not asks_all, words=words),
+            audit=Audit(count_of=count_of),
+            text=text,
+        ),
+        **declared,
+    )
+
+
 def tool(
-    *, title: str = "", action: Action = Action.ACCESS_CATALOG, cost: Cost = Cost.READ
+    *,
+    title: str = "",
+    action: Action = Action.ACCESS_CATALOG,
+    writes: bool = False,
+    address: str = "",
 ) -> Callable[[Callable[..., Any]], AnyOperation]:
-    """Declare a function over a catalogue as a tool, by default one that reads."""
+    """Declare a function over a catalogue as a tool, by default one that reads.
+
+    With an address, as `GET /v1/LAYOUT/…` with arguments in braces, it is an endpoint too; the
+    other arguments are in the query string or the body.
+    """
 
     def declare(function: Callable[..., Any]) -> AnyOperation:
         hints = get_type_hints(function, include_extras=True)
@@ -123,43 +179,34 @@ def tool(
             return found if isinstance(found, ToolResult) else result(result=found)
 
         run.__doc__ = inspect.getdoc(function)
-        return operation(
+        declared = operation(
             function.__name__,
-            needs=Needs(any_of=(action,)),
-            cost=cost,
+            action=action,
+            writes=writes,
+            title=title,
+            reads=not writes,
+            text=json_text,
             params=create_model(f"{function.__name__}_params", __base__=GenericParams, **fields),
             result=result,
-            reads=Reads() if cost is Cost.READ else None,
-            faces=Faces(tool=Tool(title=title), text=json_text),
         )(run)
+        return _with_address(declared, address) if address else declared
 
     return declare
 
 
-def endpoint(method: str, path: str) -> Callable[[AnyOperation], AnyOperation]:
-    """Make a tool an endpoint too: `/v1/LAYOUT/…`, with arguments in braces; those that its path
-    does not have are in the query string or the body.
+def _with_address(tool: AnyOperation, address: str) -> AnyOperation:
+    layout = address.split("/")[2]
+    rest = Rest(address, tag=layout, operation_id=tool.name, max_body_bytes=None)
+    return replace(
+        tool,
+        over=lambda spec: spec.name == layout,
+        faces=replace(tool.faces, rest=rest, audit=Audit(notes_parameters=False)),
+    )
+
+
+def having_words(texts: Iterable[str]) -> AllOf:
+    """Return the condition that a record has every word of these texts, in any searched field;
+    without values where they have no word.
     """
-    layout = path.split("/")[2]
-
-    def declare(tool: AnyOperation) -> AnyOperation:
-        rest = Rest(f"{method} {path}", tag=layout, operation_id=tool.name, max_body_bytes=None)
-        return replace(
-            tool,
-            over=lambda spec: spec.name == layout,
-            faces=replace(tool.faces, rest=rest, audit=Audit(notes_parameters=False)),
-        )
-
-    return declare
-
-
-def tools_of(*declared: AnyOperation) -> Callable[[Sequence[OpenCatalogue]], list[AnyOperation]]:
-    """Return the tools of a package; where several of its catalogues are served, a call chooses
-    one.
-    """
-    return lambda _catalogues: list(declared)
-
-
-def endpoints_of(*declared: AnyOperation) -> Callable[[], list[AnyOperation]]:
-    """Return the endpoints of a package."""
-    return lambda: [one for one in declared if isinstance(one.faces.rest, Rest)]
+    tokens = chain.from_iterable(map(query_tokens, texts))
+    return AllOf(WORDS_FIELD, tuple(dict.fromkeys(tokens)))

@@ -1,15 +1,8 @@
-"""The row side of the public API: readers of files and folders, ingestion, passages. Loaded where
-rows are read.
+"""The row side of the public API: what sources and mappings have to do with rows, and readers of
+files and folders. Loaded where rows are read.
 """
 
 from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.pipeline import (
-    IngestCounts,
-    ListRows,
-    Target,
-    ingest_batch,
-    ingest_from_provider,
-)
 from stackroom.library import replace_file
 from stackroom.sources.compressed import (
     find_compressed,
@@ -17,39 +10,14 @@ from stackroom.sources.compressed import (
     open_decompressed,
     without_compression,
 )
-from stackroom.sources.csv_rows import CsvRows
 from stackroom.sources.file_rows import WholeRows
 from stackroom.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
-from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import ReadOptions
+from stackroom.sources.port import Reading, Readings, RowSource, SourceRow
 from stackroom.sources.sqlite_rows import SqliteRows
-from stackroom.text.chunks import Passage, first_heading, split_passages
+from stackroom.text.chunks import first_heading, split_passages
 
-__all__ = [
-    "LEADS_OUT",
-    "CsvRows",
-    "FolderRows",
-    "IngestCounts",
-    "JsonRows",
-    "Ledger",
-    "ListRows",
-    "Passage",
-]
-__all__ += [
-    "ReadOptions",
-    "SqliteRows",
-    "Target",
-    "WholeRows",
-    "day_of",
-    "find_compressed",
-    "find_path",
-]
-__all__ += [
-    "first_heading",
-    "ingest_batch",
-    "ingest_from_provider",
-    "is_inside",
-    "iter_files",
-    "open_decompressed",
-]
-__all__ += ["replace_file", "split_passages", "without_compression"]
+__all__ = ["LEADS_OUT", "FolderRows", "Ledger", "ReadOptions", "Reading", "Readings", "RowSource"]
+__all__ += ["SourceRow", "SqliteRows", "WholeRows", "day_of", "find_compressed", "find_path"]
+__all__ += ["first_heading", "is_inside", "iter_files", "open_decompressed", "replace_file"]
+__all__ += ["split_passages", "without_compression"]

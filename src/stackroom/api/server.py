@@ -19,6 +19,7 @@ from stackroom.background.background import FileLease, Task, TaskContext
 from stackroom.checksums import sync_folder
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import Moment, users, utc_now
+from stackroom.errors import InvalidUrlError, RateLimitedError, TooLargeError, did_you_mean
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.job import JobContext, JobSpec, shortened
 from stackroom.model.principal import LOCAL_USER, Principal
@@ -37,55 +38,18 @@ from stackroom.settings import SectionT
 from stackroom.shelf.port import Author
 from stackroom.tools.faces.mcp import DeclaredTool
 from stackroom.tools.operation import AnyOperation
+from stackroom.tools.own_storage import OwnDatabase, OwnStorage
 from stackroom.tools.resources.resource import ResourceSpec
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 
-__all__ = [
-    "BARE_LIST",
-    "BARE_OBJECT_OR_NULL",
-    "LARGEST",
-    "LOCAL_USER",
-    "NO_PARTS",
-    "AddressGuard",
-    "AddressRules",
-]
-__all__ += [
-    "Author",
-    "Clock",
-    "ControlDatabase",
-    "EventLog",
-    "FetchCancelledError",
-    "FetchLimits",
-    "FetchedText",
-]
-__all__ += [
-    "Fetcher",
-    "FileLease",
-    "IngestReport",
-    "IngestRequest",
-    "JobContext",
-    "JobSpec",
-    "Moment",
-]
-__all__ += [
-    "PackageCatalogue",
-    "ReadSettings",
-    "Resolve",
-    "ServerContext",
-    "ServerParts",
-    "Task",
-    "TaskContext",
-]
-__all__ += [
-    "TransferError",
-    "WantedFile",
-    "back_off_s",
-    "join_parts",
-    "join_url",
-    "open_like",
-    "require_argument",
-]
-__all__ += ["shortened", "sync_folder", "users", "utc_now"]
+__all__ = ["BARE_LIST", "BARE_OBJECT_OR_NULL", "LARGEST", "LOCAL_USER", "AddressGuard"]
+__all__ += ["AddressRules", "Author", "Clock", "ControlDatabase", "FetchCancelledError"]
+__all__ += ["FetchLimits", "FetchedText", "Fetcher", "FileLease", "IngestRequest"]
+__all__ += ["InvalidUrlError", "JobContext", "JobSpec", "Moment", "OwnDatabase", "OwnStorage"]
+__all__ += ["RateLimitedError", "Resolve", "ServerContext", "ServerParts", "Task", "TaskContext"]
+__all__ += ["TooLargeError", "TransferError", "WantedFile", "back_off_s", "did_you_mean"]
+__all__ += ["join_url", "open_like", "require_argument", "shortened", "sync_folder", "users"]
+__all__ += ["utc_now"]
 
 
 class ReadSettings(Protocol):

@@ -39,7 +39,7 @@ from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_resources, edit_tools
 from stackroom.tools.faces.mcp import DeclaredTool, serve
-from stackroom.tools.media import MediaSpec, picture_media
+from stackroom.tools.media import MediaSpec, media_of, picture_media
 from stackroom.tools.own_storage import OpenStorage, OwnKinds
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.toolbox import ServerTools, Toolbox, ToolboxesByVisibility
@@ -204,7 +204,8 @@ def is_readable(catalogue: OpenCatalogue) -> bool:
 
 def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
     tools = serve(package.tools(catalogues), catalogues, of_package=True)
-    resources, media = package.resources(catalogues), package.media(catalogues)
+    resources, name_file = package.resources(catalogues), package.media
+    media = [media_of(one, name_file) for one in catalogues] if name_file else []
     return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))
 
 

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from stackroom.catalogue.spec import texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.shapes import StatedId
-from stackroom.model.hits import Evidence, Why
+from stackroom.model.hits import DECIMALS, Evidence, Why, rounded_parts
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import (
     KEY_FIELD,
@@ -37,12 +37,7 @@ from stackroom.tools.catalogue import FoundRecord, OpenCatalogue, address_of
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.operation import Call, RawParams
 from stackroom.tools.reading import is_list
-from stackroom.tools.spec import (
-    DECIMALS,
-    GenericParams,
-    GenericResult,
-    rounded_parts,
-)
+from stackroom.tools.spec import GenericParams, GenericResult
 from stackroom.tools.toolbox import plain_names
 
 SHOWN_VALUES = 3

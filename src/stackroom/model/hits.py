@@ -4,7 +4,7 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -154,6 +154,29 @@ class Why:
     strength: Mapping[str, float]  # the parts of the score, by name
     order: Mapping[str, float]  # the parts of the score by which hits are ordered
     lacks: tuple[str, ...] = ()  # the terms of the query that the record does not have
+
+    def told(self) -> dict[str, Any]:
+        """Return it as answers have it."""
+        return {
+            "strength": rounded_parts(self.strength),
+            "order": rounded_parts(self.order),
+            "lacks": list(self.lacks),
+        }
+
+
+DECIMALS = 4
+
+
+def rounded_parts(parts: Mapping[str, float]) -> dict[str, float]:
+    """Return parts as they are shown: rounded so that they add up to their rounded sum, without
+    those of 0.
+    """
+    shown = {name: value for name, part in parts.items() if (value := round(part, DECIMALS))}
+    missing = round(sum(parts.values()), DECIMALS) - sum(shown.values())
+    if shown:
+        greatest = max(shown, key=lambda name: abs(shown[name]))
+        shown[greatest] = round(shown[greatest] + missing, DECIMALS)
+    return shown
 
 
 @frozen

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stackroom.errors import InputError
-from stackroom.model.hits import Evidence, Label, MatchType, Ranking, SearchMode, Why
+from stackroom.model.hits import DECIMALS, Evidence, Label, MatchType, Ranking, SearchMode, Why
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import Condition, Scope
 from stackroom.search import values
@@ -41,6 +41,11 @@ class Hit(NamedTuple):
     label: Label | None = None
     match_type: MatchType = MatchType.FTS
     why: Why | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return what the answer of a search says of how well the record answers."""
+        why = self.why and self.why.told()
+        return {"score": round(self.score, DECIMALS), "relevance": self.label, "why": why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +266,17 @@ class ResultSet:
         is_reached = not self.is_list and (self.shows_few or end >= self.most)
         count = sum(len(part.ranking.keys) for part in self.parts)
         return str(end) if count > end and not is_reached else None
+
+    def told(self, start: int | None = None) -> dict[str, Any]:
+        """Return what the answer of a search says of the whole set, with the cursor after the page
+        that begins with this result.
+        """
+        return {
+            "evidence": self.evidence,
+            "mode": self.mode,
+            "unread": list(self.unread),
+            "cursor": None if start is None else self.cursor_after(start),
+        }
 
     def _places(self, start: int, end: int) -> list[_Place]:
         """Return the places of a page: of a list one catalogue after the other, else by strength,

@@ -1,7 +1,7 @@
 """A search, end to end, over one view of a shelf, and the embedder of one catalogue."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -54,7 +54,7 @@ from stackroom.search.ranked import (
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
-from stackroom.text.analyser import MAX_CHARS, TextQuery, analyse_query, with_synonyms
+from stackroom.text.analyser import MAX_CHARS, analyse_query, with_synonyms, with_words
 from stackroom.text.normalise import clean
 from stackroom.text.safe import hide_places
 
@@ -159,18 +159,18 @@ class Searcher:
         scope: Scope,
         limit: int = FURTHEST,
         query_vector: QueryVector | None = None,
-        terms: TextQuery | None = None,
+        also: Collection[str] = (),
     ) -> Ranked:
         """Return the best records in scope for a query in plain words; of a very long one, for its
         beginning.
 
-        `query_vector` is what `embed` gave for this text, where it is known already; `terms` are
-        those to look for in place of the words of the text and their synonyms.
+        `query_vector` is what `embed` gave for this text, where it is known already; `also` are
+        words to look for beside those of the text.
         """
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
         reader = reader.seen_by(scope.visibility)
         embedded = query_vector or self.embed(reader, text)
-        query = self._analysed(reader, text, embedded.vector, terms=terms)
+        query = self._analysed(reader, text, embedded.vector, also=also)
         trace = self._trace(reader, query, scope=scope, depth=self._depth(wanted))
         rows = best_rows(trace, reader, rows_for(wanted))
         ranked = Ranked(
@@ -207,11 +207,12 @@ class Searcher:
         text: str,
         vector: Vector | None,
         *,
-        terms: TextQuery | None = None,
+        also: Collection[str] = (),
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
         words = analyse_query(asked, synonyms={})
-        looked_for = terms or with_synonyms(words, asked, self.spec.synonyms)
+        looked_for = with_synonyms(words, asked, self.spec.synonyms)
+        looked_for = with_words(looked_for, also) if also else looked_for
         moods = read_moods(reader, self.spec, asked) if vector is not None else None
         return SearchQuery(
             text=asked,

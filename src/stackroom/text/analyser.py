@@ -9,7 +9,7 @@ syntax.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -196,3 +196,11 @@ def with_synonyms(
         for token in (token for other in synonyms.get(phrase, ()) for token in query_tokens(other)):
             weights.setdefault(token, SYNONYM_WEIGHT)
     return TextQuery(terms=tuple(weights.items())[:MAX_TERMS])
+
+
+def with_words(query: TextQuery, more: Iterable[str]) -> TextQuery:
+    """Return the terms of a query with those of other words, which weigh as much as synonyms."""
+    weights = dict(query.terms)
+    for term, _ in analyse_query(" ".join(more), synonyms={}).terms:
+        weights.setdefault(term, SYNONYM_WEIGHT)
+    return TextQuery(terms=tuple(weights.items()))

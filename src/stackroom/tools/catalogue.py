@@ -5,7 +5,7 @@ several at once.
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -17,10 +17,17 @@ from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import CatalogueMap
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
-from stackroom.recommend.recommender import Recommendations, Recommender, Request
+from stackroom.recommend.recommender import (
+    Recommendation,
+    Recommendations,
+    Recommender,
+    Request,
+)
+from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.names import (
     SCHEME,
     NameChoice,
+    choice_of,
     example_id,
     find_by_id,
     find_by_number,
@@ -30,8 +37,12 @@ from stackroom.search.names import (
 from stackroom.search.question import View, plain_reading
 from stackroom.search.result_set import Part, notes_by_reason
 from stackroom.search.searcher import FURTHEST, QueryVector, Searcher
+from stackroom.search.values import FieldValues, field_values
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader
+from stackroom.text.analyser import analyse_query
+from stackroom.text.normalise import like_words
+from stackroom.text.preferences import Preferences, understand
 from stackroom.tools.own_storage import OpenStorage, refuse_storage
 
 logger = logging.getLogger(__name__)
@@ -120,6 +131,21 @@ class CatalogueView:
         looks = f"; an id looks like '{example}'" if example else ""
         return f"'{self.name}' has no record with the id '{stated[:80]}'{looks}"
 
+    def records(self, *, scope: Scope, limit: int | None = None) -> list[Record]:
+        """Return the records of a scope in the order in which they came, all or the first."""
+        count = self.reader.count(scope) if limit is None else limit
+        keys = self.reader.scan(scope=scope, limit=count)
+        return list(self.reader.fetch(keys, scope=scope).values())
+
+    def ids_like(self, stated: str, *, scope: Scope) -> Sequence[RecordId]:
+        """Return the ids of a scope that contain a text or are spelt similarly, best first."""
+        ids = self.reader.ids(self.reader.scan(scope=scope, limit=self.reader.count(scope)))
+        return [RecordId(one) for one in like_words(stated, ids)]
+
+    def values_of(self, field: str, *, scope: Scope) -> FieldValues:
+        """Return the values that the visible records of a scope's caller have in a field."""
+        return field_values(self.reader, self.spec, field, visibility=scope.visibility)
+
     def embed(self, query: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return self.catalogue.searcher.embed(self.reader, query)
@@ -133,6 +159,30 @@ class CatalogueView:
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return recommendations for the titles and preferences of a request."""
         return self.catalogue.recommender.recommend(self.reader, request, scope=scope)
+
+    def similar_to(self, record: Record, *, scope: Scope, limit: int) -> Sequence[Recommendation]:
+        """Return the records of a scope that are most like one."""
+        key = self.reader.find([record.id], scope=Scope(visibility=scope.visibility))[record.id]
+        liked = choice_of(self.spec, record.id, key, record)
+        request = Request(titles=(), limit=limit)
+        recommender = self.catalogue.recommender
+        return recommender.recommend_for(self.reader, [liked], request, scope=scope).items
+
+    def understand(
+        self, sentence: str, *, names: Mapping[str, tuple[str, str]], scope: Scope
+    ) -> Preferences:
+        """Return the wishes in a sentence, as conditions where they can be; `names` are those of
+        values that it may have, with their fields.
+        """
+        year = self.catalogue.recommender.this_year()
+        words = preference_vocabulary(self.reader, self.spec, scope=scope, this_year=year)
+        return understand(sentence, replace(words, names=names))
+
+    def with_words_of(self, text: str, *, scope: Scope, limit: int) -> list[Record]:
+        """Return the records of a scope that have most words of a text, best first."""
+        found = self.reader.lexical(analyse_query(text, synonyms={}), scope=scope, limit=limit)
+        records = self.reader.fetch(found.keys.tolist(), scope=scope)
+        return [records[key] for key in found.keys.tolist() if key in records]
 
 
 class FoundRecord(NamedTuple):

@@ -4,29 +4,28 @@ A catalogue that lacks a value is left out, and named, where another has it; whe
 call is refused.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
-from stackroom.model.hits import Evidence, FacetCount, Ranking
+from stackroom.model.hits import Evidence, Ranking
 from stackroom.model.scope import Condition, NoneOf, Scope, Visibility
 from stackroom.model.vectors import ModelId
-from stackroom.search.question import ReadQuestion, in_order, list_records
+from stackroom.search.question import ReadQuestion, in_order, list_records, plain_reading
 from stackroom.search.ranked import Ranked
-from stackroom.search.result_set import Hit, Part, ResultSet, by_catalogue, list_part
+from stackroom.search.result_set import Part, ResultSet, by_catalogue, list_part
 from stackroom.search.searcher import FURTHEST, QueryVector
 from stackroom.search.values import Label, argument_of, resolve_condition, without_adult
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each
+from stackroom.text.analyser import MAX_CHARS
+from stackroom.text.normalise import clean
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, FoundT, ask_each
 from stackroom.tools.reading import EVERY, read_question
-from stackroom.tools.spec import shape_why
 
 SORTED_DEEP = 400  # how many hits of a search are looked at for those that answer, to sort them
 
@@ -155,33 +154,6 @@ def fitting_notes(found: ResultSet, *, as_read: bool = False) -> list[str]:
     )
 
 
-def told_of(found: ResultSet, start: int | None = None) -> dict[str, Any]:
-    """Return what the answer of a search says of all that was found, with the cursor after the page
-    that begins with this result.
-    """
-    return {
-        "evidence": found.evidence,
-        "mode": found.mode,
-        "unread": list(found.unread),
-        "cursor": None if start is None else found.cursor_after(start),
-    }
-
-
-def strength_of(hit: Hit) -> dict[str, Any]:
-    """Return what the answer of a search says of how well a record answers."""
-    return {"score": round(hit.score, 4), "relevance": hit.label, "why": shape_why(hit.why)}
-
-
-def merge_facets(lists: Iterable[Sequence[FacetCount]]) -> list[FacetCount]:
-    """Add up the counts of several catalogues, most frequent first; a single list keeps its
-    order.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    for facet in chain.from_iterable(lists):
-        counts[facet.category, facet.value] += facet.count
-    return [FacetCount(category, value, count) for (category, value), count in counts.most_common()]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRequest:
     """The part of a call that limits what is found."""
@@ -205,6 +177,40 @@ class CatalogueScopes:
     views: ByCatalogue[CatalogueView]
     scopes: Mapping[str, Scope]
     notes: list[str]
+
+    def ask(self, ask: Callable[[CatalogueView], FoundT]) -> ByCatalogue[FoundT]:
+        """Ask each catalogue; skip those whose storage fails, unless it fails for all of them."""
+        asked = ask_each(self.views.found, ask)
+        return replace(asked, skipped=[*self.views.skipped, *asked.skipped])
+
+    def find(
+        self,
+        *,
+        is_plain: bool = False,
+        also: Callable[[CatalogueView, str], Collection[str]] = lambda _view, _query: (),
+        pool: Executor | None = None,
+        page_size: int = 10,
+        explains: bool = False,
+    ) -> ResultSet:
+        """Return what the call finds in every catalogue, in pages of a size, explained if wanted.
+
+        `is_plain` has its query searched for as words alone, and nothing read of it as conditions;
+        `also` returns further words to search for, in a catalogue.
+        """
+
+        def read(_view: CatalogueView, scope: Scope) -> ReadQuestion:
+            return plain_reading(self.asked.query, scope)
+
+        def rank(
+            view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int
+        ) -> Ranked:
+            words = also(view, clean(query[:MAX_CHARS]))
+            return view.catalogue.searcher.rank(
+                view.reader, query, scope=scope, limit=limit, query_vector=vector, also=words
+            )
+
+        found = find(self, read=read if is_plain else None, rank=rank, pool=pool)
+        return replace(found, page_size=page_size, explains=explains)
 
 
 class _Scope(NamedTuple):

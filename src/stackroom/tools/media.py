@@ -45,6 +45,11 @@ class MediaFile:
         """A text that is another when the file has changed."""
         return f"{self.modified_at:.0f}-{self.size_bytes}"
 
+    @staticmethod
+    def type_of(name: str) -> str | None:
+        """Return the type that a file of this name is served as; None where it is not."""
+        return MIME_TYPES.get(Path(name).suffix.lower())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaSpec:
@@ -136,6 +141,33 @@ def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
                     modified_at=found.st_mtime,
                 )
     return None
+
+
+def media_of(
+    catalogue: OpenCatalogue,
+    name_file: Callable[[Record, str, Callable[[str], Record | None]], str | None],
+) -> MediaSpec:
+    """Declare the files of a catalogue's records, which a package names."""
+
+    def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
+        view, scope = catalogue.view(), Scope(visibility=principal.visibility)
+
+        def find_record(wanted: str) -> Record | None:
+            return view.find_record(RecordId(wanted), scope=scope)
+
+        record = find_record(record_id)
+        name = name_file(record, kind, find_record) if record else None
+        own = (catalogue.folder,) if catalogue.folder else ()
+        return find_file((*own, *filter(Path.is_dir, catalogue.sources)), name) if name else None
+
+    def known_among(principal: Principal, ids: Sequence[str]) -> AbstractSet[str]:
+        wanted = [RecordId(record_id) for record_id in dict.fromkeys(ids)]
+        scope = Scope(visibility=principal.visibility)
+        return catalogue.shelf.reader().find(wanted, scope=scope).keys()
+
+    return MediaSpec(
+        catalogue=catalogue.name, action=Action.ACCESS_CATALOG, find=find, known_among=known_among
+    )
 
 
 WEB = ("http://", "https://")

@@ -199,6 +199,10 @@ class Call:
             )
         return self.office.open_board()
 
+    def label_of(self, name: str) -> str | None:
+        """Return a catalogue's name where answers have it, as the operation is over several."""
+        return name if len(self.catalogues) > 1 else None
+
     def list_names(self) -> Collection[str]:
         """Return the names of the catalogues that the caller may see."""
         if self.office.list_names is None:
@@ -294,6 +298,7 @@ class Tool:
 
     title: str = ""  # the display name; empty: the name in words
     is_listed: bool = True  # whether lists have it; else it is called over REST only, by pages
+    has_choice: bool = True  # whether a call may choose one of a package's catalogues
     words: "Callable[[Sequence[OpenCatalogue]], Words] | None" = None
     """Returns what its schemas say of the catalogues that are served."""
 

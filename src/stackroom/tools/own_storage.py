@@ -57,10 +57,16 @@ class OwnChange:
     """
 
     id: str
-    op: Op
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     notes: Sequence[str] = ()
+
+    @property
+    def op(self) -> Op:
+        """The kind of change."""
+        if not self.before:
+            return Op.INSERT
+        return Op.UPDATE if self.after else Op.DELETE
 
 
 class OwnKinds(Protocol):

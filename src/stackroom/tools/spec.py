@@ -22,7 +22,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from stackroom.errors import InputError, did_you_mean
-from stackroom.model.hits import Evidence, Label, SearchMode, Why
+from stackroom.model.hits import DECIMALS, Evidence, Label, SearchMode, Why
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
 from stackroom.text.validation_words import model_in, plain_words, shown_value
@@ -196,9 +196,6 @@ def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
     )
 
 
-DECIMALS = 4
-
-
 class ExplainParams(ToolParams):
     """The argument of a tool that explains what it finds."""
 
@@ -222,6 +219,11 @@ class Explained(ToolResult):
 
     why: Annotated[WhyShape | None, SkipJsonSchema()] = when_known()
 
+    @property
+    def why_lines(self) -> list[str]:
+        """The explanation as lines of text."""
+        return why_lines(self.why)
+
 
 class FromFile(ToolResult):
     """A part of an answer that says which file and place its text is from, where that is known; not
@@ -233,11 +235,7 @@ class FromFile(ToolResult):
 
 def shape_why(why: Why | None) -> WhyShape | None:
     """Return an explanation as it is answered."""
-    if why is None:
-        return None
-    return WhyShape(
-        strength=rounded_parts(why.strength), order=rounded_parts(why.order), lacks=list(why.lacks)
-    )
+    return None if why is None else WhyShape(**why.told())
 
 
 def why_lines(why: WhyShape | None) -> list[str]:
@@ -266,18 +264,6 @@ def explanation_lines(told: Mapping[str, Any]) -> list[str]:
     head = f"{told['title']} [{told['id']}] by {told['tool']}: {place}; strength {told['score']}"
     sums = WhyShape(strength=told["strength"], order=told["order"])
     return [head, *(f"- {reason}" for reason in told["because"]), *why_lines(sums)]
-
-
-def rounded_parts(parts: Mapping[str, float]) -> dict[str, float]:
-    """Return parts as they are shown: rounded so that they add up to their rounded sum, without
-    those of 0.
-    """
-    shown = {name: value for name, part in parts.items() if (value := round(part, DECIMALS))}
-    missing = round(sum(parts.values()), DECIMALS) - sum(shown.values())
-    if shown:
-        greatest = max(shown, key=lambda name: abs(shown[name]))
-        shown[greatest] = round(shown[greatest] + missing, DECIMALS)
-    return shown
 
 
 MOST_FIELDS = 200

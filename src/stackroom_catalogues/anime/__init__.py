@@ -13,6 +13,6 @@ PACKAGE = CataloguePackage(
     declaration=FOLDER / "catalogue.toml",
     mapping=MAPPING,
     samples=(Sample(name="anime", files=FOLDER / "sample.jsonl"),),
-    tools=deferred("stackroom_catalogues.anime.tools:tools"),
+    tools=deferred("stackroom_catalogues.anime.tools:TOOLS"),
     replaces_generic_tools=True,
 )

@@ -4,7 +4,6 @@ fixed interface.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 from operator import attrgetter
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, m
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom import api
+from stackroom.api import ranking
 
 MOST_NAMES = 3  # the most alternative names of a result; `get_anime_details` has all of them
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
@@ -124,7 +124,7 @@ class SearchHit(api.Explained, AnimeShape):
     alternatives: list[str]
     status: str
     score: float
-    relevance: api.Relevance
+    relevance: str | None
     match_type: Literal["fts", "vector", "hybrid"]
 
 
@@ -331,15 +331,21 @@ _tag = lru_cache(maxsize=4096)(TagShape)
 
 def find_anime(call: api.Call, params: SearchAnimeParams) -> api.ResultSet:
     """Return the anime that a call finds."""
-    scoped = api.scope_each(api.open_views(call), _asked(call.principal, params))
-    return replace(api.find(scoped), page_size=params.limit, explains=params.explain)
+    filters = params.filters or SearchFilters()
+    scoped = api.Views.of(call).scoped(
+        params.query,
+        filters.conditions(),
+        label=argument_of,
+        with_adult=filters.adult is True,
+    )
+    return scoped.find(page_size=params.limit, explains=params.explain)
 
 
 @api.operation(
     "search_anime",
     finds=find_anime,
-    reads=api.Reads(),
-    faces=api.Faces(audit=api.Audit(count_of=attrgetter("total_matches"))),
+    reads=True,
+    count_of=attrgetter("total_matches"),
 )
 def search_anime(call: api.Call, params: SearchAnimeParams) -> SearchAnimeResult:
     """Search anime (series and films) by description, theme or title."""
@@ -351,7 +357,7 @@ def search_anime(call: api.Call, params: SearchAnimeParams) -> SearchAnimeResult
         search_mode=found.mode.value,
         degraded=found.degraded,
         notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *fitting],
-        **api.told_of(found, params.start),
+        **found.told(params.start),
     )
 
 
@@ -362,8 +368,8 @@ def _hit(call: api.Call, hit: api.Hit, query: str) -> SearchHit:
         alternatives=first_names(record.get("alternatives") or (), query),
         status=record.get("status"),
         match_type=hit.match_type.value,
-        catalogue=api.label_of(call, hit.view.name),
-        **api.strength_of(hit),
+        catalogue=call.label_of(hit.view.name),
+        **hit.told(),
     )
 
 
@@ -372,14 +378,14 @@ def find_like(call: api.Call, params: RecommendAnimeParams) -> api.ResultSet:
     return _recommendations(call, params)[1]
 
 
-@api.operation("recommend_similar", finds=find_like, reads=api.Reads())
+@api.operation("recommend_similar", finds=find_like, reads=True)
 def recommend_similar(call: api.Call, params: RecommendAnimeParams) -> RecommendAnimeResult:
     """Recommend anime like given titles, within preferences in plain words."""
     answers, found = _recommendations(call, params)
     items = {name: {item.key: item for item in one.items} for name, one in answers.items()}
     return RecommendAnimeResult(
         recommendations=[
-            _recommended(call, items[hit.view.name][hit.key], hit.view, explain=params.explain)
+            _recommended(call, items[hit.view.name][hit.key], hit, explain=params.explain)
             for hit in found.page()[params.start :]
         ],
         taste_centroid=list(
@@ -393,35 +399,31 @@ def recommend_similar(call: api.Call, params: RecommendAnimeParams) -> Recommend
 
 def _recommendations(
     call: api.Call, params: RecommendAnimeParams
-) -> tuple[Mapping[str, api.Recommendations], api.ResultSet]:
+) -> tuple[Mapping[str, ranking.Recommendations], api.ResultSet]:
     """Return what each catalogue recommends that has one of the titles, and the set of all."""
-    request, scope = _request(params), call.scope
-    views = api.open_views(call)
-    asked = api.ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
-    answers = {
-        name: answer
-        for name, answer in asked.found.items()
-        if isinstance(answer, api.Recommendations)
-    }
-    if not answers:
-        raise next(
-            refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError)
-        )
+    views = api.Views.of(call)
+    asked = views.recommend(
+        params.titles,
+        preferences=params.preferences or "",
+        exclude=params.exclude_titles or (),
+        limit=params.limit,
+    )
     parts = [
         answer.part_of(views.found[name], by=attrgetter("score"))
-        for name, answer in answers.items()
+        for name, answer in asked.found.items()
     ]
-    unread = [*views.skipped, *asked.skipped]
-    return answers, api.ResultSet(parts=parts, page_size=params.limit, unread=unread)
+    return asked.found, api.ResultSet(parts=parts, page_size=params.limit, unread=asked.skipped)
 
 
 def _recommended(
-    call: api.Call, item: api.Recommendation, view: api.View, *, explain: bool
+    call: api.Call, item: ranking.Recommendation, hit: api.Hit, *, explain: bool
 ) -> RecommendedAnime:
-    parts, weights = item.signals, view.spec.recommend
+    parts, weights = item.signals, hit.view.spec.recommend
+    told = {"why": parts.why(weights).told()} if explain and weights else dict[str, Any]()
     return RecommendedAnime(
         **_shape(item.record),
-        catalogue=api.label_of(call, view.name),
+        **told,
+        catalogue=call.label_of(hit.view.name),
         similarity_score=round(item.score, 4),
         signals=SignalShape(
             **{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}
@@ -430,32 +432,22 @@ def _recommended(
             wish=_other_signal(parts.wish, parts.wish_weight),
             known=_other_signal(parts.known, weights.known if weights else 0.0),
         ),
-        why=api.shape_why(parts.why(weights)) if explain and weights else None,
     )
 
 
-@api.operation("get_anime_details", reads=api.Reads())
+@api.operation("get_anime_details", reads=True)
 def get_anime_details(call: api.Call, params: DetailsParams) -> DetailsResult:
     """All about one anime, by title or id; null if none matches."""
-    views, scope = api.open_views(call), call.scope
+    views, scope = api.Views.of(call), call.scope
     if params.id is not None:
-        return _by_id(call, views, params.id, scope)
+        return _by_id(call, views, params.id)
     title = params.title or ""
-    asked = api.ask_each(views.found, lambda view: view.resolve(title, scope=scope))
+    asked = views.ask(lambda view: view.resolve(title, scope=scope))
     choices = asked.found
     likeness = max(choice.likeness for choice in choices.values())
-    found = api.find_one(
-        call,
-        api.ByCatalogue(
-            found={
-                name: views.found[name]
-                for name, choice in choices.items()
-                if choice.likeness == likeness
-            },
-            skipped=[*views.skipped, *asked.skipped],
-        ),
-        title,
-        lambda view, _title: choices[view.name].record,
+    likeliest = [name for name, choice in choices.items() if choice.likeness == likeness]
+    found = views.only(likeliest, asked.skipped).find_one(
+        title, lambda view, _title: choices[view.name].record
     )
     if found is None:
         suggestions = dict.fromkeys(
@@ -466,24 +458,21 @@ def get_anime_details(call: api.Call, params: DetailsParams) -> DetailsResult:
         )
     choice = choices[found.view.name]
     return DetailsResult(
-        anime=_details(call, found),
+        anime=_details(call, *found),
         suggestions=list(choice.suggestions),
         confidence=None if choice.is_certain else choice.sureness,
         notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
     )
 
 
-def _by_id(
-    call: api.Call, views: api.ByCatalogue[api.CatalogueView], stated: str, scope: api.Scope
-) -> DetailsResult:
+def _by_id(call: api.Call, views: api.Views, stated: str) -> DetailsResult:
     """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a
     title.
     """
-    found = api.find_one(
-        call, views, stated, lambda view, plain: view.find_stated(plain, scope=scope)
-    )
+    scope = call.scope
+    found = views.find_one(stated, lambda view, plain: view.find_stated(plain, scope=scope))
     if found is not None:
-        return DetailsResult(anime=_details(call, found), suggestions=[])
+        return DetailsResult(anime=_details(call, *found), suggestions=[])
     choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
     named = dict.fromkeys(
         label for one in choices for label in ([one.label] if one.label else one.suggestions)
@@ -492,10 +481,9 @@ def _by_id(
     return DetailsResult(anime=None, suggestions=list(named), notes=notes)
 
 
-def _details(call: api.Call, found: api.FoundRecord) -> AnimeDetails:
-    record = found.record
+def _details(call: api.Call, view: api.CatalogueView, record: api.Record) -> AnimeDetails:
     return AnimeDetails(
-        catalogue=api.label_of(call, found.view.name),
+        catalogue=call.label_of(view.name),
         id=record.id,
         titles=TitlesShape(
             canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())
@@ -509,16 +497,12 @@ def _details(call: api.Call, found: api.FoundRecord) -> AnimeDetails:
     )
 
 
-@api.operation("browse_taxonomy", reads=api.Reads())
+@api.operation("browse_taxonomy", reads=True)
 def browse_taxonomy(call: api.Call, params: BrowseAnimeParams) -> BrowseAnimeResult:
     """List tags of anime (genres, themes …) with counts."""
-    scope = call.scope
-    views = api.open_views(call).found
-    facets = api.merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
-    known = [
-        api.field_values(one.reader, one.spec, "tags", visibility=call.principal.visibility)
-        for one in views.values()
-    ]
+    views = api.Views.of(call)
+    facets = views.facets("tags", call.scope)
+    known = [view.values_of("tags", scope=call.scope) for view in views.found.values()]
     if params.search:
         wanted = {value for values in known for value in values.matching(params.search)}
         facets = [facet for facet in facets if facet.value in wanted]
@@ -531,46 +515,6 @@ def browse_taxonomy(call: api.Call, params: BrowseAnimeParams) -> BrowseAnimeRes
     }
     shown = [CategoryShape(category=category, tags=some) for category, some in tags.items() if some]
     near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
-    result = BrowseAnimeResult(
-        categories=shown, notes=_browse_notes(params, facets, shown, list(near))
-    )
-    return result.between(params.start, result.item_count) if params.start else result
-
-
-def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
-    """Return the tools of anime."""
-    return [search_anime, recommend_similar, get_anime_details, browse_taxonomy]
-
-
-def _request(params: RecommendAnimeParams) -> api.Request:
-    return api.Request(
-        titles=tuple(params.titles),
-        preferences=params.preferences or "",
-        exclude=tuple(params.exclude_titles or ()),
-        limit=params.limit,
-    )
-
-
-def _asked(principal: api.Principal, params: SearchAnimeParams) -> api.ScopeRequest:
-    filters = params.filters or SearchFilters()
-    return api.ScopeRequest(
-        query=params.query,
-        visibility=principal.visibility,
-        conditions=lambda _spec: filters.conditions(),
-        label=argument_of,
-        with_adult=lambda _spec: filters.adult is True,
-    )
-
-
-def _browse_notes(
-    params: BrowseAnimeParams,
-    facets: Sequence[api.FacetCount],
-    shown: Sequence[CategoryShape],
-    near: Sequence[str],
-) -> list[str]:
-    """Return what an answer without tags leaves open, and where tags are that no category was asked
-    for.
-    """
     elsewhere = sorted({facet.category for facet in facets} - {one.category for one in shown})
     notes = []
     if not shown:
@@ -581,17 +525,11 @@ def _browse_notes(
         notes.append(
             f"there are more under {', '.join(elsewhere)}; leave out 'category' to see them"
         )
-    return notes
+    result = BrowseAnimeResult(categories=shown, notes=notes)
+    return result.between(params.start, result.item_count) if params.start else result
 
 
-def _recommend_or_refuse(
-    view: api.CatalogueView, request: api.Request, scope: api.Scope
-) -> api.Recommendations | api.InputError:
-    """Recommend from one catalogue; return the refusal where it has none of the titles."""
-    try:
-        return view.recommend(request, scope=scope)
-    except api.InputError as error:
-        return error
+TOOLS = (search_anime, recommend_similar, get_anime_details, browse_taxonomy)
 
 
 def _shape(record: api.Record) -> dict[str, Any]:
@@ -626,7 +564,7 @@ def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None
     return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
 
 
-def _understood(answers: Collection[api.Recommendations]) -> list[str]:
+def _understood(answers: Collection[ranking.Recommendations]) -> list[str]:
     """Return how titles and preferences were taken, with what is in doubt about a title."""
     liked = [
         f"{title.asked}: {_taken(title)}"
@@ -646,11 +584,11 @@ def _understood(answers: Collection[api.Recommendations]) -> list[str]:
     return list(dict.fromkeys([*liked, *left_out, *wishes]))
 
 
-def _taken(choice: api.NameChoice) -> str:
+def _taken(choice: ranking.NameChoice) -> str:
     return f"the title '{choice.title}'{f', {choice.doubt}' if choice.doubt else ''}"
 
 
-def _not_understood(answers: Collection[api.Recommendations]) -> list[str]:
+def _not_understood(answers: Collection[ranking.Recommendations]) -> list[str]:
     """Return the unknown titles and preferences of all catalogues, and their notes."""
     every = [choice for answer in answers for choice in (*answer.titles, *answer.excluded)]
     known = {choice.asked for choice in every if choice.title}

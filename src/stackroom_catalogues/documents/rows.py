@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from stackroom.api import InputError, Record, RecordId, RowSource
-from stackroom.api.rows import FolderRows, find_path, first_heading, split_passages
+from stackroom.api import InputError, Record, RecordId
+from stackroom.api.rows import FolderRows, RowSource, find_path, first_heading, split_passages
 from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, passage_id
 
 BEGINNING_CHARS = 300

@@ -6,6 +6,7 @@ Every catalogue of documents is a collection, and its name is the source that cl
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -20,8 +21,9 @@ DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "o
 """Sources that a caller may name though they are not installed: they are reported as skipped."""
 
 SCHEME = "documents://"
-SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
+
+OF_PASSAGES = api.AnyOf(api.KIND_FIELD, (PASSAGE,))
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -70,7 +72,7 @@ class PassageMetadata(api.GenericResult):
     file_path: str
     source: str
     score: float
-    relevance: api.Relevance
+    relevance: str | None
     section: str
     title: str
     heading_path: str
@@ -132,7 +134,6 @@ class DocumentTools:
 
     def __init__(self, catalogues: Sequence[api.OpenCatalogue]) -> None:
         self._collections = {catalogue.name: catalogue for catalogue in catalogues}
-        self._pool = api.new_pool("collection", max(1, min(SEARCHES_AT_ONCE, len(catalogues))))
 
     def ping(self, _call: api.Call, _params: PingParams) -> PingResult:
         """Check the connection."""
@@ -146,7 +147,7 @@ class DocumentTools:
         unserved = next(iter(self._collections.values())).list_unserved()
         damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
-        found = self._find(principal, params, names)
+        found = self._find(call, params, names)
         answered = [part.view.name for part in found.parts]
         return SearchDocumentsResult(
             results=[
@@ -158,28 +159,25 @@ class DocumentTools:
             skipped=[name for name in names if name not in answered],
             notes=[*notes, *_notes(found)],
             **{
-                **api.told_of(found),
+                **found.told(),
                 "unread": [*found.unread, *(name for name in names if name in damaged)],
             },
         )
 
     def find(self, call: api.Call, params: SearchDocumentsParams) -> api.ResultSet:
         """Return the passages that `search_documents` finds in one collection."""
-        return self._find(call.principal, params, [str(call.chosen)])
+        return self._find(call, params, [str(call.chosen)])
 
     def _find(
-        self, principal: api.Principal, params: SearchDocumentsParams, names: Iterable[str]
+        self, call: api.Call, params: SearchDocumentsParams, names: Iterable[str]
     ) -> api.ResultSet:
-        scope = _scope(PASSAGE, principal)
-        there = {name: self._collections[name] for name in names if name in self._collections}
-        views = api.ask_each(there, api.OpenCatalogue.view)
-        counted = api.ask_each(views.found, lambda view: view.reader.count(scope))
-        filled = api.ByCatalogue(
-            found={name: views.found[name] for name, count in counted.found.items() if count},
-            skipped=[*views.skipped, *counted.skipped],
-        )
-        scoped = api.scope_each(filled, _asked(principal, params))
-        return _passages(api.find(scoped, pool=self._pool), params)
+        scope = call.scope.narrowed(OF_PASSAGES)
+        there = [self._collections[name] for name in names if name in self._collections]
+        views = api.Views.open(there, call.principal)
+        counted = views.ask(lambda view: view.reader.count(scope))
+        filled = views.only(filter(counted.found.get, counted.found), counted.skipped)
+        scoped = filled.scoped(params.query, within=[OF_PASSAGES])
+        return _passages(scoped.find(pool=call.server.pool), params)
 
     def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
         """Return the names of the collections that a search reads; none of a search that is
@@ -196,27 +194,28 @@ class DocumentTools:
         return HandbookResult(
             results=[FoundPassage(**_shape(hit)) for hit in found.page(params.start)],
             notes=[*found.filter_notes, *_notes(found)],
-            **api.told_of(found),
+            **found.told(),
         )
 
     def find_in_handbook(self, call: api.Call, params: HandbookParams) -> api.ResultSet:
         """Return the passages that `search_handbook` finds."""
-        view, unwanted = self._collections[HANDBOOK].view(), params.exclude_sections
-        asked = replace(
-            _asked(call.principal, params),
-            conditions=lambda _spec: [
+        unwanted = params.exclude_sections
+        scoped = api.Views.open([self._collections[HANDBOOK]], call.principal).scoped(
+            params.query,
+            [
                 *([api.AnyOf("section", (params.section,))] if params.section else ()),
                 *([api.NoneOf("section", tuple(unwanted))] if unwanted else ()),
             ],
+            within=[OF_PASSAGES],
             label=_argument_of,
         )
-        views = api.ByCatalogue(found={HANDBOOK: view}, skipped=[])
-        return _passages(api.find(api.scope_each(views, asked)), params)
+        return _passages(scoped.find(), params)
 
     def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
         """List every document of every collection."""
         scope = _scope(DOCUMENT, principal)
-        paths = api.ask_each(self._collections, lambda collection: _ids(collection, scope))
+        views = api.Views.open(self._collections.values(), principal)
+        paths = views.ask(lambda view: _ids(view, scope))
         return [
             api.ResourceEntry(
                 uri=f"{SCHEME}{name}/{quote(path)}",
@@ -309,24 +308,13 @@ def _scope(kind: str, principal: api.Principal) -> api.Scope:
     )
 
 
-def _asked(
-    principal: api.Principal, params: SearchDocumentsParams | HandbookParams
-) -> api.ScopeRequest:
-    """Return what limits a search to passages."""
-    return api.ScopeRequest(
-        query=params.query,
-        visibility=principal.visibility,
-        within=(api.AnyOf(api.KIND_FIELD, (PASSAGE,)),),
-    )
-
-
 def _argument_of(condition: api.Condition) -> str:
     """Return the argument of `search_handbook` that a condition came from."""
     return "exclude_sections" if isinstance(condition, api.NoneOf) else "section"
 
 
 def _shape(found: api.Hit) -> dict[str, Any]:
-    record, source, strength = found.record, found.view.name, api.strength_of(found)
+    record, source, strength = found.record, found.view.name, found.told()
     why = strength.pop("why")
     metadata = PassageMetadata(
         file_path=record.get("path"),
@@ -340,8 +328,8 @@ def _shape(found: api.Hit) -> dict[str, Any]:
     return {"content": record.get("content"), "metadata": metadata, "source": source, "why": why}
 
 
-def _ids(collection: api.OpenCatalogue, scope: api.Scope) -> list[api.RecordId]:
-    reader = collection.shelf.reader()
+def _ids(view: api.CatalogueView, scope: api.Scope) -> list[api.RecordId]:
+    reader = view.reader
     return sorted(reader.ids(reader.scan(scope=scope, limit=reader.count(scope))))
 
 
@@ -350,7 +338,7 @@ def _mime_type(path: str) -> str:
     return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
 
 
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.Served]:
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.Operation[Any, Any]]:
     """Declare the tools over these collections; the handbook's only where there is one."""
     documents = DocumentTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
@@ -360,32 +348,23 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.Served]:
     ]
     shown = ", ".join(held) + (", …" if len(names) > NAMES_SHOWN else "")
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    passages = api.Faces(
-        tool=api.Tool(words=lambda _catalogues: api.Words(properties={"sources": sources})),
-        audit=api.Audit(count_of=lambda result: len(result.results)),
-        text=_whole_text,
+    passages = partial(
+        api.operation, asks_all=True, count_of=lambda result: len(result.results), text=_whole_text
     )
     ping = api.operation(
-        "ping",
-        reads=api.Reads(names=lambda _catalogues, _params: ()),
-        faces=api.Faces(text=lambda result: result.model_dump_json()),
+        "ping", reads=lambda *_: (), asks_all=True, text=lambda result: result.model_dump_json()
     )
-    search = api.operation(
+    search = passages(
         "search_documents",
         finds=documents.find,
-        reads=api.Reads(names=lambda _catalogues, params: documents.searched(params)),
-        faces=passages,
+        reads=lambda _catalogues, params: documents.searched(params),
+        schemas=lambda _catalogues: {"sources": sources},
     )
-    handbook = api.operation(
-        "search_handbook",
-        finds=documents.find_in_handbook,
-        reads=api.Reads(names=lambda _catalogues, _params: [HANDBOOK]),
-        faces=replace(passages, tool=None),
+    handbook = passages(
+        "search_handbook", finds=documents.find_in_handbook, reads=lambda *_: [HANDBOOK]
     )
-    declared: list[api.AnyOperation] = [ping(documents.ping), search(documents.search)]
-    if HANDBOOK in names:
-        declared.append(handbook(documents.search_handbook))
-    return [api.Served(operation=one, catalogues=catalogues) for one in declared]
+    declared = [ping(documents.ping), search(documents.search)]
+    return [*declared, *([handbook(documents.search_handbook)] if HANDBOOK in names else ())]
 
 
 def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:
@@ -442,7 +421,7 @@ def _text(number: int, found: FoundPassage) -> str:
             *_around_text(found, "before"),
             found.content,
             *_around_text(found, "after"),
-            *api.why_lines(found.why),
+            *found.why_lines,
         ]
     )
 

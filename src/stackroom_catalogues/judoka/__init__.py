@@ -13,7 +13,7 @@ PACKAGE = CataloguePackage(
     open_rows=open_rows,
     keep_files=keep_files,
     samples=(Sample(name="judoka", files=FOLDER / "sample"),),
-    tools=deferred("stackroom_catalogues.judoka.tools:tools"),
+    tools=deferred("stackroom_catalogues.judoka.tools:TOOLS"),
     replaces_generic_tools=True,
     resources=deferred("stackroom_catalogues.judoka.tools:resources"),
 )

@@ -80,23 +80,24 @@ def _read_file(
     catalogue: api.OpenCatalogue, principal: api.Principal, name: str
 ) -> api.ResourceContent | None:
     """Return a file's content."""
-    reader, scope = catalogue.shelf.reader(), api.Scope(visibility=principal.visibility)
+    view, scope = catalogue.view(), api.Scope(visibility=principal.visibility)
+    reader = view.reader
     model, dimension = (reader.model.name, reader.model.dimension) if reader.model else (None, 0)
     match name:
         case "judoka.json":
             return _json(
-                [card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))]
+                [card_of(record) for record, _ in _iter_records(view, scope.narrowed(CARDS))]
             )
         case "client_embeddings.json":
-            items = [_item(record, vector) for record, vector in _iter_records(reader, scope)]
+            items = [_item(record, vector) for record, vector in _iter_records(view, scope)]
             return _json({"model": model, "dim": dimension, "items": items})
         case "synonyms.json":
             return _json(load_kept(catalogue))
         case "offline_rag_vectors.bin":
-            rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
+            rows = [vector for _, vector in _iter_records(view, scope) if vector.any()]
             return api.ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
         case "offline_rag_metadata.json":
-            records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
+            records = [record for record, vector in _iter_records(view, scope) if vector.any()]
             about = {
                 "model": model,
                 "count": len(records),
@@ -110,9 +111,10 @@ def _read_file(
 
 
 def _iter_records(
-    reader: api.ShelfReader, scope: api.Scope
+    view: api.CatalogueView, scope: api.Scope
 ) -> Iterator[tuple[api.Record, np.ndarray[Any, Any]]]:
     """Yield each record with its vector, in the order in which they were added."""
+    reader = view.reader
     keys = reader.scan(scope=scope, limit=reader.count(scope))
     records = reader.fetch(keys, scope=scope)
     vectors = reader.vectors(keys) if reader.model else np.zeros((len(keys), 0), np.float32)

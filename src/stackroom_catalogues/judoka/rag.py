@@ -13,15 +13,13 @@ import orjson
 
 from stackroom.api import (
     KIND_FIELD,
-    LOCAL_USER,
-    WHOLE,
     AnyOf,
     ExpectedError,
     InputError,
     NotFoundError,
     Scope,
 )
-from stackroom.api.commands import OpenedLibrary, OpenLibrary
+from stackroom.api.commands import LOCAL_USER, OpenedLibrary, OpenLibrary
 
 SPEC_NAME = "judoka"
 TOOL = "query_rag"
@@ -173,7 +171,7 @@ def check_catalogue(app: OpenedLibrary, name: str) -> Iterator[Check]:
     problem = app.embedder.check()
     yield Check(what="model", found=problem or str(app.embedder.model), ok=problem is None)
     reader = app.open_catalogue(name).shelf.reader()
-    counts = {facet.value: facet.count for facet in reader.facets(KIND_FIELD, scope=WHOLE)}
+    counts = {facet.value: facet.count for facet in reader.facets(KIND_FIELD, scope=Scope())}
     listed = ", ".join(f"{count} of kind {kind}" for kind, count in counts.items()) or "no records"
     yield Check(
         what=f"{name}: records", found=listed, ok=bool(counts.get("card") and counts.get("passage"))
@@ -197,11 +195,8 @@ def evaluate(app: OpenedLibrary, name: str) -> tuple[int, list[str]]:
     passages missed.
     """
     gate = app.build_gate([name])
-    reader = app.open_catalogue(name).shelf.reader()
-    keys = reader.scan(scope=PASSAGES, limit=reader.count(PASSAGES))
-    asked = [
-        record for record in reader.fetch(keys, scope=PASSAGES).values() if record.get("qaContext")
-    ]
+    passages = app.open_catalogue(name).view().records(scope=PASSAGES)
+    asked = [record for record in passages if record.get("qaContext")]
     missed: list[str] = []
     for record in asked:
         answer = gate.call(LOCAL_USER, TOOL, {"query": str(record.get("qaContext"))})

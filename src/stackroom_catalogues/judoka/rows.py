@@ -34,8 +34,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from stackroom.api import InputError, Record, RecordId, RowMapping, RowSource, SourceRow
+from stackroom.api import InputError, Record, RecordId, RowMapping
 from stackroom.api.rows import (
+    RowSource,
+    SourceRow,
     WholeRows,
     find_compressed,
     find_path,

@@ -15,8 +15,6 @@ from stackroom import api
 
 SYNONYMS = "synonyms.json"
 KEPT_FOLDER = "files"
-SYNONYM_WEIGHT = 0.5
-MAX_QUERY_CHARS = 2_000
 MAX_ADDED = 12  # the most synonyms added to a query
 
 _WORD = re.compile(r"\w+")
@@ -67,33 +65,9 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
     return list(found)[:MAX_ADDED]
 
 
-def rank_expanded(
-    view: api.CatalogueView,
-    query: str,
-    scope: api.Scope,
-    vector: api.QueryVector | None,
-    limit: int,
-) -> api.Ranked:
-    """Rank by the query and its synonyms, those of the catalogue's declaration and those kept
-    beside it.
-    """
-    text = api.clean(query[:MAX_QUERY_CHARS])
-    added = synonyms_in(text, load_kept(view.catalogue))
-    asked = api.analyse_query(text, synonyms=view.spec.synonyms)
-    others = api.analyse_query(" ".join(added), synonyms={})
-    known = {term for term, _ in asked.terms}
-    terms = (
-        *asked.terms,
-        *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known),
-    )
-    return view.catalogue.searcher.rank(
-        view.reader,
-        text,
-        scope=scope,
-        limit=limit,
-        query_vector=vector,
-        terms=api.TextQuery(terms=terms),
-    )
+def synonyms_of(view: api.CatalogueView, query: str) -> list[str]:
+    """Return the synonyms of a query that are kept beside its catalogue."""
+    return synonyms_in(query, load_kept(view.catalogue))
 
 
 def _padded(text: str) -> str:

@@ -10,7 +10,6 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import (
@@ -33,7 +32,7 @@ from stackroom_catalogues.judoka.rows import (
     shown_id,
     stats_of,
 )
-from stackroom_catalogues.judoka.synonyms import rank_expanded
+from stackroom_catalogues.judoka.synonyms import synonyms_of
 
 SHOWN = api.AnyOf("visibility", ("shown",))
 MEASURES = (*STATS, "average")
@@ -157,7 +156,7 @@ class RagHit(api.Explained, api.FromCatalogue):
     text: str
     source: str
     score: float
-    relevance: api.Relevance
+    relevance: str | None
     qa_context: str | None
     tags: list[str]
 
@@ -200,7 +199,7 @@ class JudokaHit(api.Explained, JudokaShape):
     """One result of a search."""
 
     score: float
-    relevance: api.Relevance
+    relevance: str | None
 
 
 class SearchJudokaResult(api.FoundResult, api.PricedResult):
@@ -325,24 +324,25 @@ class CountriesResult(api.PricedResult):
 
 
 CHANCE = random.SystemRandom()
-COUNTED = api.Faces(audit=api.Audit(count_of=lambda result: len(result.results)))
+
+
+def _count(result: "RagResult | SearchJudokaResult") -> int:
+    return len(result.results)
 
 
 def find_passages(call: api.Call, params: RagParams) -> api.ResultSet:
     """Return what `query_rag` finds."""
-    asked = api.ScopeRequest(query=params.query, visibility=call.principal.visibility)
-    found = api.find(
-        api.scope_each(api.open_views(call), asked),
-        read=lambda _view, scope: api.plain_reading(params.query, scope),
-        rank=rank_expanded,
+    return (
+        api.Views.of(call)
+        .scoped(params.query)
+        .find(is_plain=True, also=synonyms_of, page_size=RAG_RESULTS, explains=params.explain)
     )
-    return replace(found, page_size=RAG_RESULTS, explains=params.explain)
 
 
-@api.operation("query_rag", finds=find_passages, reads=api.Reads(), faces=COUNTED)
+@api.operation("query_rag", finds=find_passages, reads=True, count_of=_count)
 def query_rag(call: api.Call, params: RagParams) -> RagResult:
     """Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards."""
-    views, scope = api.open_views(call), call.scope
+    views, scope = api.Views.of(call), call.scope
     if not any(view.reader.count(scope) for view in views.found.values()):
         raise api.NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
     found = find_passages(call, params)
@@ -351,25 +351,21 @@ def query_rag(call: api.Call, params: RagParams) -> RagResult:
             f"no result by words, and vectors were not used: {_hint(found.degraded)}"
         )
     return RagResult(
-        results=list(map(partial(_rag_hit, call), found.page(params.start))),
+        results=[_rag_hit(call, hit) for hit in found.page(params.start)],
         notes=found.word_notes,
         hint=_hint(found.degraded),
-        **api.told_of(found, params.start),
+        **found.told(params.start),
     )
 
 
 def find_cards(call: api.Call, params: SearchJudokaParams) -> api.ResultSet:
     """Return what `judokon.search` finds; filters ask for all that meet them."""
     scoped = _scoped(call, params.filters, params.exclude, query=params.query)
-    return replace(
-        api.find(scoped, rank=rank_expanded),
-        page_size=params.top_k,
-        explains=params.explain,
-        is_whole=params.filters is not None,
-    )
+    found = scoped.find(also=synonyms_of, page_size=params.top_k, explains=params.explain)
+    return replace(found, is_whole=params.filters is not None)
 
 
-@api.operation("judokon.search", finds=find_cards, reads=api.Reads(), faces=COUNTED)
+@api.operation("judokon.search", finds=find_cards, reads=True, count_of=_count)
 def search(call: api.Call, params: SearchJudokaParams) -> SearchJudokaResult:
     """Search judoka cards of the game JU-DO-KON! by description."""
     found = find_cards(call, params)
@@ -381,41 +377,37 @@ def search(call: api.Call, params: SearchJudokaParams) -> SearchJudokaResult:
     )
     return SearchJudokaResult(
         results=[
-            JudokaHit(**_shape(call, hit.view, hit.record), **api.strength_of(hit)) for hit in shown
+            JudokaHit(**_shape(call, hit.view.name, hit.record), **hit.told()) for hit in shown
         ],
         hint=_hint(found.degraded),
         notes=[*found.question_notes, *found.filter_notes, *found.word_notes, *hints],
-        **api.told_of(found, params.start),
+        **found.told(params.start),
     )
 
 
-@api.operation("judokon.getById", reads=api.Reads())
+@api.operation("judokon.getById", reads=True)
 def get_by_id(call: api.Call, params: IdParams) -> CardResult:
     """Get one judoka card, with all stats."""
-    return _card(call, _get_card(call, api.open_views(call), params.id))
+    return _card(call, *_get_card(call, params.id))
 
 
 @api.operation("judokon.random")
 def draw(call: api.Call, params: RandomParams) -> CardResult:
     """Draw a random judoka card."""
     scoped = _scoped(call, params.filters)
-    views, scopes = scoped.views.found, scoped.scopes
     cards = [
-        (view, key)
-        for view in views.values()
-        for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
+        (view, card)
+        for name, view in scoped.views.found.items()
+        for card in view.records(scope=scoped.scopes[name].narrowed(SHOWN))
     ]
     if not cards:
         raise api.NotFoundError(
             "no judoka meets these filters; judokon.listCountries lists the countries"
         )
-    view, key = CHANCE.choice(cards)
-    return _card(
-        call, api.FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key])
-    )
+    return _card(call, *CHANCE.choice(cards))
 
 
-@api.operation("judokon.resolveCode", reads=api.Reads())
+@api.operation("judokon.resolveCode", reads=True)
 def resolve_code(call: api.Call, params: ResolveParams) -> CardResult:
     """Find the judoka card of a card code."""
     found = _find_by_code(call, params.code)
@@ -425,10 +417,10 @@ def resolve_code(call: api.Call, params: ResolveParams) -> CardResult:
             f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''};"
             " try judokon.search"
         )
-    return _card(call, found)
+    return _card(call, *found)
 
 
-@api.operation("judokon.validateCardCode", reads=api.Reads())
+@api.operation("judokon.validateCardCode", reads=True)
 def validate_code(call: api.Call, params: CodeParams) -> CodeResult:
     """Check the form of a card code, and whether a card has it."""
     form, found = check_code(params.code), _find_by_code(call, params.code)
@@ -438,121 +430,102 @@ def validate_code(call: api.Call, params: CodeParams) -> CodeResult:
         format=form.is_well_formed,
         checksum=form.has_right_check,
         known=is_known,
-        id=shown_id(found.record) if found else None,
+        id=shown_id(found[1]) if found else None,
         reason=None if is_known else form.problem or "well-formed, but no card here has it",
-        catalogue=api.label_of(call, found.view.name) if found else None,
+        catalogue=call.label_of(found[0].name) if found else None,
     )
 
 
-@api.operation("judokon.compare", reads=api.Reads())
+@api.operation("judokon.compare", reads=True)
 def compare(call: api.Call, params: CompareParams) -> CompareResult:
     """Compare two judoka, stat by stat."""
-    views = api.open_views(call)
-    one, other = (
-        _get_card(call, views, params.id_a),
-        _get_card(call, views, params.id_b),
+    views = api.Views.of(call)
+    (view, one), (other_view, other) = (
+        _get_card(call, wanted, views) for wanted in (params.id_a, params.id_b)
     )
-    here, there = stats_of(one.record), stats_of(other.record)
+    here, there = stats_of(one), stats_of(other)
     rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
     won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
     return CompareResult(
-        a=JudokaShape(**_shape(call, *one)),
-        b=JudokaShape(**_shape(call, *other)),
+        a=JudokaShape(**_shape(call, view.name, one)),
+        b=JudokaShape(**_shape(call, other_view.name, other)),
         stats=rows,
         totals={"a": sum(here.values()), "b": sum(there.values())},
         winner=_compared(won, lost).winner,
     )
 
 
-@api.operation("judokon.suggestOpponent", reads=api.Reads())
+@api.operation("judokon.suggestOpponent", reads=True)
 def suggest_opponent(call: api.Call, params: OpponentParams) -> OpponentResult:
     """Suggest fair opponents for a judoka."""
-    view, card = _get_card(call, api.open_views(call), params.id)
-    others = [one for one in _cards(view, call.principal, SHOWN) if one.id != card.id]
+    view, card = _get_card(call, params.id)
+    others = [one for one in _cards(view, call, SHOWN) if one.id != card.id]
     others.sort(key=lambda one: _mismatch(card, one))
     end = params.start + params.top_k
     return OpponentResult(
         opponents=[
-            Opponent(**_shape(call, view, other), reasons=_reasons(card, other))
+            Opponent(**_shape(call, view.name, other), reasons=_reasons(card, other))
             for other in others[params.start : end]
         ],
         cursor=str(end) if end < len(others) else None,
     )
 
 
-@api.operation("judokon.listCountries", reads=api.Reads())
+@api.operation("judokon.listCountries", reads=True)
 def list_countries(call: api.Call, params: CountriesParams) -> CountriesResult:
     """List the countries of judoka, with card counts."""
-    readers = [view.reader for view in api.open_views(call).found.values()]
-    scope = _scope(call.principal)
-    facets = api.merge_facets([reader.facets("country", scope=scope) for reader in readers])
+    views, scope = api.Views.of(call), call.scope.narrowed(CARDS)
     rows = [
         CountryCount(
-            country=facet.value,
-            code=_country_code(readers, facet.value, scope),
-            count=facet.count,
+            country=facet.value, code=_country_code(views, facet.value, scope), count=facet.count
         )
-        for facet in facets[params.start :]
+        for facet in views.facets("country", scope)[params.start :]
     ]
     return CountriesResult(countries=rows)
 
 
-def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
-    """Return the tools of the game."""
-    return [
-        query_rag,
-        search,
-        get_by_id,
-        draw,
-        resolve_code,
-        validate_code,
-        compare,
-        suggest_opponent,
-        list_countries,
-    ]
+TOOLS = (
+    *(query_rag, search, get_by_id, draw, resolve_code, validate_code, compare),
+    *(suggest_opponent, list_countries),
+)
 
 
 def _get_card(
-    call: api.Call, views: api.ByCatalogue[api.CatalogueView], stated: str
-) -> api.FoundRecord:
-    scope = _scope(call.principal)
-    found = api.find_one(call, views, stated, lambda view, plain: _find_card(view, plain, scope))
+    call: api.Call, stated: str, views: api.Views | None = None
+) -> tuple[api.CatalogueView, api.Record]:
+    views, scope = views or api.Views.of(call), call.scope.narrowed(CARDS)
+    found = views.find_one(stated, lambda view, plain: _find_card(view, plain, scope))
     if found is None or found.record.kind not in CARDS.values:
-        alike = [
-            one for view in views.found.values() for one in _alike(view.reader, stated, scope)
-        ][:ALIKE]
-        hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
+        alike = [one for view in views.found.values() for one in _alike(view, stated, scope)]
+        hint = f"; alike: {', '.join(alike[:ALIKE])}" if alike else "; judokon.search finds ids"
         raise api.NotFoundError(f"no judoka '{stated[:200]}'{hint}")
     return found
 
 
-def _find_by_code(call: api.Call, code: str) -> api.FoundRecord | None:
+def _find_by_code(call: api.Call, code: str) -> tuple[api.CatalogueView, api.Record] | None:
     """Return the card with a code; the first by id where several of a catalogue have it."""
     condition = api.AnyOf("codeKey", (code_key(code),))
     if not all(condition.values):
         return None
-    return api.find_one(
-        call,
-        api.open_views(call),
-        code,
-        lambda view, _code: min(
-            _cards(view, call.principal, condition), key=lambda one: one.id, default=None
-        ),
-    )
+
+    def find(view: api.CatalogueView, _code: str) -> api.Record | None:
+        return min(_cards(view, call, condition), key=lambda one: one.id, default=None)
+
+    return api.Views.of(call).find_one(code, find)
 
 
-def _card(call: api.Call, found: api.FoundRecord) -> CardResult:
-    label = api.label_of(call, found.view.name)
-    return CardResult(**{**card_of(found.record), **({"catalogue": label} if label else {})})
+def _card(call: api.Call, view: api.CatalogueView, record: api.Record) -> CardResult:
+    label = call.label_of(view.name)
+    return CardResult(**{**card_of(record), **({"catalogue": label} if label else {})})
 
 
-def _shape(call: api.Call, view: api.View, record: api.Record) -> dict[str, Any]:
+def _shape(call: api.Call, catalogue: str, record: api.Record) -> dict[str, Any]:
     return {
         "id": shown_id(record),
         **{name: record.get(name) for name in ("name", "country", "rarity")},
         "weight_class": record.get("weightClass"),
         "stats": stats_of(record),
-        "catalogue": api.label_of(call, view.name),
+        "catalogue": call.label_of(catalogue),
     }
 
 
@@ -564,8 +537,8 @@ def _rag_hit(call: api.Call, hit: api.Hit) -> RagHit:
         source=source_of(record),
         qa_context=record.get("qaContext"),
         tags=list(record.get("tags") or (record.kind,)),
-        catalogue=api.label_of(call, hit.view.name),
-        **api.strength_of(hit),
+        catalogue=call.label_of(hit.view.name),
+        **hit.told(),
     )
 
 
@@ -575,42 +548,28 @@ def _find_card(view: api.CatalogueView, stated: str, scope: api.Scope) -> api.Re
     return view.find_stated(stated, scope=scope) or (named.record if named.is_certain else None)
 
 
-def _alike(reader: api.ShelfReader, stated: str, scope: api.Scope) -> list[str]:
+def _alike(view: api.CatalogueView, stated: str, scope: api.Scope) -> list[str]:
     """Return the cards that have an id or a name like the one asked for."""
+    reader = view.reader
     names = [
         match
         for match in reader.titles_like(stated, scope=scope, limit=ALIKE)
         if match.likeness >= LIKE
     ]
-    named = reader.ids([match.key for match in names])
-    alike = list(
-        dict.fromkeys([*api.like_words(stated, reader.ids(_keys(reader, scope)))[:ALIKE], *named])
-    )[:ALIKE]
-    found = reader.fetch(
-        list(reader.find([api.RecordId(one) for one in alike], scope=scope).values()), scope=scope
-    )
+    ids = view.ids_like(stated, scope=scope)[:ALIKE]
+    alike = list(dict.fromkeys([*ids, *reader.ids([match.key for match in names])]))[:ALIKE]
+    found = reader.fetch(list(reader.find(alike, scope=scope).values()), scope=scope)
     return [f"{one.id} ({one.get('name')})" for one in found.values()]
 
 
-def _keys(reader: api.ShelfReader, scope: api.Scope) -> list[api.Key]:
-    return reader.scan(scope=scope, limit=reader.count(scope))
+def _cards(view: api.CatalogueView, call: api.Call, condition: api.AnyOf) -> list[api.Record]:
+    return view.records(scope=call.scope.narrowed(CARDS, condition))
 
 
-def _cards(
-    view: api.CatalogueView, principal: api.Principal, condition: api.AnyOf
-) -> list[api.Record]:
-    scope = _scope(principal).narrowed(condition)
-    return list(view.reader.fetch(_keys(view.reader, scope), scope=scope).values())
-
-
-def _country_code(readers: Sequence[api.ShelfReader], country: str, scope: api.Scope) -> str | None:
+def _country_code(views: api.Views, country: str, scope: api.Scope) -> str | None:
     """Return the code that the first card of a country has."""
     own = scope.narrowed(api.AnyOf("country", (country,)))
-    found = [
-        card
-        for reader in readers
-        for card in reader.fetch(reader.scan(scope=own, limit=1), scope=own).values()
-    ]
+    found = [card for view in views.found.values() for card in view.records(scope=own, limit=1)]
     return cast(str | None, found[0].get("countryCode")) if found else None
 
 
@@ -629,10 +588,6 @@ def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]
     ]
 
 
-def _scope(principal: api.Principal) -> api.Scope:
-    return api.Scope(conditions=(CARDS,), visibility=principal.visibility)
-
-
 def _scoped(
     call: api.Call,
     filters: CardFilters | None,
@@ -640,20 +595,11 @@ def _scoped(
     *,
     query: str = "",
 ) -> api.CatalogueScopes:
-    """Return the scope of the cards that meet the filters, in each catalogue, with values by any
-    spelling.
-    """
-    views, excluded = api.open_views(call), exclude or {}
-    api.require_excludable(excluded, [view.spec for view in views.found.values()])
+    """Return the scope of the cards that meet the filters, in each catalogue."""
     conditions = (filters or CardFilters()).conditions()
-    asked = api.ScopeRequest(
-        query=query,
-        visibility=call.principal.visibility,
-        conditions=lambda spec: [*conditions, *api.parse_exclusions(excluded, spec)],
-        label=argument_of,
-        within=(CARDS,),
+    return api.Views.of(call).scoped(
+        query, conditions, within=[CARDS], exclude=exclude, label=argument_of
     )
-    return api.scope_each(views, asked)
 
 
 def _hint(degraded: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 from stackroom.api import CataloguePackage, Sample, deferred
-from stackroom_catalogues.music.rows import MAPPING, keep_files, open_rows
+from stackroom_catalogues.music.rows import MAPPING, keep_files, name_file, open_rows
 
 FOLDER = files(__package__)
 
@@ -13,10 +13,10 @@ PACKAGE = CataloguePackage(
     open_rows=open_rows,
     keep_files=keep_files,
     samples=(Sample(name="music", files=FOLDER / "sample" / "library.jsonl"),),
-    tools=deferred("stackroom_catalogues.music.tools:tools"),
+    tools=deferred("stackroom_catalogues.music.tools:TOOLS"),
     replaces_generic_tools=True,
     own_kinds=deferred("stackroom_catalogues.music.player.own:own_kinds"),
-    media=deferred("stackroom_catalogues.music.media:media"),
-    endpoints=deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints"),
+    media=name_file,
+    endpoints=deferred("stackroom_catalogues.music.subsonic.methods:ENDPOINTS"),
     server="stackroom_catalogues.music.server:build_server_parts",
 )

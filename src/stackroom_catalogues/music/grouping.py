@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from stackroom.api import SourceRow, fold_name
+from stackroom.api import fold_name
+from stackroom.api.rows import SourceRow
 
 ARTIST, ALBUM, TRACK = "artist", "album", "track"
 KINDS = (ARTIST, ALBUM, TRACK)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from stackroom import api
+from stackroom.api.ranking import Key, ShelfReader
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.names import work_key
 
@@ -38,7 +39,7 @@ class MusicLibrary:
         """What was taken for a name that is not exactly a record's, and what else it could be."""
 
     @property
-    def reader(self) -> api.ShelfReader:
+    def reader(self) -> ShelfReader:
         """The snapshot, of what the caller may see."""
         return self.view.reader.seen_by(self.principal.visibility)
 
@@ -50,12 +51,12 @@ class MusicLibrary:
             visibility=self.principal.visibility,
         )
 
-    def keys(self, kind: str, *conditions: api.Condition) -> list[api.Key]:
+    def keys(self, kind: str, *conditions: api.Condition) -> list[Key]:
         """Return the keys of records, in insertion order."""
         scope = self.scope(kind, *conditions)
         return self.reader.scan(scope=scope, limit=self.reader.count(scope))
 
-    def fetch(self, keys: Sequence[api.Key]) -> list[api.Record]:
+    def fetch(self, keys: Sequence[Key]) -> list[api.Record]:
         """Return the records of keys, in their order."""
         found = self.reader.fetch(keys, scope=self.scope())
         return [found[key] for key in keys if key in found]
@@ -106,7 +107,7 @@ class MusicLibrary:
         around = self.fetch(list(self.reader.find(ids, scope=self.scope()).values()))
         return {kind: [one for one in around if one.kind == kind] for kind in (ARTIST, ALBUM)}
 
-    def recent_keys(self, kind: str, *conditions: api.Condition) -> list[api.Key]:
+    def recent_keys(self, kind: str, *conditions: api.Condition) -> list[Key]:
         """Return the keys of a kind, newest first.
 
         Where a record does not say when it was added, it was no earlier than those that came before
@@ -116,7 +117,7 @@ class MusicLibrary:
         days = self.reader.numbers("added", keys.tolist())
         latest = np.fmax.accumulate(np.where(np.isnan(days), -np.inf, days)) if len(days) else days
         order = np.lexsort((-keys, -np.where(np.isnan(days), latest, days)))
-        return [api.Key(key) for key in keys[order].tolist()]
+        return [Key(key) for key in keys[order].tolist()]
 
     def get(self, kind: str, wanted: str) -> api.Record:
         """Return a record by id or name; refuse an unknown or ambiguous one."""
@@ -169,10 +170,7 @@ class MusicLibrary:
     def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[api.Record, str]]:
         """Yield the records whose whole name occurs in a sentence, with that name."""
         words = f" {api.fold_name(sentence)} "
-        found = self.reader.lexical(
-            api.analyse_query(sentence, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED
-        )
-        for record in self.fetch([api.Key(key) for key in found.keys.tolist()]):
+        for record in self.view.with_words_of(sentence, scope=self.scope(kind), limit=WORDS_TRIED):
             for name in self.catalogue.spec.names_of(record):
                 if api.fold_name(name) and f" {api.fold_name(name)} " in words:
                     yield record, name
@@ -225,13 +223,8 @@ def find_similar(
     library: MusicLibrary, record: api.Record, *, limit: int
 ) -> list[tuple[api.Record, float]]:
     """Return the most similar records of the same kind, each with its similarity, 0–1."""
-    key = library.reader.find([record.id], scope=library.scope())[record.id]
-    chosen = api.NameChoice(
-        asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0
-    )
-    request = api.Request(titles=(record.id,), limit=SPARE * limit)
-    recommender, scope = library.catalogue.recommender, library.scope(record.kind)
-    found = recommender.recommend_for(library.reader, [chosen], request, scope=scope).items
+    scope = library.scope(record.kind)
+    found = library.view.similar_to(record, scope=scope, limit=SPARE * limit)
     fit = [
         (one.record, one.score)
         for one in found

@@ -15,16 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stackroom.api import (
-    AnyOf,
-    Evidence,
-    InputError,
-    Preferences,
-    Record,
-    fold_name,
-    preference_vocabulary,
-    understand,
-)
+from stackroom.api import AnyOf, InputError, Record, fold_name
+from stackroom.api.ranking import Preferences
 from stackroom_catalogues.music.grouping import ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.shapes import (
@@ -230,16 +222,12 @@ class _Pool(NamedTuple):
 
 
 def _wishes(library: MusicLibrary, about: str) -> Preferences:
-    spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
-    vocabulary = preference_vocabulary(
-        library.reader, spec, scope=library.scope(TRACK), this_year=this_year
-    )
     artists = {
         spelling: ("artists", str(record.get("name")))
         for record, name in library.iter_named_in(ARTIST, about)
         for spelling in (name.lower(), fold_name(name))
     }
-    return understand(about, replace(vocabulary, names=artists))
+    return library.view.understand(about, names=artists, scope=library.scope(TRACK))
 
 
 def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> _Pool:
@@ -265,11 +253,11 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
         found = by_turns(found)
     lengths = np.cumsum([one.seconds for one in found])
     kept = found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
-    is_vague = bool(about) and searched.evidence is Evidence.NONE
+    is_vague = bool(about) and searched.evidence == "none"
     is_unrelated = is_vague and not conditions and not wishes.understood
     unfit = [
         words
         for words in wishes.not_understood[: 0 if is_unrelated else PHRASES_TRIED]
-        if library.view.search(words, scope=library.scope(TRACK)).evidence is Evidence.NONE
+        if library.view.search(words, scope=library.scope(TRACK)).evidence == "none"
     ]
     return _Pool(candidates=kept, is_unrelated=is_unrelated, unfit=unfit)

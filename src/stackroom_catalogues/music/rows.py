@@ -9,7 +9,7 @@ Pictures embedded in files, and the pieces of the sample, are kept in the catalo
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -23,13 +23,13 @@ from stackroom.api import (
     Record,
     RecordId,
     RowMapping,
-    RowSource,
-    SourceRow,
     Tag,
 )
 from stackroom.api.rows import (
     Ledger,
     ReadOptions,
+    RowSource,
+    SourceRow,
     SqliteRows,
     WholeRows,
     find_path,
@@ -103,6 +103,15 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
 
 
 MAPPING = RowMapping(records_of=records_of)
+
+
+def name_file(record: Record, which: str, find: Callable[[str], Record | None]) -> str | None:
+    """Return the name of a record's audio or cover; a track may have the cover of its album."""
+    album_id = record.get("album_id")
+    if which == "cover" and album_id and not record.get("cover"):
+        album = find(str(album_id))
+        return str(album.get("cover") or "") if album else None
+    return str(record.get("file" if which == "audio" else "cover") or "")
 
 
 def keep_files(location: str, folder: Path) -> None:

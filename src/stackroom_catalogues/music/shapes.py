@@ -293,6 +293,7 @@ def entry_of(
     within: api.Record | None = None,
     score: float | None = None,
     catalogue: str | None = None,
+    why: Any = None,
 ) -> Entry:
     """Return a record as an entry of a list. What those of an artist or album share with it need
     not be said again.
@@ -311,6 +312,7 @@ def entry_of(
         playable=True if record.kind == TRACK and record.get("file") else None,
         score=None if score is None else round(score, 4),
         catalogue=catalogue,
+        why=why,
         **{name: record.get(name) for name in (*place, "year", "seconds", "plays")},
     )
 

@@ -6,7 +6,7 @@ corrections as arguments of `catalog.mutate`, for a user who may edit. Nothing h
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,33 +26,26 @@ TOP_TRACKS = 10  # albums and tracks of an artist that are listed unless a call 
 
 def find(call: api.Call, params: shapes.SearchMusicParams) -> api.ResultSet:
     """Return what `catalog.search` finds, of all kinds that are asked for."""
-    views = api.open_views(call)
-    return _all_kinds(searching.find_kinds(views, call.principal, params))
+    return _all_kinds(searching.find_kinds(call, params))
 
 
 @api.operation(
     "catalog.search",
     finds=find,
-    reads=api.Reads(),
-    faces=api.Faces(
-        audit=api.Audit(
-            count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks)
-        )
-    ),
+    reads=True,
+    count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks),
 )
 def search(call: api.Call, params: shapes.SearchMusicParams) -> shapes.SearchMusicResult:
     """Search artists, albums and tracks by name and meaning."""
-    found = searching.find_kinds(api.open_views(call), call.principal, params)
+    found = searching.find_kinds(call, params)
     groups: dict[str, Any] = {
         shapes.GROUPS[kind]: _group(call, one, params) for kind, one in found.items()
     }
     whole = _all_kinds(found)
     return shapes.SearchMusicResult(
         **groups,
-        evidence=whole.evidence,
-        mode=api.SearchMode.FTS_ONLY if whole.degraded else api.SearchMode.HYBRID,
+        **{**whole.told(), "mode": "fts_only" if whole.degraded else "hybrid"},
         degraded=whole.degraded,
-        unread=list(whole.unread),
         notes=[*searching.notes_of(found.values()), *whole.filter_notes],
         offset=params.offset,
     )
@@ -65,38 +58,31 @@ def _group(
     end, total = min(params.offset + params.limit, shapes.MOST), found.total
     nearest = [] if total else searching.find_nearest(found, params)
     return shapes.RecordGroup(
-        items=list(map(partial(_entry, call), found.page(params.offset, end - params.offset))),
-        nearest=list(map(partial(_entry, call), nearest)),
+        items=[_entry(call, hit) for hit in found.page(params.offset, end - params.offset)],
+        nearest=[_entry(call, hit) for hit in nearest],
         total=total,
         has_more=end < min(total, shapes.MOST),
     )
 
 
 def _entry(call: api.Call, hit: api.Hit) -> shapes.Entry:
-    label = api.label_of(call, hit.view.name)
-    entry = shapes.entry_of(hit.record, score=hit.score, catalogue=label)
-    return entry.model_copy(update={"why": api.shape_why(hit.why)}) if hit.why else entry
+    label, told = call.label_of(hit.view.name), hit.told()
+    return shapes.entry_of(hit.record, score=hit.score, catalogue=label, why=told["why"])
 
 
 @api.operation(
     "catalog.get",
-    reads=api.Reads(),
-    faces=api.Faces(
-        audit=api.Audit(
-            count_of=lambda result: shapes.sum_totals(
-                result.artists, result.albums, result.tracks, result.fixes
-            )
-        )
+    reads=True,
+    count_of=lambda result: shapes.sum_totals(
+        result.artists, result.albums, result.tracks, result.fixes
     ),
 )
 def get(call: api.Call, params: shapes.GetParams) -> shapes.GetResult:
     """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a
     playlist.
     """
-    views = api.open_views(call)
-    libraries = {name: MusicLibrary(view, call.principal) for name, view in views.found.items()}
-    library, plain = _meant(call, views, libraries, params)
-    label = api.label_of(call, library.catalogue.name)
+    library, plain = _meant(api.Views.of(call), params)
+    label = call.label_of(library.catalogue.name)
     naming = {"catalogue": label} if label else {}  # names the catalogue to `catalog.mutate`
     answers: dict[str, Callable[[MusicLibrary, shapes.GetParams], shapes.GetResult]] = {
         **dict.fromkeys(KINDS, _record),
@@ -112,32 +98,22 @@ def get(call: api.Call, params: shapes.GetParams) -> shapes.GetResult:
     return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
 
 
-def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
-    """Return the tools of music."""
-    return [search, get]
+TOOLS = (search, get)
 
 
-def _meant(
-    call: api.Call,
-    views: api.ByCatalogue[api.CatalogueView],
-    libraries: Mapping[str, MusicLibrary],
-    params: shapes.GetParams,
-) -> tuple[MusicLibrary, shapes.GetParams]:
+def _meant(views: api.Views, params: shapes.GetParams) -> tuple[MusicLibrary, shapes.GetParams]:
     """Return the catalogue that a call is about, and its arguments with the id as that
     catalogue has it.
     """
+    libraries = {name: MusicLibrary(view, views.principal) for name, view in views.found.items()}
     if len(libraries) == 1 or params.id is None:
-        only = api.require_one(
-            views.found, f"query_type '{params.query_type}' is about one catalogue"
-        )
+        only = views.require_one(f"query_type '{params.query_type}' is about one catalogue")
         return libraries[only.name], params
     name, _, rest = params.id.partition("/")
     if name in libraries and rest:
         return libraries[name], params.model_copy(update={"id": rest})
     kind = params.query_type if params.query_type in KINDS else None
-    found = api.find_one(
-        call,
-        views,
+    found = views.find_one(
         params.id,
         lambda view, stated: (
             libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated)

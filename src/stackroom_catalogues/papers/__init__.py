@@ -17,6 +17,6 @@ PACKAGE = CataloguePackage(
         "s2": deferred("stackroom_catalogues.papers.providers:open_semantic_scholar"),
     },
     samples=(Sample(name="papers", files=FOLDER / "sample.jsonl"),),
-    tools=deferred("stackroom_catalogues.papers.tools:tools"),
+    tools=deferred("stackroom_catalogues.papers.tools:TOOLS"),
     replaces_generic_tools=True,
 )

@@ -11,14 +11,18 @@ from xml.parsers import expat
 
 import orjson
 
-from stackroom.api import InputError, RowSource, Settings, SourceRow, UnavailableError, read_section
+from stackroom.api import InputError, UnavailableError
 from stackroom.api.network import (
     Clock,
     Fetched,
     Pace,
     PoliteGetter,
+    RowSource,
+    Settings,
+    SourceRow,
     UnusableAnswerError,
     read_provider_query,
+    read_section,
 )
 from stackroom_catalogues.papers.settings import PapersSettings
 

@@ -20,8 +20,8 @@ import click
 import numpy as np
 import orjson
 
-from stackroom.api import WHOLE, CatalogueSpec, InputError, ShelfReader, StorageError
-from stackroom.api.commands import OpenLibrary, iter_key_batches
+from stackroom.api import InputError, Scope, StorageError
+from stackroom.api.commands import OpenLibrary, ShelfReader, iter_key_batches
 
 PAPERS = "papers"
 SCHEMA = """
@@ -60,7 +60,7 @@ def paper_table_command(
     """
     with closing(open_library()) as app:
         opened = app.open_catalogue(catalogue)
-        count = export_paper_table(opened.shelf.reader(), opened.spec, target, replace=force)
+        count = export_paper_table(opened.shelf.reader(), opened.spec.name, target, replace=force)
     if as_json:
         written = {"file": str(target), "config": str(target.with_suffix(".json")), "papers": count}
         click.echo(orjson.dumps(written, option=orjson.OPT_INDENT_2))
@@ -71,13 +71,13 @@ def paper_table_command(
 
 
 def export_paper_table(
-    reader: ShelfReader, spec: CatalogueSpec, target: Path, *, replace: bool = False
+    reader: ShelfReader, layout: str, target: Path, *, replace: bool = False
 ) -> int:
     """Write the papers of a reader to `target`, and their model beside it; return the number of
     papers.
     """
     config = target.with_suffix(".json")
-    _require_exportable(spec, target, config, replace=replace)
+    _require_exportable(layout, target, config, replace=replace)
     fresh, fresh_config = (path.with_name(f"{path.name}.new") for path in (target, config))
     try:
         fresh.unlink(missing_ok=True)
@@ -105,10 +105,10 @@ def export_paper_table(
     return count
 
 
-def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, replace: bool) -> None:
-    if spec.name != PAPERS:
+def _require_exportable(layout: str, target: Path, config: Path, *, replace: bool) -> None:
+    if layout != PAPERS:
         raise InputError(
-            f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of"
+            f"a catalogue of '{layout}' cannot be exported to a table of papers; one of"
             f" '{PAPERS}' can"
         )
     if target == config:
@@ -139,7 +139,7 @@ def _iter_papers(reader: ShelfReader) -> Iterator[PaperRow]:
     export.
     """
     for keys in iter_key_batches(reader):
-        records = reader.fetch(keys, scope=WHOLE)
+        records = reader.fetch(keys, scope=Scope())
         for key, vector in zip(keys, reader.vectors(keys), strict=True):
             record = records[key]
             authors = [

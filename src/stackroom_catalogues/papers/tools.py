@@ -3,9 +3,7 @@ interface.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import chain
+from dataclasses import astuple
 from operator import attrgetter
 from typing import Annotated, Literal
 
@@ -60,7 +58,7 @@ class PaperShape(api.Explained, api.FromCatalogue):
     title: str
     authors: list[AuthorShape]
     abstract: str | None
-    relevance: api.Relevance
+    relevance: str | None
     score: float
     id: str
     year: int | None
@@ -83,36 +81,26 @@ class SearchPapersResult(api.FoundResult, api.PricedResult):
 
 def find_papers(call: api.Call, params: SearchPapersParams) -> api.ResultSet:
     """Return the papers that a call finds."""
-    asked = api.ScopeRequest(
-        query=params.query,
-        visibility=call.principal.visibility,
-        conditions=lambda _spec: _conditions(params),
-        label=_argument_of,
-    )
-    found = api.find(api.scope_each(api.open_views(call), asked))
-    return replace(found, page_size=params.paper_count, explains=params.explain)
+    scoped = api.Views.of(call).scoped(params.query, _conditions(params), label=_argument_of)
+    return scoped.find(page_size=params.paper_count, explains=params.explain)
 
 
-@api.operation(
-    "search_papers",
-    finds=find_papers,
-    reads=api.Reads(),
-    faces=api.Faces(audit=api.Audit(count_of=attrgetter("total"))),
-)
+@api.operation("search_papers", finds=find_papers, reads=True, count_of=attrgetter("total"))
 def search_papers(call: api.Call, params: SearchPapersParams) -> SearchPapersResult:
     """Search research papers by topic or author, in titles and abstracts."""
     found = find_papers(call, params)
-    keywords = () if found.listed else params.keywords or ()
-    missing = _missing_words([part.view.reader for part in found.parts], keywords, call.scope)
     fitting = api.fitting_notes(found) if _conditions(params) else []
     return SearchPapersResult(
-        notes=[*found.question_notes, *missing, *found.word_notes, *fitting],
-        papers=list(map(partial(_shape, call), found.page(params.start))),
+        notes=[*found.question_notes, *_missing(call, found, params), *found.word_notes, *fitting],
+        papers=[_shape(call, hit) for hit in found.page(params.start)],
         total=found.total,
         search_mode=found.mode.value,
         degraded=found.degraded,
-        **api.told_of(found, params.start),
+        **found.told(params.start),
     )
+
+
+TOOLS = (search_papers,)
 
 
 def _shape(call: api.Call, hit: api.Hit) -> PaperShape:
@@ -122,22 +110,17 @@ def _shape(call: api.Call, hit: api.Hit) -> PaperShape:
         id=record.id,
         year=record.get("publish_year"),
         **{name: record.get(name) for name in ("title", "abstract", "venue", "url")},
-        catalogue=api.label_of(call, hit.view.name),
-        **api.strength_of(hit),
+        catalogue=call.label_of(hit.view.name),
+        **hit.told(),
     )
-
-
-def tools(_catalogues: api.Catalogues) -> Sequence[api.AnyOperation]:
-    """Return the tool of papers."""
-    return [search_papers]
 
 
 def _conditions(params: SearchPapersParams) -> list[api.Condition]:
     years, words, unwanted = params.publish_year_range, params.keywords, params.exclude_keywords
     return [
         *([api.Range("publish_year", *years)] if years else ()),
-        *([api.AllOf(api.WORDS_FIELD, _words_of(words))] if words else ()),
-        *([api.NoneOf(api.WORDS_FIELD, _words_of(unwanted))] if unwanted else ()),
+        *([_having(words)] if words else ()),
+        *([api.NoneOf(*astuple(_having(unwanted)))] if unwanted else ()),
     ]
 
 
@@ -148,26 +131,25 @@ def _argument_of(condition: api.Condition) -> str:
     return "exclude_keywords" if isinstance(condition, api.NoneOf) else "keywords"
 
 
-def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of all keywords in the form in which texts are indexed; of a phrase, each of
-    its words.
-    """
-    tokens = {keyword: api.query_tokens(keyword) for keyword in keywords}
-    if not all(tokens.values()):
-        empty = next(keyword for keyword, some in tokens.items() if not some)
-        raise api.InputError(f"'keywords': {empty!r} has no letter or digit in it; give a word")
-    return tuple(dict.fromkeys(chain.from_iterable(tokens.values())))
+def _having(keywords: Sequence[str]) -> api.AllOf:
+    """Return the condition that a paper has every word of all keywords."""
+    for keyword in keywords:
+        if not api.having_words([keyword]).values:
+            raise api.InputError(
+                f"'keywords': {keyword!r} has no letter or digit in it; give a word"
+            )
+    return api.having_words(keywords)
 
 
-def _missing_words(
-    readers: Sequence[api.ShelfReader], keywords: Sequence[str], seen: api.Scope
-) -> list[str]:
+def _missing(call: api.Call, found: api.ResultSet, params: SearchPapersParams) -> list[str]:
     """Return a note on each keyword that no paper has."""
-    scopes = [
-        (keyword, seen.narrowed(api.AllOf(api.WORDS_FIELD, _words_of([keyword]))))
-        for keyword in keywords
+    readers = [part.view.reader for part in found.parts]
+    scopes = {
+        keyword: call.scope.narrowed(_having([keyword]))
+        for keyword in (() if found.listed else params.keywords or ())
+    }
+    return [
+        f"no paper has the keyword '{keyword}'"
+        for keyword, scope in scopes.items()
+        if not any(reader.count(scope) for reader in readers)
     ]
-    missing = [
-        keyword for keyword, scope in scopes if not any(reader.count(scope) for reader in readers)
-    ]
-    return [f"no paper has the keyword '{keyword}'" for keyword in missing]

@@ -4,7 +4,7 @@ leak.
 
 import pytest
 
-from stackroom.api import NotFoundError, SeenCatalogue, endpoint, endpoints_of, tool, tools_of
+from stackroom.api import NotFoundError, SeenCatalogue, tool
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.scope import Visibility
@@ -31,11 +31,10 @@ GUEST = Principal(
 def gate_of(*declared: AnyOperation) -> Gate:
     """Return a gate over the stories, with these tools."""
     catalogues = [open_stories()]
-    return Gate(Toolbox(tools_of(*declared)(catalogues), catalogues=catalogues))
+    return Gate(Toolbox(declared, catalogues=catalogues))
 
 
-@endpoint("GET", "/v1/stories/authors/{author}")
-@tool(title="Stories by author")
+@tool(title="Stories by author", address="GET /v1/stories/authors/{author}")
 def stories_of(seen: SeenCatalogue, author: str, limit: int = 10) -> list[str]:
     """List the stories of an author.
 
@@ -91,7 +90,7 @@ def test_an_unknown_name_is_an_error_that_says_so() -> None:
 
 
 def test_an_endpoint_takes_arguments_from_its_path_and_its_query() -> None:
-    (declared,) = list_doors(endpoints_of(stories_of, everything_of)())
+    (declared,) = list_doors([stories_of, everything_of])
     assert (declared.method, declared.path, declared.rest.tag) == (
         "GET",
         "/v1/stories/authors/{author}",

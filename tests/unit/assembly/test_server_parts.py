@@ -38,32 +38,29 @@ search = true
 """
 PACKAGE = """
 from importlib.resources import files
-from stackroom.api import Call, CataloguePackage, GenericParams, addressed
+from stackroom.api import Call, CataloguePackage, GenericParams
+from stackroom.api.http import endpoint
 
 
-@addressed("GET /v1/games", 204, tag="games")
+@endpoint("GET /v1/games", 204, tag="games")
 def show(call: Call, params: GenericParams) -> None:
     '''Show a game.'''
 
 
-@addressed("GET /v1/loans", 204, tag="games")
+@endpoint("GET /v1/loans", 204, tag="games")
 def show_loans(call: Call, params: GenericParams) -> None:
     '''Show nothing.'''
 
 
-def endpoints():
-    return [show, show_loans]
-
-
 PACKAGE = CataloguePackage(
-    declaration=files(__package__) / "catalogue.toml", endpoints=endpoints,
+    declaration=files(__package__) / "catalogue.toml", endpoints=lambda: [show, show_loans],
     server="lent_games.server:build",
 )
 """
 SERVER = """
 from sqlalchemy import Column, MetaData, Table, Text
-from stackroom.api import Action, Call, Cost, GenericParams, GenericResult, Needs
-from stackroom.api import addressed, operation
+from stackroom.api import Action, Call, GenericParams, GenericResult, operation
+from stackroom.api.http import endpoint
 from stackroom.api.server import JobSpec, ServerParts, Task
 
 METADATA = MetaData()
@@ -75,13 +72,13 @@ def remind(context):
     log.append("reminded")
 
 
-@operation("games.lend", needs=Needs(any_of=(Action.REQUEST_CONTENT,)), cost=Cost.WRITE)
+@operation("games.lend", action=Action.REQUEST_CONTENT, writes=True)
 def lend(call: Call, params: GenericParams) -> GenericResult:
     '''Lend a game.'''
     return GenericResult()
 
 
-@addressed("GET /v1/loans", 204, tag="games", needs=Needs(accounts=True))
+@endpoint("GET /v1/loans", 204, tag="games", needs_accounts=True)
 def list_loans(call: Call, params: GenericParams) -> None:
     '''List the loans.'''
 

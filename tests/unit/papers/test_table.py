@@ -53,7 +53,7 @@ def rows_of(path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_the_table_and_its_columns_are_as_documented(papers: Any, tmp_path: Path) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     table = sqlite3.connect(tmp_path / "p.sqlite")
     columns = [
         (name, kind, is_key)
@@ -74,7 +74,7 @@ def test_the_table_and_its_columns_are_as_documented(papers: Any, tmp_path: Path
 
 def test_every_paper_is_there_with_its_vector_as_plain_float32(papers: Any, tmp_path: Path) -> None:
     reader = papers.shelf.reader()
-    assert export_paper_table(reader, SPEC, tmp_path / "p.sqlite") == 10
+    assert export_paper_table(reader, SPEC.name, tmp_path / "p.sqlite") == 10
     rows = rows_of(tmp_path / "p.sqlite")
     assert [row[1] for row in rows] == [*(f"Paper {n}" for n in range(9)), "Bare"]
     assert json.loads(rows[3][2]) == [ADA]
@@ -86,7 +86,7 @@ def test_every_paper_is_there_with_its_vector_as_plain_float32(papers: Any, tmp_
 
 
 def test_the_config_names_the_model_and_its_dimension(papers: Any, tmp_path: Path) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     assert json.loads((tmp_path / "p.json").read_text()) == {"model": "word-hash", "dimension": 64}
 
 
@@ -96,12 +96,12 @@ def test_the_config_has_the_mean_that_queries_need_where_vectors_are_centred(
 ) -> None:
     reader = papers.shelf.reader()
     reader.mean = np.full(64, 0.25, np.float32)
-    export_paper_table(reader, SPEC, tmp_path / "p.sqlite")
+    export_paper_table(reader, SPEC.name, tmp_path / "p.sqlite")
     assert json.loads((tmp_path / "p.json").read_text())["mean"] == [0.25] * 64
 
 
 def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path) -> None:
-    export_paper_table(MemoryShelf(SPEC).reader(), SPEC, tmp_path / "p.sqlite")
+    export_paper_table(MemoryShelf(SPEC).reader(), SPEC.name, tmp_path / "p.sqlite")
     assert json.loads((tmp_path / "p.json").read_text()) == {"model": None, "dimension": None}
     assert rows_of(tmp_path / "p.sqlite") == []
 
@@ -112,16 +112,17 @@ def test_a_file_that_is_there_is_written_over_only_by_force(
 ) -> None:
     (tmp_path / taken).write_text("mine")
     with pytest.raises(InputError, match=f"{taken} already exists; give --force to overwrite it"):
-        export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+        export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(taken, "mine")]
     assert (
-        export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite", replace=True) == 10
+        export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite", replace=True)
+        == 10
     )
     assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
 
 
 def test_a_failure_leaves_what_was_there_and_nothing_else(papers: Any, tmp_path: Path) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     before = (tmp_path / "p.sqlite").read_bytes()
 
     class Failing:
@@ -136,7 +137,7 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(papers: Any, tmp_path:
 
     with pytest.raises(StorageError, match="could not be written: disk full"):
         export_paper_table(
-            Failing(papers.shelf.reader()), SPEC, tmp_path / "p.sqlite", replace=True
+            Failing(papers.shelf.reader()), SPEC.name, tmp_path / "p.sqlite", replace=True
         )  # type: ignore[arg-type]
     assert (tmp_path / "p.sqlite").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
@@ -147,20 +148,20 @@ def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path
     with pytest.raises(
         InputError, match="a catalogue of 'anime' cannot be exported to a table of papers"
     ):
-        export_paper_table(reader, PACKAGES.get("anime").spec, tmp_path / "p.sqlite")
+        export_paper_table(reader, "anime", tmp_path / "p.sqlite")
     with pytest.raises(
         InputError, match=r"reserved for the config; a name such as .*p\.sqlite is right"
     ):
-        export_paper_table(reader, SPEC, tmp_path / "p.json")
+        export_paper_table(reader, SPEC.name, tmp_path / "p.json")
     with pytest.raises(InputError, match="there is no such folder"):
-        export_paper_table(reader, SPEC, tmp_path / "nowhere" / "p.sqlite")
+        export_paper_table(reader, SPEC.name, tmp_path / "nowhere" / "p.sqlite")
     (tmp_path / "f.sqlite").mkdir()
     with pytest.raises(InputError, match="is a folder; give a file"):
-        export_paper_table(reader, SPEC, tmp_path / "f.sqlite")
+        export_paper_table(reader, SPEC.name, tmp_path / "f.sqlite")
 
 
 @pytest.mark.row("A10")
 def test_an_exported_table_is_read_back_with_its_authors(papers: Any, tmp_path: Path) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     first, *_ = SqliteRows(tmp_path / "p.sqlite").iter_rows()
     assert record_of(first.values).get("authors") == [ADA]

@@ -25,7 +25,7 @@ from stackroom.shelf.port import Shelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.papers.rows import MAPPING
-from stackroom_catalogues.papers.tools import tools
+from stackroom_catalogues.papers.tools import TOOLS
 from support.memory_shelf import MemoryShelf
 from support.served import open_shelf
 
@@ -91,9 +91,7 @@ class Served:
 
 def served(shelf: Shelf, embedder: Any = None) -> Served:
     catalogue = open_shelf(shelf, embedder)
-    return Served(
-        catalogue=catalogue, gate=Gate(Toolbox(tools([catalogue]), catalogues=[catalogue]))
-    )
+    return Served(catalogue=catalogue, gate=Gate(Toolbox(TOOLS, catalogues=[catalogue])))
 
 
 def fill(shelf: Any, rows: list[dict[str, Any]], embedder: Any) -> None:

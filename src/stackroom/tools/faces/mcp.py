@@ -185,7 +185,9 @@ def serve(
             some = catalogues if over is None else [each for each in catalogues if over(each.spec)]
             if over is not None and not some:
                 continue
-            one = Served(operation=one, catalogues=some, has_choice=of_package and len(some) > 1)
+            one = Served(operation=one, catalogues=some)
+            may_choose = of_package and len(some) > 1 and one.face.has_choice
+            one = replace(one, has_choice=may_choose)
         served.append(
             replace(
                 one,

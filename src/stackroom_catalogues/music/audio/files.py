@@ -13,8 +13,17 @@ from typing import Any
 
 import orjson
 
-from stackroom.api import InputError, Reading, Readings, SourceRow, UnavailableError
-from stackroom.api.rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
+from stackroom.api import InputError, UnavailableError
+from stackroom.api.rows import (
+    LEADS_OUT,
+    FolderRows,
+    Reading,
+    Readings,
+    SourceRow,
+    day_of,
+    is_inside,
+    iter_files,
+)
 from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
 # endings of the files that are read

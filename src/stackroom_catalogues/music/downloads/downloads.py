@@ -213,7 +213,7 @@ class Downloads:
         try:
             require(url)
         except api.UnavailableError as error:
-            raise api.InvalidUrlError(f"{error.message}; check the spelling") from error
+            raise server.InvalidUrlError(f"{error.message}; check the spelling") from error
 
     def _provider_name(self, provider: str | None, url: str | None) -> str:
         name = provider or (BY_URL if url is not None else None)
@@ -226,7 +226,7 @@ class Downloads:
         if name not in self._providers:
             listed = ", ".join(known) or "none"
             raise api.NotFoundError(
-                f"no provider '{name[:80]}'{api.did_you_mean(name, known)}; providers: {listed}"
+                f"no provider '{name[:80]}'{server.did_you_mean(name, known)}; providers: {listed}"
             )
         return name
 
@@ -313,7 +313,7 @@ class Downloads:
         album = provider.resolve(download.request, is_cancelled=progress.is_cancelled)
         before, limit = 0, self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
-            raise api.TooLargeError(
+            raise server.TooLargeError(
                 f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'"
             )
         folder = f"{manifest.component(album.artist)}/{manifest.component(album.title)}"

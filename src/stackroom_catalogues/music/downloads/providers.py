@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from string import Formatter
 from urllib.parse import quote
 
-from stackroom.api import InputError, InvalidUrlError
+from stackroom.api import InputError
 from stackroom.api.server import (
     AddressGuard,
     AddressRules,
@@ -15,6 +15,7 @@ from stackroom.api.server import (
     FetchedText,
     Fetcher,
     FetchLimits,
+    InvalidUrlError,
     Resolve,
 )
 from stackroom_catalogues.music.downloads import manifest

@@ -38,9 +38,8 @@ from stackroom.api import (
     ExpectedError,
     GenericResult,
     NotFoundError,
-    RateLimitedError,
 )
-from stackroom.api.server import ControlDatabase, shortened, utc_now
+from stackroom.api.server import ControlDatabase, RateLimitedError, shortened, utc_now
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.tables import downloads
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -116,21 +116,23 @@ class DownloadsTools:
             )
 
 
-def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[api.AnyOperation]:
+def downloads_tools(
+    downloads: Downloads, catalogue: Callable[[], str]
+) -> list[api.Operation[Any, Any]]:
     """Declare the tools of the queue, for callers who may see the catalogue that albums are added
     to.
     """
     tools = DownloadsTools(downloads, catalogue)
     query = api.operation(
         "downloads.query",
-        needs=api.Needs(any_of=(api.Action.VIEW_ANALYTICS,)),
+        action=api.Action.VIEW_ANALYTICS,
         summary="The download queue: counts, its items, or one item.",
-        faces=api.Faces(audit=api.Audit(count_of=attrgetter("total"))),
+        count_of=attrgetter("total"),
     )
     act = api.operation(
         "downloads.action",
-        needs=api.Needs(any_of=(api.Action.REQUEST_CONTENT,)),
-        cost=api.Cost.WRITE,
+        action=api.Action.REQUEST_CONTENT,
+        writes=True,
         only_looks=lambda values: values.get("action") == "status",
     )
     return [query(tools.query), act(tools.act)]

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from stackroom import api
+from stackroom.api import http
 from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player import listening
@@ -60,18 +60,18 @@ class PlayParams(api.GenericParams):
     )
 
 
-class LikesParams(api.PageParams):
+class LikesParams(http.PageParams):
     """A page of likes."""
 
-    limit: api.WholeNumber = Field(
+    limit: http.WholeNumber = Field(
         default=MOST_LIKES, ge=1, le=MOST_LIKES, description="how many to return at most"
     )
 
 
-class PlaylistsParams(api.PageParams):
+class PlaylistsParams(http.PageParams):
     """A page of playlists."""
 
-    limit: api.WholeNumber = Field(
+    limit: http.WholeNumber = Field(
         default=MOST_PLAYLISTS, ge=1, le=MOST_PLAYLISTS, description="how many to return at most"
     )
 
@@ -133,8 +133,8 @@ def open_store(call: api.Call) -> Any:
     return open_player(listening.music_catalogues(call.catalogues)[0].open_storage())
 
 
-_read = partial(api.addressed, tag="player")
-_write = partial(_read, cost=api.Cost.WRITE)
+_read = partial(http.endpoint, tag="player")
+_write = partial(_read, writes=True)
 
 
 def _get_records(
@@ -169,7 +169,7 @@ def show_lyrics(call: api.Call, params: NamedTrack) -> LyricsResult:
 
 def find_lyrics(call: api.Call, track_id: str) -> list[LyricsLine]:
     """Return the lines in the tags of a track's file."""
-    return parse_lyrics(read_lyrics(call.media.get_file(track_id, api.MediaKind.AUDIO).path))
+    return parse_lyrics(read_lyrics(call.media.get_file(track_id, http.MediaKind.AUDIO).path))
 
 
 def parse_lyrics(text: str) -> list[LyricsLine]:
@@ -193,7 +193,7 @@ def parse_lyrics(text: str) -> list[LyricsLine]:
     )
 
 
-@_read("GET /v1/likes", audit=replace(api.FOLLOWING, is_limited=True))
+@_read("GET /v1/likes", is_noted=False)
 def list_likes(call: api.Call, params: LikesParams) -> LikesResult:
     """List what the caller likes, the newest first."""
     offset, limit = params.offset, params.limit
@@ -277,12 +277,10 @@ def note_play(call: api.Call, params: PlayParams) -> None:
     )
 
 
-def list_endpoints() -> list[api.AnyOperation]:
-    """Return the operations: lists, and what belongs to a user."""
-    return [
-        *(list_music, show_lyrics, list_likes, like, unlike, list_playlists, create_playlist),
-        *(get_playlist, put_playlist, delete_playlist, note_play),
-    ]
+ENDPOINTS = (
+    *(list_music, show_lyrics, list_likes, like, unlike, list_playlists, create_playlist),
+    *(get_playlist, put_playlist, delete_playlist, note_play),
+)
 
 
 def _with_missing(call: api.Call, *playlists: PlaylistResult) -> list[PlaylistResult]:

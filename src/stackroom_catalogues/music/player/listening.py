@@ -14,6 +14,8 @@ import numpy as np
 from pydantic import Field, StringConstraints
 
 from stackroom import api
+from stackroom.api import http
+from stackroom.api.ranking import Key
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import find_parts
@@ -37,7 +39,7 @@ NAMELESS = "\U0010ffff"  # what names of signs alone are sorted as: last
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
 
-class ListenParams(api.PageParams):
+class ListenParams(http.PageParams):
     """A list: of everything, or of what belongs to a record or to the caller."""
 
     list: List = Field(description="which list")
@@ -50,8 +52,8 @@ class ListenParams(api.PageParams):
         default="",
         description="of artists, albums, tracks and radio without an id: only of this genre",
     )
-    from_year: api.WholeNumber | None = Field(default=None, description="and not older than this")
-    to_year: api.WholeNumber | None = Field(default=None, description="and not newer than this")
+    from_year: http.WholeNumber | None = Field(default=None, description="and not older than this")
+    to_year: http.WholeNumber | None = Field(default=None, description="and not newer than this")
     sort: Sort = Field(
         default="", description="of artists, albums and tracks: the order, unless words are given"
     )
@@ -60,7 +62,7 @@ class ListenParams(api.PageParams):
     )
     playable: bool = Field(default=False, description="only tracks that have a file")
     catalogue: Text = Field(default="", description="only this one")
-    limit: api.WholeNumber = Field(
+    limit: http.WholeNumber = Field(
         default=60, ge=1, le=MOST_LISTED, description="how many to return at most"
     )
 
@@ -207,10 +209,10 @@ def sorted_as(name: str) -> str:
     return folded or f"{NAMELESS}{name}"
 
 
-Keyed = tuple[MusicLibrary, api.Key]  # a record that is not read yet
+Keyed = tuple[MusicLibrary, Key]  # a record that is not read yet
 
 
-def _sort_keys(library: MusicLibrary, keys: Sequence[api.Key], sort: str) -> Sequence[Any]:
+def _sort_keys(library: MusicLibrary, keys: Sequence[Key], sort: str) -> Sequence[Any]:
     """Return what records are sorted by before their names decide."""
     if sort == "artist":
         return [sorted_as(", ".join(record.get("artists") or ())) for record in library.fetch(keys)]
@@ -283,7 +285,7 @@ class ListenAnswer:
                 for library in libraries
                 for key in library.recent_keys(kind, *self._conditions)
             ]
-        named: list[tuple[Any, str, api.Key, MusicLibrary]] = []
+        named: list[tuple[Any, str, Key, MusicLibrary]] = []
         for library in libraries:
             keys = library.keys(kind, *self._conditions)
             titles = (
@@ -301,7 +303,7 @@ class ListenAnswer:
         """Yield records in their order, read a few at once."""
         for start in range(0, len(keyed), READ_AT_ONCE):
             some = keyed[start : start + READ_AT_ONCE]
-            placed: dict[tuple[str, api.Key], Placed] = {}
+            placed: dict[tuple[str, Key], Placed] = {}
             for name, library in self._libraries.items():
                 found = library.reader.fetch(
                     [key for one, key in some if one is library], scope=library.scope()

@@ -20,7 +20,7 @@ class OwnMusic:
 
     fields: Mapping[str, Sequence[str]] = FIELDS
 
-    def __init__(self, catalogues: api.Catalogues) -> None:
+    def __init__(self, catalogues: Sequence[api.OpenCatalogue]) -> None:
         self._catalogues = catalogues
 
     def change(self, principal: api.Principal, request: api.EditRequest) -> api.OwnChange | None:
@@ -38,7 +38,7 @@ class OwnMusic:
         return _change_playlist(store, libraries, principal.name, request)
 
 
-def own_kinds(catalogues: api.Catalogues) -> list[OwnMusic]:
+def own_kinds(catalogues: Sequence[api.OpenCatalogue]) -> list[OwnMusic]:
     """Declare the kinds that belong to listeners."""
     return [OwnMusic(catalogues)]
 
@@ -46,7 +46,7 @@ def own_kinds(catalogues: api.Catalogues) -> list[OwnMusic]:
 def _change_like(
     store: Any, libraries: Sequence[MusicLibrary], user: str, request: api.EditRequest
 ) -> api.OwnChange | None:
-    if request.action is api.EditAction.UPDATE:
+    if request.action == "update":
         raise api.InputError(
             "a like is created or deleted, not updated; give one of these as 'action'"
         )
@@ -56,14 +56,14 @@ def _change_like(
         )
     record, notes = _get_record(libraries, request.id)
     is_liked = any(like.id == record.id for like in store.list_likes(user)[0])
-    if is_liked is (request.action is api.EditAction.CREATE):
+    if is_liked is (request.action == "create"):
         return None
     of = {"of": record.kind, "name": str(record.get("name"))}
     if is_liked:
         store.unlike(user, record.id)
-        return api.OwnChange(id=record.id, op=api.Op.DELETE, before=of, after={}, notes=notes)
+        return api.OwnChange(id=record.id, before=of, after={}, notes=notes)
     store.like(user, record.id, record.kind)
-    return api.OwnChange(id=record.id, op=api.Op.INSERT, before={}, after=of, notes=notes)
+    return api.OwnChange(id=record.id, before={}, after=of, notes=notes)
 
 
 def _change_playlist(
@@ -71,9 +71,9 @@ def _change_playlist(
 ) -> api.OwnChange:
     known = _get_playlist(store, user, request)
     before = {"name": known.name, "tracks": list(known.tracks)} if known else {}
-    if known and request.action is api.EditAction.DELETE:
+    if known and request.action == "delete":
         store.delete_playlist(user, known.id)
-        return api.OwnChange(id=known.id, op=api.Op.DELETE, before=before, after={})
+        return api.OwnChange(id=known.id, before=before, after={})
     name, (tracks, notes) = (
         request.fields.get("name", before.get("name")),
         _list_tracks(libraries, request.fields),
@@ -87,13 +87,12 @@ def _change_playlist(
     )
     kept = put(name, tracks if known else tracks or [])
     after = {"name": kept.name, "tracks": list(kept.tracks)}
-    op = api.Op.UPDATE if known else api.Op.INSERT
-    return api.OwnChange(id=kept.id, op=op, before=before, after=after, notes=notes)
+    return api.OwnChange(id=kept.id, before=before, after=after, notes=notes)
 
 
 def _get_playlist(store: Any, user: str, request: api.EditRequest) -> Any:
     """Return the playlist of the caller's that an id or a name means; None for a new one."""
-    if request.action is api.EditAction.CREATE:
+    if request.action == "create":
         return None
     mine, _total = store.list_playlists(user)
     named = [one for one in mine if request.id in (one.id, one.name)]

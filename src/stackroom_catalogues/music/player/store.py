@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, func, select
 
-from stackroom.api import ConflictError, InputError, NotFoundError, OwnDatabase, OwnStorage
-from stackroom.api.server import users, utc_now
+from stackroom.api import ConflictError, InputError, NotFoundError
+from stackroom.api.server import OwnDatabase, OwnStorage, users, utc_now
 from stackroom_catalogues.music.player.kept import (
     LONGEST_NAME,
     MOST_LIKES,

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from stackroom.api import MIME_TYPES
+from stackroom.api.http import MediaFile
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.player.endpoints import LyricsLine
 from stackroom_catalogues.music.player.listening import ListedPage, ListedRecord, sorted_as
@@ -82,7 +82,7 @@ def _song(song: ListedRecord) -> Form:
         "discNumber": song.disc,
         "duration": None if song.seconds is None else round(song.seconds),
         "suffix": song.suffix,
-        "contentType": MIME_TYPES.get(f".{song.suffix}"),
+        "contentType": MediaFile.type_of(f"song.{song.suffix}"),
         "created": f"{song.added}T00:00:00Z" if song.added else None,
     }
 

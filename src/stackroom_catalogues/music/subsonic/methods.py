@@ -4,13 +4,13 @@ plays give.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from stackroom import api
+from stackroom.api import http
 from stackroom_catalogues.music.player import endpoints as player
 from stackroom_catalogues.music.player.listening import (
     ListenParams,
@@ -25,6 +25,7 @@ from stackroom_catalogues.music.subsonic.protocol import PROTOCOL, render
 
 EVERYTHING = 1_000_000
 MOST = 500
+MOST_BODY = 64 * 1024
 EXTENSIONS = ("apiKeyAuthentication", "formPost", "songLyrics")
 SORTS = {
     "random": "random",
@@ -52,7 +53,9 @@ class Params(api.GenericParams):
     model_config = ConfigDict(alias_generator=to_camel)
 
     f: Literal["xml", "json"] = Field(default="xml", description="the form of the answer")
-    music_folder_id: api.WholeNumber | None = Field(default=None, description="only this catalogue")
+    music_folder_id: http.WholeNumber | None = Field(
+        default=None, description="only this catalogue"
+    )
     username: str = Field(default="", description="of getUser: the caller")
 
 
@@ -60,7 +63,7 @@ class IdParams(Params):
     """A record or playlist, and how many are wanted that are like it."""
 
     id: str = Field(description="the id of a record or playlist")
-    count: api.WholeNumber = Field(default=50, ge=1, le=MOST)
+    count: http.WholeNumber = Field(default=50, ge=1, le=MOST)
 
 
 class ListParams(Params):
@@ -68,11 +71,11 @@ class ListParams(Params):
 
     type: str = ""
     genre: str = ""
-    from_year: api.WholeNumber | None = None
-    to_year: api.WholeNumber | None = None
-    size: api.WholeNumber = Field(default=10, ge=1, le=MOST)
-    count: api.WholeNumber = Field(default=10, ge=1, le=MOST)
-    offset: api.WholeNumber = 0
+    from_year: http.WholeNumber | None = None
+    to_year: http.WholeNumber | None = None
+    size: http.WholeNumber = Field(default=10, ge=1, le=MOST)
+    count: http.WholeNumber = Field(default=10, ge=1, le=MOST)
+    offset: http.WholeNumber = 0
 
 
 class SearchParams(Params):
@@ -80,13 +83,13 @@ class SearchParams(Params):
 
     query: str = ""
     artist: str = ""
-    count: api.WholeNumber = Field(default=50, ge=1, le=MOST)
-    artist_count: api.WholeNumber = Field(default=20, le=MOST)
-    artist_offset: api.WholeNumber = 0
-    album_count: api.WholeNumber = Field(default=20, le=MOST)
-    album_offset: api.WholeNumber = 0
-    song_count: api.WholeNumber = Field(default=20, le=MOST)
-    song_offset: api.WholeNumber = 0
+    count: http.WholeNumber = Field(default=50, ge=1, le=MOST)
+    artist_count: http.WholeNumber = Field(default=20, le=MOST)
+    artist_offset: http.WholeNumber = 0
+    album_count: http.WholeNumber = Field(default=20, le=MOST)
+    album_offset: http.WholeNumber = 0
+    song_count: http.WholeNumber = Field(default=20, le=MOST)
+    song_offset: http.WholeNumber = 0
 
 
 class KeptParams(Params):
@@ -390,14 +393,14 @@ class SubsonicCall:
         }
 
 
-def stream(call: api.Call, params: IdParams) -> api.MediaFile:
+def stream(call: api.Call, params: IdParams) -> http.MediaFile:
     """Return the audio of a song as it is, whole or a range of bytes."""
-    return call.media.get_file(params.id, api.MediaKind.AUDIO)
+    return call.media.get_file(params.id, http.MediaKind.AUDIO)
 
 
-def get_cover_art(call: api.Call, params: IdParams) -> api.MediaFile:
+def get_cover_art(call: api.Call, params: IdParams) -> http.MediaFile:
     """Return the cover of an album, or of a song's album."""
-    return call.media.get_file(params.id, api.MediaKind.COVER)
+    return call.media.get_file(params.id, http.MediaKind.COVER)
 
 
 READ: dict[type[Params], str] = {
@@ -418,51 +421,7 @@ WRITE: dict[type[Params], str] = {
 FILES = {"stream": stream, "download": stream, "getCoverArt": get_cover_art}
 
 
-def list_endpoints() -> list[api.AnyOperation]:
-    """Return the endpoints of all methods, and those of the player that they are made of."""
-    extensions = _method("getOpenSubsonicExtensions", Params)
-    public = replace(extensions, needs=api.Needs(is_public=True))
-    return [
-        replace(public, faces=replace(public.faces, audit=replace(api.FOLLOWING, is_limited=True))),
-        *(
-            _method(name, params, cost=cost)
-            for cost, methods in ((api.Cost.READ, READ), (api.Cost.WRITE, WRITE))
-            for params, names in methods.items()
-            for name in names.split()
-        ),
-        *(
-            _declare(
-                name,
-                params=IdParams,
-                result=api.MediaFile,
-                needs=api.ANY_CALLER,
-                audit=replace(QUIET, is_limited=False),
-            )(run)
-            for name, run in FILES.items()
-        ),
-        *player.list_endpoints(),
-    ]
-
-
-QUIET = api.Audit(notes_parameters=False)
-
-
-def _declare(
-    name: str, *, audit: api.Audit = QUIET, refusals: tuple[int, ...] = (), **declared: Any
-) -> Any:
-    rest = api.Rest(
-        f"GET /rest/{name}",
-        tag="subsonic",
-        operation_id=f"subsonic{name[0].upper()}{name[1:]}",
-        media_type="*/*",
-        result_refusals=refusals,
-        protocol=PROTOCOL,
-    )
-    faces = api.Faces(tool=api.OFF, rest=rest, command=api.OFF, audit=audit)
-    return api.operation(f"subsonic/{name}", faces=faces, **declared)
-
-
-def _method(name: str, params: type[Params], cost: api.Cost = api.Cost.READ) -> api.AnyOperation:
+def _method(name: str, params: type[Params], **declared: Any) -> api.Operation[Any, Any]:
     """Return the declaration of a method; one with a number answers as that without it, under a
     name that has it.
     """
@@ -470,11 +429,38 @@ def _method(name: str, params: type[Params], cost: api.Cost = api.Cost.READ) -> 
     assert found is not None, name
     work = getattr(SubsonicCall, re.sub(r"([A-Z])", r"_\1", found["name"]).lower())
 
-    def run(call: api.Call, asked: Params) -> api.TextReply:
+    def run(call: api.Call, asked: Params) -> http.TextReply:
         content = work(SubsonicCall(call, asked))
         return render({f"{key}{found['number']}": value for key, value in content.items()}, asked.f)
 
     run.__doc__ = work.__doc__
-    declare = _declare(name, params=params, cost=cost, refusals=(429, 503))
-    declared: api.AnyOperation = declare(run)
-    return declared
+    method: api.Operation[Any, Any] = _endpoint(
+        name, params=params, result_refusals=(429, 503), **declared
+    )(run)
+    return method
+
+
+def _endpoint(name: str, **declared: Any) -> Any:
+    return http.endpoint(
+        f"GET /rest/{name}",
+        tag="subsonic",
+        name=name,
+        media_type="*/*",
+        max_body_bytes=MOST_BODY,
+        protocol=PROTOCOL,
+        **declared,
+    )
+
+
+ENDPOINTS = (
+    _method("getOpenSubsonicExtensions", Params, action=None, is_public=True, is_noted=False),
+    *(_method(name, params) for params, names in READ.items() for name in names.split()),
+    *(
+        _method(name, params, writes=True)
+        for params, names in WRITE.items()
+        for name in names.split()
+    ),
+    *(_endpoint(name, action=None, is_limited=False)(run) for name, run in FILES.items()),
+    *player.ENDPOINTS,
+)
+"""The endpoints of all methods, and those of the player that they are made of."""

@@ -11,19 +11,20 @@ from xml.etree import ElementTree
 import orjson
 
 from stackroom import __version__, api
+from stackroom.api import http
 
 VERSION = "1.16.1"  # the version of the Subsonic API that OpenSubsonic extends
 NAMESPACE = "http://subsonic.org/restapi"
 HEX_PREFIX = "enc:"
 CODES: dict[type[api.ExpectedError], int] = {
-    api.UnauthenticatedError: 40,
+    http.UnauthenticatedError: 40,
     api.ForbiddenError: 50,
     api.NotFoundError: 70,
 }
 OTHER_ERROR, MISSING_PARAMETER, NO_SALTED_TOKENS, SEVERAL_LOGINS, WRONG_KEY = 0, 10, 41, 43, 44
 
 
-class LoginFormError(api.UnauthenticatedError):
+class LoginFormError(http.UnauthenticatedError):
     """A login in a form that is not taken, with the code of the API."""
 
     def __init__(self, message: str, *, subsonic_code: int) -> None:
@@ -31,7 +32,7 @@ class LoginFormError(api.UnauthenticatedError):
         self.subsonic_code = subsonic_code
 
 
-def find_login(parameters: Mapping[str, str]) -> api.GivenLogin:
+def find_login(parameters: Mapping[str, str]) -> http.GivenLogin:
     """Return the API key, or the user's name with a password or token."""
     key, user, password = parameters.get("apiKey"), parameters.get("u", ""), parameters.get("p")
     if key is not None:
@@ -39,7 +40,7 @@ def find_login(parameters: Mapping[str, str]) -> api.GivenLogin:
             raise LoginFormError(
                 "give 'apiKey' alone, without 'u', 'p' and 't'", subsonic_code=SEVERAL_LOGINS
             )
-        return api.GivenLogin(secret=key)
+        return http.GivenLogin(secret=key)
     if "t" in parameters:
         raise LoginFormError(
             "salted tokens cannot be checked here, since passwords are stored as hashes only: have"
@@ -48,7 +49,7 @@ def find_login(parameters: Mapping[str, str]) -> api.GivenLogin:
         )
     if not user or password is None:
         raise api.InputError(f"'{'p' if user else 'u'}' is missing: give 'u' and 'p', or 'apiKey'")
-    return api.GivenLogin(user=user, secret=_decoded(password))
+    return http.GivenLogin(user=user, secret=_decoded(password))
 
 
 def _decoded(password: str) -> str:
@@ -60,16 +61,16 @@ def _decoded(password: str) -> str:
         raise api.InputError("'p' is not hexadecimal UTF-8 after 'enc:'") from error
 
 
-def render(content: Mapping[str, object], form: str, *, status: str = "ok") -> api.TextReply:
+def render(content: Mapping[str, object], form: str, *, status: str = "ok") -> http.TextReply:
     """Return an answer as XML or JSON."""
     about = {"type": "stackroom", "serverVersion": __version__, "openSubsonic": True}
     answer = {"status": status, "version": VERSION, **about, **content}
     if form == "json":
         document = {"subsonic-response": answer}
-        return api.TextReply(text=orjson.dumps(document).decode(), media_type="application/json")
+        return http.TextReply(text=orjson.dumps(document).decode(), media_type="application/json")
     root = _element("subsonic-response", {"xmlns": NAMESPACE, **answer})
     text = ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
-    return api.TextReply(text=text, media_type="text/xml")
+    return http.TextReply(text=text, media_type="text/xml")
 
 
 def _element(name: str, content: object) -> ElementTree.Element:
@@ -94,7 +95,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def reply_error(error: api.ExpectedError, parameters: Mapping[str, str]) -> api.TextReply:
+def reply_error(error: api.ExpectedError, parameters: Mapping[str, str]) -> http.TextReply:
     """Return an error with its code."""
     content = {"error": {"code": _code_of(error, parameters), "message": error.message}}
     return render(content, parameters.get("f", "xml"), status="failed")
@@ -103,11 +104,11 @@ def reply_error(error: api.ExpectedError, parameters: Mapping[str, str]) -> api.
 def _code_of(error: api.ExpectedError, parameters: Mapping[str, str]) -> int:
     if isinstance(error, LoginFormError):
         return error.subsonic_code
-    if isinstance(error, api.UnauthenticatedError) and "apiKey" in parameters:
+    if isinstance(error, http.UnauthenticatedError) and "apiKey" in parameters:
         return WRONG_KEY
     if isinstance(error, api.InputError) and "' is missing" in error.message:
         return MISSING_PARAMETER
     return next((code for kind, code in CODES.items() if isinstance(error, kind)), OTHER_ERROR)
 
 
-PROTOCOL = api.ClientProtocol(suffix=".view", find_login=find_login, reply_error=reply_error)
+PROTOCOL = http.ClientProtocol(suffix=".view", find_login=find_login, reply_error=reply_error)

@@ -238,7 +238,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=Workers(),
             streams=Streams(10),
             metrics=metrics,
-            operations=[*methods.list_endpoints(), *operations],
+            operations=[*methods.ENDPOINTS, *operations],
             health=health,
         )
         routes = build_routes(service)

@@ -19,11 +19,11 @@ from stackroom.model.principal import LOCAL_USER, Outcome
 from stackroom.packages import PACKAGES
 from stackroom.serve.http import replies
 from stackroom.settings import Settings
-from stackroom.tools.media import MediaFile
+from stackroom.tools.media import MediaFile, media_of
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
-from stackroom_catalogues.music.media import media
 from stackroom_catalogues.music.player.store import Player
+from stackroom_catalogues.music.rows import name_file
 
 pytestmark = pytest.mark.row("Z17")
 
@@ -118,7 +118,7 @@ def _put_files(folder: Path | None, outside: Path) -> None:
 def toolboxes_of(app: App) -> ToolboxesByVisibility:
     def toolbox(names: tuple[str, ...]) -> Toolbox:
         opened = [app.open_catalogue(name) for name in names]
-        return Toolbox([], catalogues=opened, media=media(opened))
+        return Toolbox([], catalogues=opened, media=[media_of(one, name_file) for one in opened])
 
     return ToolboxesByVisibility(["music"], toolbox)
 

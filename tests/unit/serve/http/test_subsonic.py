@@ -15,9 +15,10 @@ from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
+from stackroom.tools.media import media_of
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
-from stackroom_catalogues.music.media import media
+from stackroom_catalogues.music.rows import name_file
 
 pytestmark = pytest.mark.row("N15")
 
@@ -105,7 +106,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 def make_music(make_site: Callable[..., Any], app: App) -> Callable[..., Any]:
     def toolbox(names: tuple[str, ...]) -> Toolbox:
         opened = [app.open_catalogue(name) for name in names]
-        return Toolbox([], catalogues=opened, media=media(opened))
+        return Toolbox([], catalogues=opened, media=[media_of(one, name_file) for one in opened])
 
     def make(**options: Any) -> Any:
         return make_site(toolboxes=ToolboxesByVisibility(["music"], toolbox), **options)
