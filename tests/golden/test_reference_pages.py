@@ -155,7 +155,7 @@ def test_every_public_name_has_a_word_about_it_within_the_length_of_a_page():
     pages = [page_of(name) for name in ("python-api.md", "package-api.md")]
     assert all(f"`{name}" in pages[0] for name in dir(stackroom) if not name.startswith("_"))
     assert all(
-        f"`{name}" in pages[1] for name in [*PUBLIC, "open_sample", "ServerContext", "CsvRows"]
+        f"`{name}" in pages[1] for name in [*PUBLIC, "open_sample", "ServerContext", "SqliteRows"]
     )
     assert " at 0x" not in "".join(pages)
     assert sum(len(page.split()) for page in pages) <= 3_500
