@@ -15,6 +15,7 @@ from chaos.client import Caller
 from chaos.record import FaultEntry, Record
 from chaos.world import UNEDITED, Place, World
 from support.disks import filled
+from support.processes import becomes
 
 TOLD_TIMEOUT_S = 40
 WELL_TIMEOUT_S = 60
@@ -264,7 +265,7 @@ class Conductor:
         )
 
     def _told(self, entry: FaultEntry, by: str, is_told: Callable[[], bool]) -> None:
-        if _becomes(is_told, TOLD_TIMEOUT_S):
+        if becomes(is_told, timeout_s=TOLD_TIMEOUT_S):
             entry.told_after_s, entry.told_by = self.record.elapsed() - entry.began_at, by
         else:
             seen = [(place.health() or {}).get("degraded") for place in self.world.places]
@@ -278,7 +279,7 @@ class Conductor:
         """
         began = time.monotonic()
         while (
-            not (is_well := _becomes(self._is_well, LOOK_AGAIN_S))
+            not (is_well := becomes(self._is_well, timeout_s=LOOK_AGAIN_S))
             and time.monotonic() < began + WELL_TIMEOUT_S
         ):
             for job in self._failed_jobs():
@@ -303,15 +304,6 @@ class Conductor:
 def _is_well(place: Place) -> bool:
     answer = place.health()
     return answer is not None and answer.get("status") == "ok" and place.is_ready()
-
-
-def _becomes(is_so: Callable[[], bool], timeout_s: float) -> bool:
-    ends_at = time.monotonic() + timeout_s
-    while time.monotonic() < ends_at:
-        if is_so():
-            return True
-        time.sleep(0.2)
-    return False
 
 
 def _index_files(catalogue: Path) -> list[Path]:

@@ -3,7 +3,6 @@ audit, all is whole.
 """
 
 import os
-import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from chaos.world import EDITED, World
 from stackroom.assembly.app import App
 from stackroom.control.control import Control
 from support.control import audit_rows
-from support.launching import STACKROOM
+from support.launching import run
 
 DOCTOR_TIMEOUT_S = 75  # what a server watches is written down every minute
 
@@ -99,14 +98,7 @@ def ask_doctor(world: World) -> list[str]:
 
 def _run_doctor(world: World) -> list[str]:
     environment = {**os.environ, **world.places[0].environment, "STACKROOM_HOME": str(world.home)}
-    done = subprocess.run(
-        [*STACKROOM, "doctor"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run("doctor", environment=environment)
     bad = [line for line in done.stdout.splitlines() if line.startswith("BAD")]
     return bad or (
         [f"doctor ended with {done.returncode}: {done.stderr[-300:]}"] if done.returncode else []

@@ -25,16 +25,9 @@ def main() -> int:
     parser.add_argument(
         "--step", action="append", help="only steps whose name has this in it; can be repeated"
     )
-    parser.add_argument("--clients", type=int, default=200, help="how many call at once (200)")
-    parser.add_argument("--seconds", type=float, default=30, help="for how long they do (30)")
     parser.add_argument(
         "--nights", type=int, default=12, help="how many nights with jobs and a backup (12)"
     )
-    parser.add_argument(
-        "--former", type=Path, help="a checkout of the early commit that is installed already"
-    )
-    parser.add_argument("--folder", type=Path, help="work here; by default in a temporary folder")
-    parser.add_argument("--report", type=Path, help="write the table to this file too, as Markdown")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda received, _frame: sys.exit(128 + received))
     drill, began = Drill(), time.monotonic()
@@ -42,15 +35,12 @@ def main() -> int:
         tempfile.TemporaryDirectory(
             prefix="stackroom-drill-", ignore_cleanup_errors=True
         ) as temporary,
-        made_world(options.folder or Path(temporary), options) as world,
+        made_world(Path(temporary), nights=options.nights) as world,
     ):
         for name, take in STEPS.items():
             if not options.step or any(wanted in name for wanted in options.step):
                 drill.run(name, partial(take, world))
-    text = drill.report(minutes=(time.monotonic() - began) / 60)
-    print(text)
-    if options.report:
-        options.report.write_text(text)
+    print(drill.report(minutes=(time.monotonic() - began) / 60))
     return 1 if drill.problems() else 0
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import httpx
 
 from drill.record import Step
-from drill.world import COUNTRIES, TABLE, WORDS, World, wait_for, write_table
+from drill.world import COUNTRIES, TABLE, WORDS, World, write_table
 from support.disks import filled
+from support.processes import becomes
 
 FORMER_COMMIT = "1788d3c6"
 """The commit that the upgrade comes from."""
@@ -25,6 +26,8 @@ NOTICED_S = 5.0
 """How soon another control database must be noticed."""
 TOLD_S = 90.0
 LEFT_BACKUPS = 3
+CLIENTS, CALLING_S = 200, 30
+"""How many clients call at once, and for how long."""
 
 
 def keep_accounts(world: World, step: Step) -> None:
@@ -65,14 +68,14 @@ def live_through_a_year(world: World, step: Step) -> None:
     must hold.
     """
     kept = world.home / "backups"
-    for night in range(world.options.nights):
+    for night in range(world.nights):
         edited = _edit(world, night, f"{WORDS[night % 7]} of night {night}")
         if edited.status_code != 200:
             step.blame(f"night {night}: {edited.status_code} {edited.text[:200]}")
         jobs = [world.run_job(job) for job in ("integrity_check", "backup")]
         if jobs != ["done", "done"]:
             step.blame(f"night {night}: {jobs}")
-    step.count(f"{world.options.nights} nights")
+    step.count(f"{world.nights} nights")
     left = sorted(path.name for path in kept.iterdir())
     step.require(len(left) == LEFT_BACKUPS, f"{len(left)} backups are kept")
     step.see("health", "ok", ok=not world.health())
@@ -83,10 +86,8 @@ def live_through_a_year(world: World, step: Step) -> None:
     step.see("audit", "the chain is whole", ok=verified.returncode == 0)
     again = world.folder / "again"
     world.must_run("restore", str(kept), home=again)
-    last = world.must_run("get", TABLE, f"Wine {world.options.nights - 1}", home=again)
-    step.require(
-        f"of night {world.options.nights - 1}" in last, "a restored copy has the last edit"
-    )
+    last = world.must_run("get", TABLE, f"Wine {world.nights - 1}", home=again)
+    step.require(f"of night {world.nights - 1}" in last, "a restored copy has the last edit")
     step.require(world.run("audit", "verify", home=again).returncode == 0, "and a whole audit")
     shutil.rmtree(again)
 
@@ -98,7 +99,7 @@ def fail_a_backup(world: World, step: Step) -> None:
         kept.rename(away)
     kept.write_text("a file, where a folder should be")
     step.require(world.run_job("backup").startswith("failed"), "the job fails")
-    wait_for(lambda: "job backup" in world.health(), TOLD_S)
+    becomes(lambda: "job backup" in world.health(), timeout_s=TOLD_S)
     told = world.health().get("job backup", "nothing")
     step.see("health", f"job backup: {told[:60]}", ok="failed" in told)
     bad = [line for line in world.doctor() if "backup" in line]
@@ -111,7 +112,7 @@ def fail_a_backup(world: World, step: Step) -> None:
     if away.exists():
         away.rename(kept)
     step.require(world.run_job("backup") == "done", "the next one succeeds")
-    step.require(wait_for(lambda: not world.health(), TOLD_S), "all is well again")
+    step.require(becomes(lambda: not world.health(), timeout_s=TOLD_S), "all is well again")
     step.require(world.metric("job_failures", job="backup") == 0, "job_failures is 0")
 
 
@@ -131,8 +132,9 @@ def restore_accounts(world: World, step: Step) -> None:
     assert world.server is not None
     url = world.server.url
     step.require(
-        wait_for(
-            lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 503, NOTICED_S
+        becomes(
+            lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 503,
+            timeout_s=NOTICED_S,
         ),
         f"while it is away, /health/ready is 503 after {time.monotonic() - began:.1f} s",
     )
@@ -143,15 +145,16 @@ def restore_accounts(world: World, step: Step) -> None:
     step.say(f"doctor meanwhile: {bad}")
     os.rename(copy, control)
     began = time.monotonic()
-    is_back = wait_for(
-        lambda: world.call("search", user="ann", query="oak").status_code == 200, NOTICED_S
+    is_back = becomes(
+        lambda: world.call("search", user="ann", query="oak").status_code == 200,
+        timeout_s=NOTICED_S,
     )
     step.require(is_back, f"the restored accounts are used after {time.monotonic() - began:.1f} s")
     world.must_run("user", "disable", "bob")
     refused = world.call("search", user="bob", query="oak").status_code
     step.require(refused == 401, f"bob is disabled in the restored ones and gets {refused}")
     world.must_run("user", "enable", "bob")
-    step.require(wait_for(lambda: not world.health(), TOLD_S), "health is ok again")
+    step.require(becomes(lambda: not world.health(), timeout_s=TOLD_S), "health is ok again")
     step.see("doctor", "ok again", ok=not world.doctor())
     step.see("metrics", "part_ok 1", ok=world.metric("part_ok", part="control database") == 1)
     rows = world.audit("--user", "ann", "-n", "5")
@@ -163,7 +166,7 @@ def upgrade(world: World, step: Step) -> None:
     """Take over a library of an early commit, and see that its program refuses what it cannot
     read.
     """
-    former = world.options.former or _install_former(world.folder / "former", step)
+    former = _install_former(world.folder / "former", step)
     if former is None:
         step.skipped = f"commit {FORMER_COMMIT} cannot be installed here"
         return
@@ -227,7 +230,9 @@ def fill_the_disk(world: World, step: Step) -> None:
         step.skipped = "mounting a small disk needs root"
         return
     with filled(world.disk):
-        step.require(wait_for(lambda: "disk" in world.health(), TOLD_S), "the disk is full")
+        step.require(
+            becomes(lambda: "disk" in world.health(), timeout_s=TOLD_S), "the disk is full"
+        )
         step.see(
             "health", f"disk: {world.health().get('disk', '')[:60]}", ok="disk" in world.health()
         )
@@ -249,7 +254,9 @@ def fill_the_disk(world: World, step: Step) -> None:
         step.require(
             edited.status_code == 503, f"an edit gets {edited.status_code}: {edited.text[:120]}"
         )
-    step.require(wait_for(lambda: not world.health(), TOLD_S), "all is well once there is room")
+    step.require(
+        becomes(lambda: not world.health(), timeout_s=TOLD_S), "all is well once there is room"
+    )
     step.require(_edit(world, 1, "with room").status_code == 200, "the same edit is made")
     rows = world.audit("--tool", "catalog.mutate", "-n", "5")
     whole = world.run("audit", "verify").returncode == 0
@@ -265,20 +272,15 @@ def be_overrun(world: World, step: Step) -> None:
         "calls_total", outcome="limited"
     )
     assert world.server is not None
-    ends_at = time.monotonic() + world.options.seconds
-    with ThreadPoolExecutor(world.options.clients) as pool:
+    ends_at = time.monotonic() + CALLING_S
+    with ThreadPoolExecutor(CLIENTS) as pool:
         url, token = world.server.url, world.tokens["root"]
-        calls = [
-            pool.submit(_client, url, token, number, ends_at)
-            for number in range(world.options.clients)
-        ]
+        calls = [pool.submit(_client, url, token, number, ends_at) for number in range(CLIENTS)]
         told = [one for call in calls for one in call.result()]
     outcomes = Counter(outcome for outcome, _took in told)
     answered = sorted(took for outcome, took in told if outcome == "200")
     refused = sorted(took for outcome, took in told if outcome in ("429", "503"))
-    step.count(
-        f"{len(told):,} calls of {world.options.clients} clients: {dict(outcomes.most_common())}"
-    )
+    step.count(f"{len(told):,} calls of {CLIENTS} clients: {dict(outcomes.most_common())}")
     for name, times in (("answered", answered), ("refused", refused)):
         if times:
             cuts = statistics.quantiles(times, n=20) if len(times) > 1 else [times[0]] * 19
@@ -287,7 +289,7 @@ def be_overrun(world: World, step: Step) -> None:
         set(outcomes) <= {"200", "429", "503"},
         "each has an answer; each refusal says when to come again",
     )
-    step.see("health", "ok after it", ok=wait_for(lambda: not world.health(), TOLD_S))
+    step.see("health", "ok after it", ok=becomes(lambda: not world.health(), timeout_s=TOLD_S))
     step.see("doctor", "ok", ok=not world.doctor())
     after = world.total("calls_total", outcome="overloaded") + world.total(
         "calls_total", outcome="limited"

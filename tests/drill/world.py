@@ -2,13 +2,12 @@
 tell how it is.
 """
 
-import argparse
 import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import httpx
 
 from support.disks import small_disk
-from support.launching import STACKROOM
+from support.launching import run
 from support.processes import ServerProcess, wait_until
 
 TABLE = "wines"
@@ -38,21 +37,15 @@ class World:
     """The mount point of the small disk that the library is on; None where none could be
     mounted.
     """
-    options: argparse.Namespace
+    nights: int
+    """How many nights with jobs and a backup there are."""
     server: ServerProcess | None = None
     tokens: dict[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command on the library."""
-        environment = {
-            **os.environ,
-            "STACKROOM_HOME": str(home or self.home),
-            "STACKROOM_OFFLINE": "1",
-        }
-        command = [*STACKROOM, *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=600
-        )
+        chosen = {"STACKROOM_HOME": str(home or self.home), "STACKROOM_OFFLINE": "1"}
+        return run(*arguments, environment={**os.environ, **chosen}, timeout_s=600)
 
     def must_run(self, *arguments: str, home: Path | None = None) -> str:
         """Run a command that must succeed, and return what it wrote."""
@@ -150,13 +143,13 @@ class World:
 
 
 @contextmanager
-def made_world(folder: Path, options: argparse.Namespace) -> Iterator[World]:
+def made_world(folder: Path, *, nights: int) -> Iterator[World]:
     """Make a library with a table in an empty folder, serve it, and take everything down again."""
     with ExitStack() as stack:
         disk = folder / "disk"
         disk.mkdir(parents=True)
         is_mounted = stack.enter_context(small_disk(disk, DISK_MB))
-        world = World(folder, disk / "library", disk if is_mounted else None, options)
+        world = World(folder, disk / "library", disk if is_mounted else None, nights)
         world.must_run("add", str(write_table(folder / f"{TABLE}.csv")), "--yes", "--no-embed")
         world.must_run("describe", TABLE, "--editable")
         world.add_user("root", "admin")
@@ -174,11 +167,3 @@ def write_table(path: Path, rows: int = ROWS) -> Path:
     ]
     path.write_text("\n".join(["name,country,price,notes", *lines]) + "\n")
     return path
-
-
-def wait_for(is_so: Callable[[], object], timeout_s: float) -> bool:
-    """Wait until something is so; return whether it became so in time."""
-    with suppress(AssertionError):
-        wait_until(is_so, timeout_s=timeout_s, every_s=0.2)
-        return True
-    return False

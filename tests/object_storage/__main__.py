@@ -7,7 +7,6 @@ faults are injected before the stores while a server syncs and is asked all the 
 where nothing differs and no search failed.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,62 +19,39 @@ from object_storage.stores import Store, find_weed, folder_store, gcs_store, s3_
 from stackroom.assembly.app import App
 from stackroom.settings import Settings, load_settings
 
+QUESTIONS = 40
+"""How many questions are asked of each collection."""
+FAULTS = 200
+"""How many faults are injected before all stores."""
+
 
 def main() -> int:
     """Try every store that there is, and say what came of it."""
-    parser = argparse.ArgumentParser(prog="object_storage", description=__doc__)
-    parser.add_argument("--library", type=Path, help="whose collections (that of STACKROOM_HOME)")
-    parser.add_argument(
-        "--collections", default="", help="which of them, separated by commas (all)"
-    )
-    parser.add_argument(
-        "--questions", type=int, default=40, help="how many of each collection (40)"
-    )
-    parser.add_argument("--faults", type=int, default=200, help="how many in all (200); 0: none")
-    parser.add_argument(
-        "--stores", default="folder,s3,gcs", help="which of folder, s3 and gcs (all)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the faults")
-    options = parser.parse_args()
-    library = options.library or load_settings().home
-    names = options.collections.split(",") if options.collections else _names(library)
+    library = load_settings().home
+    names = [one.name for one in App(Settings(home=library)).library.list_installed()]
     is_good = True
     with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="stackroom-stores-") as temporary:
-        stores = list(_iter_stores(stack, Path(temporary), options.stores.split(",")))
+        folder = Path(temporary)
+        stores = list(_iter_stores(stack, folder))
         for store in stores:
-            agreed = compare(
-                library, names, store, Path(temporary) / store.name, questions=options.questions
-            )
-            outside = read_outside(store, names[0])
-            is_good &= _print_agreement(store, agreed, outside)
+            agreed = compare(library, names, store, folder / store.name, questions=QUESTIONS)
+            is_good &= _print_agreement(store, agreed, read_outside(store, names[0]))
         remote = [store for store in stores if store.port is not None]
-        for store in remote if options.faults else ():
-            is_good &= _try_faults(
-                store, Path(temporary), options.faults // len(remote), options.seed
-            )
+        for store in remote:
+            is_good &= _try_faults(store, folder, FAULTS // len(remote))
     return 0 if is_good else 1
 
 
-def _names(library: Path) -> list[str]:
-    return [one.name for one in App(Settings(home=library)).library.list_installed()]
-
-
-def _iter_stores(stack: ExitStack, folder: Path, wanted: Sequence[str]) -> Iterator[Store]:
-    """Start the stores that are wanted and can be had."""
-    own = {"folder": folder_store, "gcs": gcs_store}
-    weed = find_weed()
-    for name in wanted:
-        place = folder / f"{name}-store"
-        place.mkdir()
-        if name in own:
-            yield stack.enter_context(own[name](place))
-        elif weed is not None:
-            yield stack.enter_context(s3_store(place, weed))
-        else:
-            print(
-                "s3: SKIPPED: SeaweedFS is not installed; run: make object-storage, or set WEED",
-                flush=True,
-            )
+def _iter_stores(stack: ExitStack, folder: Path) -> Iterator[Store]:
+    """Start the stores that can be had."""
+    for name in ("folder", "gcs", "s3"):
+        (folder / f"{name}-store").mkdir()
+    yield stack.enter_context(folder_store(folder / "folder-store"))
+    yield stack.enter_context(gcs_store(folder / "gcs-store"))
+    if (weed := find_weed()) is None:
+        print("s3: SKIPPED: SeaweedFS is not installed; run: make object-storage, or set WEED")
+    else:
+        yield stack.enter_context(s3_store(folder / "s3-store", weed))
 
 
 def _print_agreement(store: Store, agreed: Sequence[Agreement], outside: str) -> bool:
@@ -89,9 +65,9 @@ def _print_agreement(store: Store, agreed: Sequence[Agreement], outside: str) ->
     return not outside.startswith("FAILED") and all(one.same == one.questions > 0 for one in agreed)
 
 
-def _try_faults(store: Store, folder: Path, count: int, seed: int) -> bool:
+def _try_faults(store: Store, folder: Path, count: int) -> bool:
     (folder / f"{store.name}-faults").mkdir()
-    report = inject(store, folder / f"{store.name}-faults", faults=count, seed=seed)
+    report = inject(store, folder / f"{store.name}-faults", faults=count, seed=0)
     kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(report.faults.items()))
     outcome = "followed" if report.ends_in_time else "NOT FOLLOWED"
     print(

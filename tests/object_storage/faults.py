@@ -26,7 +26,7 @@ from stackroom.settings import CollectionSettings, Settings
 from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC
-from support.processes import ServerProcess
+from support.processes import ServerProcess, becomes
 
 NAMES = (
     "Azul",
@@ -133,7 +133,10 @@ def _run(
                 )
             report.faults = Counter(proxy.done)
             proxy.find_fault = no_fault
-            report.ends_in_time = _becomes(report, publisher.edition)
+            # within the longest pause after a failure
+            report.ends_in_time = becomes(
+                lambda: publisher.edition in report.editions, timeout_s=LONGEST_S
+            )
     finally:
         server.stop()
     return report
@@ -188,11 +191,3 @@ def _judge(answer: str, report: FaultReport) -> None:
     if len(editions) != 1 or missing:
         report.mixed.append(f"editions {sorted(editions)}, without {missing}: {answer[:300]}")
     report.editions |= editions
-
-
-def _becomes(report: FaultReport, edition: int) -> bool:
-    """Tell whether the last edition is served within the longest pause after a failure."""
-    deadline = time.monotonic() + LONGEST_S
-    while edition not in report.editions and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return edition in report.editions

@@ -1,7 +1,9 @@
-"""Flips of bits in every kind of file of a library, 50 of each: reported, rebuilt or harmless,
-never silently wrong.
+"""Damage to every kind of file of a library, 100 times each: reported, rebuilt or harmless, never
+silently wrong.
 
-    PYTHONPATH=tests .venv/bin/python -m support.damaged_kinds 50
+    PYTHONPATH=tests .venv/bin/python -m support.damaged_kinds 100
+
+A round copies the library, flips a bit of a file or cuts it off, and looks at it.
 
 Each kind has files, and a look at them: what the program finds wrong, and what it reads. What
 people write themselves is theirs to edit: where it still reads well it is taken as such, and
@@ -14,7 +16,7 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -176,9 +178,15 @@ def look_at_map(home: Path) -> tuple[list[str], Any]:
     return [], (found.model, found.keys.tolist(), found.places.tolist(), words)
 
 
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder of which each byte is checked."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
 def look_at_model(home: Path) -> tuple[list[str], Any]:
     """Compare the files of models with what was written."""
-    return check_model_files(home / "models"), None
+    return check_model_files(home / "models"), contents_of(home / "models")
 
 
 def look_at_accounts(home: Path) -> tuple[list[str], Any]:
@@ -220,13 +228,13 @@ def look_at_settings(home: Path) -> tuple[list[str], Any]:
 def look_at_backup(home: Path) -> tuple[list[str], Any]:
     """Compare a back-up with its manifest."""
     (backup,) = (home / "backups").iterdir()
-    return check_backup(backup), None
+    return check_backup(backup), contents_of(backup)
 
 
 def look_at_pack(home: Path) -> tuple[list[str], Any]:
     """Check a pack that is to be published."""
     (pack,) = (home / "published" / "packs").iterdir()
-    return [str(problem) for problem in check_pack(pack)], None
+    return [str(problem) for problem in check_pack(pack)], contents_of(pack)
 
 
 def look_at_release(home: Path) -> tuple[list[str], Any]:
@@ -265,13 +273,15 @@ KINDS = {
 }
 
 
-def flip(path: Path, chooser: random.Random) -> str:
-    """Flip one bit of a byte that is not zero, as those of unused pages are; return which."""
+def damage(path: Path, chooser: random.Random) -> str:
+    """Cut a file off, or flip a bit of a byte that is not zero, as those of unused pages are."""
     content = bytearray(path.read_bytes())
-    place, bit = (
-        chooser.choice([number for number, byte in enumerate(content) if byte]),
-        chooser.randrange(8),
-    )
+    if chooser.random() < 0.25:
+        length = chooser.randrange(len(content))
+        path.write_bytes(content[:length])
+        return f"{path.name}: cut off after {length} of {len(content)} bytes"
+    place = chooser.choice([number for number, byte in enumerate(content) if byte])
+    bit = chooser.randrange(8)
     content[place] ^= 1 << bit
     path.write_bytes(content)
     return f"{path.name}: bit {bit} of byte {place}"
@@ -297,8 +307,8 @@ def judge_look(kind: Kind, home: Path, right: Any, done_to: str) -> Verdict:
     )
 
 
-def run_flips(name: str, rounds: int, *, seed: int, home: Path) -> list[Verdict]:
-    """Flip one bit of a file of a kind, as often as asked for, each in a copy of the library."""
+def run_rounds(name: str, rounds: int, *, seed: int, home: Path) -> list[Verdict]:
+    """Damage a file of a kind, as often as asked for, each in a copy of the library."""
     kind, verdicts = KINDS[name], []
     if kind.look is None:
         with closing(open_app(home)) as app:
@@ -315,7 +325,7 @@ def run_flips(name: str, rounds: int, *, seed: int, home: Path) -> list[Verdict]
             )
             files = [path for path in present if not path.name.endswith(UNTOUCHED)]
             weights = [path.stat().st_size if number % 2 else 1 for path in files]
-            done_to = flip(chooser.choices(files, weights)[0], chooser)
+            done_to = damage(chooser.choices(files, weights)[0], chooser)
             verdicts.append(
                 judge(copy, right, done_to)
                 if kind.look is None
@@ -324,25 +334,20 @@ def run_flips(name: str, rounds: int, *, seed: int, home: Path) -> list[Verdict]
     return verdicts
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Flip bits of every kind of file, or of those named, print what became of them, and return 1
-    if any was wrong.
-    """
-    rounds, names = int(arguments[0]) if arguments else 50, arguments[1:] or list(KINDS)
-    worst = 0
+def main(rounds: int) -> int:
+    """Damage files of every kind, print what became of them, and return 1 if any was wrong."""
+    wrong: list[Verdict] = []
     with tempfile.TemporaryDirectory(prefix="damage-") as folder:
         home = Path(folder) / "home"
         build_home(home)
-        for name in names:
-            verdicts = run_flips(name, rounds, seed=1, home=home)
-            sys.stdout.write(f"{name}: {dict(Counter(one.outcome for one in verdicts))}\n")
-            for one in verdicts:
-                if one.outcome == WRONG:
-                    worst = 1
-                    sys.stdout.write(f"  WRONG {one.damage}: {one.detail}\n")
-            sys.stdout.flush()
-    return worst
+        for name in KINDS:
+            verdicts = run_rounds(name, rounds, seed=1, home=home)
+            print(f"{name}: {dict(Counter(one.outcome for one in verdicts))}", flush=True)
+            wrong += [one for one in verdicts if one.outcome == WRONG]
+    for one in wrong:
+        print(f"WRONG {one.damage}: {one.detail}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(int(sys.argv[1])))

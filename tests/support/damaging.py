@@ -1,20 +1,11 @@
-"""Random damage over every file of a small library: each is found, mended or harmless, and no
-answer is silently wrong.
-
-    PYTHONPATH=tests .venv/bin/python -m support.damaging 1000
-
-A round copies the library, flips one bit of a file or truncates it, opens it as a server would,
-lets the check run, and compares the answers with those of the whole library.
+"""A small library to be damaged, what it answers, and what became of its damage: it is found,
+mended or harmless, and no answer is silently wrong.
 """
 
 import json
 import random
-import shutil
-import sys
-import tempfile
 import traceback
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,29 +111,6 @@ def open_app(home: Path) -> App:
     return app
 
 
-def list_files(home: Path) -> list[Path]:
-    """Return the files of a library that can be damaged."""
-    files = (
-        path
-        for path in sorted((home / "catalogues").rglob("*"))
-        if path.is_file() and path.stat().st_size
-    )
-    return [path for path in files if not path.name.endswith(UNTOUCHED)]
-
-
-def damage(path: Path, chooser: random.Random) -> str:
-    """Flip one bit of a file, or truncate it; return what was done."""
-    content = bytearray(path.read_bytes())
-    place = chooser.randrange(len(content))
-    if chooser.random() < 0.25:
-        path.write_bytes(content[:place])
-        return f"{path.name}: truncated from {len(content)} to {place} bytes"
-    bit = chooser.randrange(8)
-    content[place] ^= 1 << bit
-    path.write_bytes(content)
-    return f"{path.name}: bit {bit} of byte {place}"
-
-
 def answers_of(app: App) -> dict[str, Any]:
     """Return what a library answers: searches, a count by genre, and every record."""
     gate = app.build_gate([NAME], tools=ToolChoice.GENERIC)
@@ -203,44 +171,3 @@ def _is_part(answer: Any, right: Any) -> bool:
     if isinstance(answer, dict) and isinstance(right, dict):
         return all(name in right and _is_part(value, right[name]) for name, value in answer.items())
     return answer == right or not isinstance(right, str | int | float)
-
-
-def run_rounds(rounds: int, *, seed: int, home: Path) -> list[Verdict]:
-    """Damage copies of a library, one file each, and return what became of each."""
-    with closing(open_app(home)) as app:
-        right = answers_of(app)
-    verdicts = []
-    for number in range(rounds):
-        chooser = random.Random(f"{seed}-{number}")
-        with tempfile.TemporaryDirectory(prefix="damage-") as scratch:
-            copy = Path(scratch) / "home"
-            shutil.copytree(home, copy)
-            files = list_files(copy)
-            weights = [path.stat().st_size for path in files]
-            path = chooser.choice(files) if number % 2 else chooser.choices(files, weights)[0]
-            verdicts.append(judge(copy, right, damage(path, chooser)))
-    return verdicts
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run many rounds, print what became of them, and return 1 where an answer was silently
-    wrong.
-    """
-    rounds, seed = (
-        int(arguments[0]) if arguments else 1_000,
-        int(arguments[1]) if arguments[1:] else 1,
-    )
-    with tempfile.TemporaryDirectory(prefix="damage-") as folder:
-        home = Path(folder) / "home"
-        build_library(home)
-        verdicts = run_rounds(rounds, seed=seed, home=home)
-    counted = Counter(one.outcome for one in verdicts)
-    sys.stdout.write(f"{rounds} damaged files: {dict(counted)}\n")
-    for one in verdicts:
-        if one.outcome == WRONG:
-            sys.stdout.write(f"WRONG {one.damage}: {one.detail}\n")
-    return 1 if counted[WRONG] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

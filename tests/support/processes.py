@@ -110,7 +110,14 @@ def wait_until(
     is_so: Callable[[], object], *, timeout_s: float = PATIENCE_S, every_s: float = 0.02
 ) -> None:
     """Wait until something is so; fail where it does not become so in time."""
+    assert becomes(is_so, timeout_s=timeout_s, every_s=every_s), "it did not become so in time"
+
+
+def becomes(is_so: Callable[[], object], *, timeout_s: float, every_s: float = 0.2) -> bool:
+    """Wait until something is so; tell whether it became so in time."""
     deadline = time.monotonic() + timeout_s
     while not is_so():
-        assert time.monotonic() < deadline, "it did not become so in time"
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(every_s)
+    return True

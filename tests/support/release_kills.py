@@ -1,5 +1,4 @@
-"""Installations and updates that are killed at every step: `python -m support.release_kills [KILLS
-[FIRST LAST]]`.
+"""Installations and updates that are killed at every step: `python -m support.release_kills KILLS`.
 
 A step is a function of the code at which a process ends at once, before or after the call, at one
 of its calls. After each kill the library is opened as a server would, which must find the former
@@ -239,13 +238,13 @@ class Killings:
         self.finished += code == 0
 
 
-def main(times: int, first: int, last: int) -> None:
+def main(times: int) -> None:
     """Kill at each of these steps so many times, and print how often."""
     steps = [("install", step) for step in (*INSTALL_STEPS, ANYTIME)]
     steps += [("update", step) for step in (*UPDATE_STEPS, ANYTIME)]
     with tempfile.TemporaryDirectory() as folder:
-        killings = Killings(folder=Path(folder), drawn=random.Random(first))
-        for action, step in steps[first:last]:
+        killings = Killings(folder=Path(folder), drawn=random.Random(0))
+        for action, step in steps:
             killings.kill_install(step, times) if action == "install" else killings.kill_update(
                 step, times
             )
@@ -257,5 +256,4 @@ def main(times: int, first: int, last: int) -> None:
 
 
 if __name__ == "__main__":
-    given = [int(one) for one in sys.argv[1:]]
-    main(given[0] if given else 20, *(given[1:3] if len(given) > 2 else (0, 1_000)))
+    main(int(sys.argv[1]))

@@ -5,7 +5,6 @@ whose records all name their version. Meanwhile it is asked many times a second;
 come, and be of one version.
 """
 
-import multiprocessing
 import sys
 import tempfile
 import threading
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stackroom.settings import Settings
+from support.kills import run_child
 from support.libraries import Library, opened
 from support.publisher import NAME, make_stars, new_publisher, versions_in_answer
 from support.release_kills import NEW, OLD, STARS, bring_up, go_back, install_newest
@@ -27,7 +27,6 @@ class Load:
     """Asks a library at a steady rate, and keeps what was wrong with the answers."""
 
     library: Library
-    per_s: float = QUERIES_PER_S
     asked: int = 0
     failed: list[str] = field(default_factory=list)
     mixed: list[set[str]] = field(default_factory=list)
@@ -39,7 +38,7 @@ class Load:
     def run(self) -> None:
         """Ask until the end, each question at its time."""
         began = time.monotonic()
-        while not self._ends.wait(max(began + self.asked / self.per_s - time.monotonic(), 0)):
+        while not self._ends.wait(max(began + self.asked / QUERIES_PER_S - time.monotonic(), 0)):
             self.ask(WORDS[self.asked % len(WORDS)])
 
     def end(self) -> None:
@@ -70,26 +69,24 @@ def swap(home: Path, times: int) -> None:
         bring_up(home) if number % 2 == 0 else go_back(home)
 
 
-def run_swaps(folder: Path, swaps: int, *, per_s: float = QUERIES_PER_S) -> Load:
+def run_swaps(folder: Path, swaps: int, *, stars: int = STARS) -> Load:
     """Swap releases so many times while a library is asked, and return what the answers were
     like.
     """
     publisher = new_publisher(folder)
-    publisher.publish(OLD, make_stars(STARS, OLD).values())
+    publisher.publish(OLD, make_stars(stars, OLD).values())
     home = folder / "home"
     install_newest(home, publisher.folder)
-    publisher.publish(NEW, make_stars(STARS, NEW).values())
+    publisher.publish(NEW, make_stars(stars, NEW).values())
     with opened(Settings(home=home)) as library:
-        load = Load(library=library, per_s=per_s)
+        load = Load(library=library)
         load.ask(WORDS[0])
         asking = threading.Thread(target=load.run)
-        updating = multiprocessing.get_context("spawn").Process(target=swap, args=(home, swaps))
         asking.start()
-        updating.start()
-        updating.join()
+        updates = run_child(swap, home, swaps)
         load.end()
         asking.join()
-        assert updating.exitcode == 0, "the updates failed"
+        assert updates.code == 0, "the updates failed"
         load.ask(WORDS[0])
     return load
 
