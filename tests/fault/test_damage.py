@@ -182,15 +182,6 @@ def test_a_damaged_record_is_left_out_and_named_until_its_source_is_added_again(
         assert answers_of(app)[f'fetch {{"id": "{NAME}/Film 7"}}'] != "not_found"
 
 
-def test_what_is_damaged_is_not_put_back_by_an_undo(home: Path) -> None:
-    alter_record(home)
-    with closing(open_app(home)) as app:
-        shelf = app.open_catalogue(NAME).shelf
-        shelf.writer().apply([Delete(RecordId("Film 7"))])
-        (last,) = shelf.history().list_changes(limit=1)
-        assert (last.id, last.before) == ("Film 7", None)
-
-
 def test_a_damaged_vector_is_removed_and_the_next_add_embeds_its_text_again(
     home: Path, tmp_path: Path
 ) -> None:

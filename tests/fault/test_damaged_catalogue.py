@@ -174,16 +174,6 @@ def test_what_is_about_all_answers_from_the_others_names_the_one_it_skipped_and_
     assert list(app.catalogue_problems()) == [f"catalogue {DAMAGED}"]
 
 
-@pytest.mark.row("T9")
-def test_resources_of_the_other_catalogues_are_there(gate: Gate) -> None:
-    listed = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries]
-    assert not any(uri.startswith(f"documents://{DAMAGED}/") for uri in listed)
-    assert gate.list_templates(LOCAL_USER)
-    assert gate.read(
-        LOCAL_USER, next(uri for uri in listed if uri.startswith("documents://dnd/"))
-    ).text
-
-
 @pytest.mark.row("T8")
 def test_over_http_the_damaged_catalogue_is_503_with_retry_after_and_health_names_it(
     home: Path, start_server: Any

@@ -95,19 +95,6 @@ def test_search_is_hybrid_again_after_one_pause_once_the_embedder_has_recovered(
     assert PAUSE_S <= 15
 
 
-def test_search_is_hybrid_again_after_the_embedder_s_process_came_back(
-    searches: Searches, embedding_server: Any
-) -> None:
-    embedding_server.die()
-    for _ in range(FAILURES_TO_OPEN):
-        assert searches.search().mode is SearchMode.FTS_ONLY
-    embedding_server.start()
-    searches.clock.now += PAUSE_S
-    page = searches.search()
-    assert page.mode is SearchMode.HYBRID
-    assert page.degraded is None
-
-
 def test_recommendations_go_on_without_the_wording_of_the_preferences_and_say_so(
     searches: Searches, embedding_server: Any
 ) -> None:

@@ -127,30 +127,6 @@ def test_a_hostile_statement_ends_as_it_must_and_leaves_no_trace(
     assert str(database) not in whole
 
 
-@pytest.mark.parametrize(
-    ("name", "sql", "accepted"), ALL[::4], ids=[name for name, _, _ in ALL[::4]]
-)
-def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
-    name: str, sql: str, accepted: list[str], catalogue_tool: tuple[Ask, Path]
-) -> None:
-    tool, store = catalogue_tool
-    before, beside = digest(store), files(store.parent)
-    params = SqlParams.model_construct(query=sql, catalogue="anime", limit=100)
-
-    def run() -> str:
-        try:
-            result = tool(params)
-        except ExpectedError as error:
-            return error.message.partition(":")[0]
-        json.dumps(result.model_dump(mode="json"), allow_nan=False)
-        return "ok"
-
-    verdict = run()
-    assert verdict in accepted or (verdict == "ok" and "ok_bounded" in accepted)
-    assert digest(store) == before
-    assert files(store.parent) == beside
-
-
 @pytest.fixture(scope="module")
 def catalogue_tool(plain: Any) -> tuple[Ask, Path]:
     """`debug.sql` over the sample catalogue, and the file with its records."""
@@ -234,12 +210,6 @@ def test_a_statement_that_takes_all_memory_is_ended(database: Path, children: Sq
     reply = children.ask(question(database, GREEDY))
     assert reply.verdict in {Verdict.LIMIT, Verdict.TIMEOUT}
     assert children.ask(question(database, "SELECT 1")).rows == [[1]]
-
-
-def test_endless_rows_end_at_the_limit(database: Path, children: SqlChildren) -> None:
-    reply = children.ask(question(database, ENDLESS, limit=7))
-    assert [row[0] for row in reply.rows] == list(range(1, 8))
-    assert reply.has_more
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").is_file(), reason="needs Linux's /proc")

@@ -16,7 +16,6 @@ from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.opening import create_shelf, open_shelf
-from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.postgres import followed_store
 from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.store_database import StoreDatabase
@@ -114,28 +113,6 @@ def test_a_server_that_is_far_behind_takes_the_new_index_of_another(
     assert second.lexical("desert") == ["dune"]
     assert has_films(second)
     assert builds == {"first": 2}
-
-
-def test_vectors_that_come_later_are_shared_once_all_are_there(
-    server_of: OpenServer, builds: Counter[str]
-) -> None:
-    first = server_of("first")
-    first.apply(
-        *(
-            Put(record=first.record(name), embedding=Embedding(digest=name.encode()))
-            for name in FILMS
-        )
-    )
-    writer = first.shelf.writer()
-    with writer.sole_embedder(wait_s=0):
-        for name in FILMS:
-            writer.add_vectors(
-                {first.record(name).id: name.encode()}, {name.encode(): first.vector(name)}
-            )
-            writer.publish_vectors()
-    second = server_of("second")
-    assert [second.nearest(name)[:1] for name in FILMS] == [[name] for name in FILMS]
-    assert builds == {"first": 1}
 
 
 def test_an_index_with_a_flipped_byte_is_refused_and_replaced(

@@ -284,68 +284,76 @@ class RightsWalk:
 
     def set_catalogues(self) -> tuple[bool, bool]:
         name, (more, listed) = self._name(), self._some_list()
-        expected = self._model.may_change(self._can, name) and self._may_list(listed)
-        if expected:
-            expected = self._keeps_an_admin(
-                lambda: setattr(self._model.accounts[name], "only", listed)
-            )
-        return expected, self._mutate(
-            "set_catalogues", name, **(more or {"catalogues": ["all"]})
-        ) is not None
+        return self._change(
+            "set_catalogues",
+            name,
+            lambda: setattr(self._model.accounts[name], "only", listed),
+            is_allowed=self._may_list(listed),
+            **(more or {"catalogues": ["all"]}),
+        )
 
     def delete_user(self) -> tuple[bool, bool]:
         name = self._name()
-        expected = self._model.may_change(self._can, name)
-        if expected:
-            had_admin = self._model.has_admin()
-            self._model.remove(name)
-            expected = self._model.has_admin() or not had_admin
-        return expected, self._mutate("delete", name) is not None
+        return self._change("delete", name, lambda: self._model.remove(name))
 
     def set_roles(self) -> tuple[bool, bool]:
         name, roles = self._name(), self._some_roles()
         gift = self._model.gives(roles)
-        expected = (
-            self._model.may_change(self._can, name) and gift is not None and self._can.has(gift)
+        return self._change(
+            "set_role",
+            name,
+            lambda: setattr(self._model.accounts[name], "roles", set(roles)),
+            is_allowed=gift is not None and self._can.has(gift),
+            role=roles or "none",
         )
-        if expected:
-            expected = self._keeps_an_admin(
-                lambda: setattr(self._model.accounts[name], "roles", set(roles))
-            )
-        return expected, self._mutate("set_role", name, role=roles or "none") is not None
 
     def grant(self) -> tuple[bool, bool]:
         name, permission = self._name(), self._chance.choice(sorted(PERMISSIONS))
-        expected = self._model.may_change(self._can, name) and permission in self._can.does
-        if expected:
-            self._model.accounts[name].granted.add(permission)
-        return expected, self._mutate("grant", name, permission=permission) is not None
+        return self._change(
+            "grant",
+            name,
+            lambda: self._model.accounts[name].granted.add(permission),
+            is_allowed=permission in self._can.does,
+            permission=permission,
+        )
 
     def revoke(self) -> tuple[bool, bool]:
         name, permission = self._name(), self._chance.choice(sorted(PERMISSIONS))
         account = self._model.accounts.get(name)
-        expected = (
-            self._model.may_change(self._can, name)
-            and account is not None
+        return self._change(
+            "revoke",
+            name,
+            lambda: self._model.accounts[name].granted.discard(permission),
+            is_allowed=account is not None
             and permission in account.granted
+            and not any(permission in self._model.roles[role] for role in account.roles),
+            permission=permission,
         )
-        if expected and account is not None:
-            expected = not any(permission in self._model.roles[role] for role in account.roles)
-            expected = expected and self._keeps_an_admin(
-                lambda: account.granted.discard(permission)
-            )
-        return expected, self._mutate("revoke", name, permission=permission) is not None
 
     def disable_or_enable(self) -> tuple[bool, bool]:
         name, disabled = self._name(), self._chance.random() < 0.4
-        expected = self._model.may_change(self._can, name)
-        if expected:
-            expected = self._keeps_an_admin(
-                lambda: setattr(self._model.accounts[name], "disabled", disabled)
-            )
+
+        def change() -> None:
+            self._model.accounts[name].disabled = disabled
             if disabled:
                 self._model.end_sessions(name)
-        return expected, self._mutate("disable" if disabled else "enable", name) is not None
+
+        return self._change("disable" if disabled else "enable", name, change)
+
+    def _change(
+        self,
+        action: str,
+        name: str,
+        change: Callable[[], Any],
+        *,
+        is_allowed: bool = True,
+        **more: Any,
+    ) -> tuple[bool, bool]:
+        """Change a user on both sides; in the model where it must succeed."""
+        expected = (
+            is_allowed and self._model.may_change(self._can, name) and self._keeps_an_admin(change)
+        )
+        return expected, self._mutate(action, name, **more) is not None
 
     def reset_password(self) -> tuple[bool, bool]:
         name = self._name()
@@ -360,10 +368,7 @@ class RightsWalk:
 
     def end_sessions(self) -> tuple[bool, bool]:
         name = self._name()
-        expected = self._model.may_change(self._can, name)
-        if expected:
-            self._model.end_sessions(name)
-        return expected, self._mutate("end_sessions", name) is not None
+        return self._change("end_sessions", name, lambda: self._model.end_sessions(name))
 
     def create_role(self) -> tuple[bool, bool]:
         name, permissions = self._chance.choice(OWN_ROLES), self._some_permissions()
@@ -387,30 +392,32 @@ class RightsWalk:
             self._model.lists[role] = listed
 
     def update_role(self) -> tuple[bool, bool]:
-        model, permissions = self._model, frozenset(self._some_permissions())
+        permissions = frozenset(self._some_permissions())
         name = self._chance.choice([*OWN_ROLES, "user", "editor", "admin"])
-        gift = model.gives([name])
-        expected = (
-            self._can.manages
-            and gift is not None
-            and self._can.has(gift)
-            and permissions <= self._can.does
-        )
-        holders = [one for one, account in model.accounts.items() if name in account.roles]
-        expected = (
-            expected
-            and name != "admin"
-            and all(model.may_change(self._can, one) for one in holders)
-        )
         more, listed = self._some_list()
-        expected = expected and self._may_list(listed)
-        if expected:
-            expected = self._keeps_an_admin(
+        expected = (
+            self._may_change_role(name)
+            and name != "admin"
+            and permissions <= self._can.does
+            and self._may_list(listed)
+            and self._keeps_an_admin(
                 lambda: self._replace_role(name, permissions, listed if more else ...)
             )
+        )
         return expected, self._mutate(
             "update_role", name, permissions=sorted(permissions), **more
         ) is not None
+
+    def _may_change_role(self, name: str) -> bool:
+        """Tell whether the actor has what a role gives, and may change everybody who has it."""
+        gift = self._model.gives([name])
+        holders = [one for one, own in self._model.accounts.items() if name in own.roles]
+        return (
+            self._can.manages
+            and gift is not None
+            and self._can.has(gift)
+            and all(self._model.may_change(self._can, one) for one in holders)
+        )
 
     def _replace_role(self, name: str, permissions: frozenset[str], listed: Any) -> None:
         self._model.roles[name] = permissions
@@ -420,33 +427,19 @@ class RightsWalk:
     def confine_role(self) -> tuple[bool, bool]:
         """Give a role another list, and nothing else; the role of administrators too."""
         name, (more, listed) = self._chance.choice([*OWN_ROLES, "user", "admin"]), self._some_list()
-        gift, holders = self._model.gives([name]), [*self._model.accounts.items()]
         expected = (
-            self._can.manages
-            and gift is not None
-            and self._can.has(gift)
+            self._may_change_role(name)
             and self._may_list(listed)
+            and self._keeps_an_admin(lambda: self._put_list(name, listed))
         )
-        expected = expected and all(
-            self._model.may_change(self._can, one) for one, own in holders if name in own.roles
-        )
-        if expected:
-            expected = self._keeps_an_admin(lambda: self._put_list(name, listed))
         return expected, self._mutate(
             "update_role", name, **(more or {"catalogues": ["all"]})
         ) is not None
 
     def delete_role(self) -> tuple[bool, bool]:
         name = self._chance.choice([*OWN_ROLES, "user"])
-        gift = self._model.gives([name])
         is_free = not any(name in account.roles for account in self._model.accounts.values())
-        expected = (
-            self._can.manages
-            and gift is not None
-            and self._can.has(gift)
-            and is_free
-            and name in OWN_ROLES
-        )
+        expected = self._may_change_role(name) and is_free and name in OWN_ROLES
         if expected:
             self._model.remove_role(name)
         return expected, self._mutate("delete_role", name) is not None

@@ -60,18 +60,6 @@ def test_a_catalogue_is_there_once_it_is_whole(library: Library) -> None:
     assert names(library) == ["films"]
 
 
-def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(
-    library: Library,
-) -> None:
-    for name in ("films", "books"):
-        library.complete(library.reserve(name, "anime"), source="x")
-    with pytest.raises(
-        NotFoundError,
-        match=r"no catalogue 'film' \(did you mean 'films'\?\); installed: books, films",
-    ):
-        library.get_installed("film")
-
-
 @pytest.mark.parametrize(
     "name", ["", "Films", "my films", "-films", "a/b", "..", "x" * 64, "filmé"]
 )
@@ -332,14 +320,6 @@ def test_the_words_of_an_owner_stay_when_a_catalogue_is_built_again(library: Lib
         ("x", "y"),
     )
     assert find_changed_file(known.folder) is None
-
-
-def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(
-        StorageError, match="films: cannot be written: Not a directory; STACKROOM_HOME says where"
-    ):
-        Library(tmp_path / "file").reserve("films", "anime")
 
 
 def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) -> None:

@@ -9,7 +9,6 @@ from stackroom.background.processes import (
     ChildProcess,
     describe_end,
     list_children,
-    python_module,
 )
 from stackroom.errors import UnavailableError
 
@@ -61,7 +60,3 @@ def test_children_that_run_are_listed_by_name() -> None:
     with ChildProcess("a listed child", python("import time; time.sleep(60)")) as child:
         assert ("a listed child", child.pid) in list_children()
     assert ("a listed child", child.pid) not in list_children()
-
-
-def test_modules_are_not_imported_from_the_current_folder() -> None:
-    assert python_module("stackroom", "map")[1:] == ["-P", "-m", "stackroom", "map"]

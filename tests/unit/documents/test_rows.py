@@ -11,7 +11,7 @@ from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.ingest.pipeline import IngestReport
-from stackroom.model.record import Record, RecordId
+from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
@@ -169,13 +169,6 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason_and_the_rest_goe
     assert (report.rows, report.written, report.rejected) == (7, 15, 2)
     assert [place for place, _ in report.rejects] == ["bad.docx", "a/broken.pdf"]
     assert "PDF" in dict(report.rejects)["a/broken.pdf"]
-
-
-def test_the_document_has_the_whole_text_as_it_was_read(folder: Path, app: App) -> None:
-    add(app, folder)
-    reader = app.open_catalogue("notes").shelf.reader()
-    key = reader.find([RecordId("five.md")], scope=WHOLE)[RecordId("five.md")]
-    assert reader.fetch([key], scope=WHOLE)[key].get("text") == PAGE.format("five")
 
 
 @pytest.mark.parametrize(

@@ -101,17 +101,6 @@ def test_the_committed_graph_is_what_the_script_makes(
     )
 
 
-def test_safetensors_are_read_and_what_is_not_floats_is_left_out(tmp_path: Path) -> None:
-    last = np.arange(6, dtype=np.float32).reshape(2, 3)
-    write_safetensors(
-        tmp_path / "m",
-        {"ids": np.arange(3), "a": np.float32([9]), "encoder.layer.5.output.dense.weight": last},
-    )
-    weights = load_safetensors(tmp_path / "m")
-    assert set(weights) == {"a", "encoder.layer.5.output.dense.weight"}
-    assert np.array_equal(weights["encoder.layer.5.output.dense.weight"], last)
-
-
 def test_the_weights_of_another_model_are_refused(tmp_path: Path) -> None:
     write_safetensors(tmp_path / "m", {"a": np.float32([9])})
     with pytest.raises(ModelError, match="not the weights of a six-layer encoder"):

@@ -128,16 +128,6 @@ def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: File
     assert [headers["authorization"] for _, headers in server.requests] == ["Bearer secret"] * 2
 
 
-def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: FileServer) -> None:
-    rows = embedder.embed_documents(["a", "bb", "ccc", "dddd", "eeeee"])
-    assert sorted(body["input"] for body in server.bodies) == [
-        ["a", "bb"],
-        ["ccc", "dddd"],
-        ["eeeee"],
-    ]
-    assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
-
-
 def test_after_a_failed_request_for_documents_no_other_is_begun(
     settings: EmbeddingSettings, server: FileServer
 ) -> None:
@@ -210,19 +200,6 @@ def test_a_server_that_misbehaves_is_unavailable_with_the_reason(
     server.behaviour = behaviour
     with pytest.raises(UnavailableError, match=reason):
         hasty.embed_query("x")
-
-
-@pytest.mark.parametrize("behaviour", [trickle_body, close_half_way, hang])
-def test_after_a_failure_the_next_call_works(
-    settings: EmbeddingSettings, server: FileServer, behaviour: Behaviour
-) -> None:
-    embedder = RemoteEmbedder(settings.model_copy(update={"timeout_s": 1.0}))
-    server.behaviour = behaviour
-    with pytest.raises(UnavailableError):
-        embedder.embed_query("x")
-    server.behaviour = well
-    assert embedder.embed_query("x").shape == (DIMENSION,)
-    embedder.close()
 
 
 def test_calls_of_several_threads_do_not_wait_for_one_another(

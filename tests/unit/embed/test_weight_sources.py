@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stackroom.embed.adapters import LocalEmbedder
 from stackroom.embed.encoder_layout import PACK_NAMES, load_pack
 from stackroom.embed.hub import fetch_from_hub
 from stackroom.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
-from stackroom.embed.weights import WeightSources, check_model, model_folder, pull_model
+from stackroom.embed.weights import WeightSources, check_model, pull_model
 from stackroom.errors import NotFoundError, UnavailableError
-from stackroom.settings import EmbeddingSettings
 from support.loopback import FileServer
 from support.weights import published_weights, write_safetensors
 
@@ -132,20 +130,3 @@ def test_an_unknown_model_is_named_with_the_known_ones() -> None:
     with pytest.raises(NotFoundError, match="did you mean 'granite-embedding-30m-english'"):
         get_local_model("granite-embedding-30m-englsh")
     assert list(LOCAL_MODELS) == [MINILM.name, GRANITE.name]
-
-
-@pytest.mark.model
-def test_vectors_are_those_of_the_model_whatever_texts_are_beside(models_folder: Path) -> None:
-    """The vectors of the published model (32-bit floats, torch) at three places, for one
-    sentence.
-    """
-    embedder = LocalEmbedder(model_folder(models_folder), MINILM, EmbeddingSettings())
-    alone = embedder.embed_documents(["A library of catalogues."])[0]
-    beside = embedder.embed_documents(
-        ["Another text, which is longer than the first one.", "A library of catalogues."]
-    )
-    assert np.allclose(alone, beside[1], atol=1e-5)
-    near, far = embedder.embed_documents(
-        ["A collection of catalogs.", "Rain in the mountains tomorrow."]
-    )
-    assert float(alone @ near) > 0.75 > 0.3 > float(alone @ far)

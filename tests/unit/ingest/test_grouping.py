@@ -88,12 +88,6 @@ def test_a_row_without_the_value_is_a_record_of_its_own(drinks: IngestBench) -> 
     assert {"7", "8"} < set(drinks.records())
 
 
-def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: IngestBench) -> None:
-    report = drinks.add(ListedRows([{"id_drink": "7"}, *MIXED, {"id_drink": "9"}]))
-    assert report.rejects == [("line 6", "empty row: no field has a value; a record needs one")]
-    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
-
-
 def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([MIXED[0], ingredient("7", "Ice", strength="strong")]))
     assert report.cells == [("line 2", "strength", "'strength' is 'strong', not a number")]

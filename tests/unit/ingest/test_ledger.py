@@ -14,7 +14,6 @@ from stackroom.ingest.ledger import (
     check_ledger,
     find_places,
     find_written,
-    note_present_records,
 )
 from stackroom.model.record import RecordId
 
@@ -93,11 +92,6 @@ def test_a_position_is_kept_until_the_reading_is_done() -> None:
     assert ledger.position("arxiv:x") == 0
 
 
-def test_a_ledger_that_cannot_be_opened_is_said_to_be(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot be opened"):
-        Ledger(tmp_path / "no such folder" / "ledger.sqlite")
-
-
 def test_a_note_that_cannot_be_kept_is_refused_with_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,18 +118,6 @@ def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None
         ("a.csv", "line 9", "size", "no number"),
         ("b.csv", "line 2", "size", "no number"),
     ]
-
-
-def test_a_ledger_of_a_catalogue_that_becomes_editable_is_still_what_was_written(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "ledger.sqlite"
-    with closing(Ledger(path)) as ledger:
-        ledger.note_origins("a.csv", {ONE: Origin("line 1", "")})
-    note_present_records(path, [("one", b"{}")])
-    assert check_ledger(path) == []
-    with closing(Ledger(path)) as ledger:
-        assert ledger.last_source_records("a.csv", [ONE]) == {ONE: b"{}"}
 
 
 def test_a_ledger_that_cannot_be_read_is_named_without_the_folders_of_the_server(

@@ -285,15 +285,6 @@ def test_without_an_embedder_records_are_written_without_vectors(bench: IngestBe
     assert bench.add(ListedRows([row(1), row(2)])).embedded == 2
 
 
-def test_progress_is_told_after_every_batch(bench: IngestBench) -> None:
-    told: list[int] = []
-    bench.add(
-        ListedRows([row(number) for number in range(10)]),
-        progress=lambda report: told.append(report.written),
-    )
-    assert told == [4, 8, 10, 10, 10, 10], "twice more while the texts are embedded"
-
-
 def answers(rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> ListedRows:
     """Return rows that answer a question: not all there is, and read on from where they were
     interrupted.
@@ -440,15 +431,6 @@ def test_a_row_of_another_digest_or_place_is_read(bench: IngestBench) -> None:
     assert (report.written, report.unchanged, report.removed) == (1, 4, 1)
     assert ids(bench) == [f"mal-{number}" for number in range(5)]
     assert bench.add(Files(files, closed=files)).unchanged == 5
-
-
-def test_a_row_that_is_passed_over_is_still_the_first_of_its_id(bench: IngestBench) -> None:
-    files = {"a.md": ("a", row(1))}
-    bench.add(Files(files))
-    files["b.md"] = ("b", row(1, title="The same page again"))
-    assert bench.add(Files(files)).duplicates == 1
-    (only,) = bench.records().values()
-    assert only.get("title") == "Title 1"
 
 
 def test_a_row_may_make_several_records_and_all_go_with_it(chapters: IngestBench) -> None:

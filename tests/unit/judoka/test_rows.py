@@ -21,7 +21,6 @@ from stackroom_catalogues.judoka.rows import (
     keep_files,
     normalised_class,
     open_rows,
-    record_id,
     records_of,
     weight_of,
 )
@@ -221,12 +220,6 @@ def test_a_card_that_cannot_be_read_is_refused_with_the_reason(
     with pytest.raises(InputError) as refused:
         records_of(row)
     assert says in refused.value.message
-
-
-def test_an_id_keeps_its_kind_once() -> None:
-    assert record_id("passage", "passage:a") == "passage:a"
-    assert record_id("technique", 3) == "technique:3"
-    assert record_id("card", 0) == "0"
 
 
 @pytest.mark.row("J8")

@@ -241,16 +241,6 @@ def test_opponents_are_of_the_same_gender_and_class_first_and_near_in_average(ju
     assert len(judokon.structured("judokon.suggestOpponent", id=1)["opponents"]) == 3
 
 
-@pytest.mark.row("J5")
-def test_countries_are_listed_with_their_codes_and_counts(judokon: Any) -> None:
-    rows = judokon.structured("judokon.listCountries")["countries"]
-    assert rows[0] == {"country": "Japan", "code": "jp", "count": 3}
-    assert {row["country"]: row["count"] for row in rows} == {
-        **{"Japan": 3, "France": 2},
-        **dict.fromkeys(("Brazil", "Italy", "Vanuatu"), 1),
-    }
-
-
 @pytest.mark.row("J1")
 def test_a_question_is_answered_from_passages_techniques_and_cards(judokon: Any) -> None:
     answer = judokon.structured("query_rag", query="how does scoring work")

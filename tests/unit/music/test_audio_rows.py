@@ -4,7 +4,6 @@ again.
 
 import os
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +138,6 @@ def test_control_characters_and_blanks_do_not_get_into_names(audio: Any) -> None
     assert said["artists"] == ["One"]
 
 
-def test_what_joins_letters_stays_in_names(audio: Any) -> None:
-    # Persian, and a singer
-    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f3a4"
-    assert read_tags(audio.add("song.flac", title=joined))["title"] == joined
-
-
 def test_files_that_are_no_sound_are_left_out_with_the_reason_and_the_others_read(
     audio: Any, tmp_path: Path
 ) -> None:
@@ -276,37 +269,6 @@ def test_a_folder_without_audio_files_is_refused_with_what_is_read(tmp_path: Pat
         AudioRows(tmp_path / "nothing")
 
 
-def test_what_the_disk_would_not_give_is_asked_for_again_the_next_time(
-    audio: Any, make_unreadable: Callable[[Path], None]
-) -> None:
-    path = audio.add("a.mp3", title="A")
-    ledger = Ledger()
-    make_unreadable(path)
-    source = AudioRows(audio.path)
-    source.recall(ledger.readings(source.name))
-    (row,) = source.iter_rows()
-    assert "it cannot be read" in str(row.problem)
-    assert ledger.list_readings() == []
-    ledger.close()
-
-
-@pytest.fixture
-def make_unreadable(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """Let opening a file fail as a bad disk does."""
-
-    def make(path: Path) -> None:
-        plain_open = open
-
-        def failing_open(name: Any, *arguments: Any, **named: Any) -> Any:
-            if os.fspath(name) == os.fspath(path):
-                raise OSError(5, "Input/output error")
-            return plain_open(name, *arguments, **named)
-
-        monkeypatch.setattr("builtins.open", failing_open)
-
-    return make
-
-
 def test_artists_listed_one_by_one_replace_the_credit_that_joins_them(audio: Any) -> None:
     singers = ["Ella Fitzgerald", "Louis Armstrong"]
     path = audio.add("song.flac", artist="Ella Fitzgerald & Louis Armstrong", artists=singers)
@@ -324,17 +286,6 @@ def test_an_old_tag_at_the_end_adds_nothing_to_a_newer_one_and_is_read_where_it_
     path.write_bytes(path.read_bytes() + old_tag)
     assert read_tags(path)["title"] == "New title"
     assert "genres" not in read_tags(path)
-
-
-def test_a_large_file_without_sound_is_given_up_after_a_bounded_number_of_reads(
-    audio: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = audio.path / "zeros.mp3"
-    with path.open("wb") as file:
-        file.truncate(1 << 30)
-    monkeypatch.setattr("stackroom_catalogues.music.audio.tags.MOST_READS", 1_000)
-    with pytest.raises(InputError, match="it cannot be read: no sound was found"):
-        read_tags(path)
 
 
 def test_a_file_is_read_by_its_content_where_its_ending_is_wrong(audio: Any) -> None:

@@ -112,14 +112,6 @@ def test_musicbrainz_ids_name_records_and_join_what_has_none(music_spec: Any) ->
     assert by_name["C"]["artist_ids"] == [f"artist-{MBIDS[2]}"]
 
 
-def test_two_artists_of_one_name_with_different_ids_stay_apart() -> None:
-    rows = grouped(
-        tagged("1.mp3", title="A", artists=["Nirvana"], artist_mbids=[MBIDS[1]]),
-        tagged("2.mp3", title="B", artists=["Nirvana"], artist_mbids=[MBIDS[2]]),
-    )
-    assert [row["id"] for row in rows["artist"]] == [f"artist-{MBIDS[1]}", f"artist-{MBIDS[2]}"]
-
-
 def test_a_compilation_is_by_various_artists_by_its_flag_its_album_artist_or_its_tracks() -> None:
     for said in ({"is_compilation": True}, {"album_artists": ["VA"]}, {}):
         rows = grouped(
@@ -129,14 +121,6 @@ def test_a_compilation_is_by_various_artists_by_its_flag_its_album_artist_or_its
         (album,) = rows["album"]
         assert album["artists"] == ["Various Artists"]
         assert names(rows["artist"]) == ["One", "Two", "Various Artists"]
-
-
-def test_an_album_artist_that_every_track_shares_is_the_albums() -> None:
-    rows = grouped(
-        tagged("d/1.mp3", title="A", artists=["Ella", "Louis"], album="Duets"),
-        tagged("d/2.mp3", title="B", artists=["Ella", "Oscar"], album="Duets"),
-    )
-    assert rows["album"][0]["artists"] == ["Ella"]
 
 
 def test_albums_of_one_name_in_different_folders_differ_unless_their_artist_is_the_same() -> None:

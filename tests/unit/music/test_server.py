@@ -13,7 +13,6 @@ from stackroom.analytics.events import EventLog
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import build_context
 from stackroom.control.control import Control
-from stackroom.errors import StorageError
 from stackroom.ingest.edits.apply import Edits
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.model.principal import LOCAL_USER
@@ -198,18 +197,6 @@ def test_downloads_are_for_those_who_could_request_them_today(music_server: Musi
     assert "'bob', who requested it, no longer has the permission RequestContent" in told["bob"]
     assert "no user 'cat'" in told["cat"]
     assert "user 'dan' is disabled" in told["dan"]
-
-
-def test_a_failing_control_database_is_no_reason_to_refuse_a_download(
-    music_server: MusicServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_arguments: object) -> None:
-        raise StorageError("control.sqlite: the control database failed")
-
-    download = asked_for(music_server)
-    monkeypatch.setattr(music_server.control.accounts, "get_user", fail)
-    with pytest.raises(StorageError):
-        music_server.albums.find_refusal(download)
 
 
 def test_a_download_whose_user_has_no_account_fails_before_anything_is_asked_for(

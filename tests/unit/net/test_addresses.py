@@ -13,7 +13,7 @@ import pytest
 
 from stackroom.errors import InputError, InvalidUrlError, UnavailableError
 from stackroom.net import addresses
-from stackroom.net.addresses import AddressGuard, AddressRules, resolve_name
+from stackroom.net.addresses import AddressGuard, AddressRules
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -128,13 +128,6 @@ def test_a_name_without_an_answer_is_not_the_callers_fault(error):
         AddressGuard(AddressRules(), resolve=fail).require("https://example.org/")
 
 
-def test_a_name_without_addresses_has_no_answer():
-    with pytest.raises(UnavailableError):
-        AddressGuard(AddressRules(), resolve=lambda _host, _port: []).require(
-            "https://example.org/"
-        )
-
-
 def test_a_name_server_that_hangs_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(addresses, "RESOLVE_TIMEOUT_S", 0.05)
     released = threading.Event()
@@ -176,32 +169,6 @@ def test_what_is_allowed_by_name_network_or_port_is_taken_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    "location",
-    [
-        "http://127.0.0.1/",
-        "http://169.254.169.254/latest/meta-data/",
-        "//localhost/a",
-        "//127.0.0.1/",
-        "http://metadata.google.internal/",
-        "http://example.org:22/",
-        "http://user@example.org/",
-        "file:///etc/passwd",
-        "http:\\\\127.0.0.1\\",
-        "\\\\127.0.0.1\\a",
-        "http://exam\tple.org/",
-        "http://[",
-        "//[::1",
-    ],
-)
-def test_a_redirect_is_checked_like_any_address(location):
-    checked = guard()
-    place = checked.require("http://example.org/a/b")
-
-    with pytest.raises(InvalidUrlError):
-        checked.follow(place, location)
-
-
-@pytest.mark.parametrize(
     ("location", "url"),
     [
         ("c", "http://example.org/a/c"),
@@ -227,25 +194,11 @@ def test_a_redirect_never_leads_out_of_tls(location):
         checked.follow(checked.require("https://example.org/"), location)
 
 
-def test_a_redirect_to_a_public_name_that_resolves_inward_is_refused():
-    answers = {"example.org": [PUBLIC], "rebound.example.org": ["10.0.0.1"]}
-    checked = AddressGuard(AddressRules(), resolve=lambda host, _port: answers[host])
-
-    with pytest.raises(InvalidUrlError):
-        checked.follow(checked.require("http://example.org/"), "http://rebound.example.org/")
-
-
 def test_the_host_header_names_the_port_only_where_it_is_unusual():
     checked = guard(ports=frozenset({80, 443, 8080}))
     assert checked.require("http://example.org/").authority == "example.org"
     assert checked.require("https://example.org:8080/").authority == "example.org:8080"
     assert checked.require("https://[2606:4700::1]:8080/a").url == "https://[2606:4700::1]:8080/a"
-
-
-def test_the_systems_own_resolver_is_asked_for_names():
-    assert all(
-        ipaddress.ip_address(address).is_loopback for address in resolve_name("localhost", 80)
-    )
 
 
 def test_rules_are_read_from_settings():

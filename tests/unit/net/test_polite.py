@@ -211,14 +211,6 @@ def test_a_body_that_is_too_large_is_left_unread_and_not_asked_for_again(
         assert len(server.requests) == 1
 
 
-def test_a_server_that_does_not_answer_in_time_is_given_up(
-    server: FileServer, time: Timekeeper
-) -> None:
-    server.replies[PATH] = [lambda handler: handler.released.wait(10)]
-    with pytest.raises(UnavailableError, match="did not answer in time; asked once, given up"):
-        getter(server, time, pace={"attempts": 1, "timeout_s": 0.05}).fetch({}, read=body_of)
-
-
 def test_a_body_that_trickles_ends_when_its_time_is_over(
     server: FileServer, time: Timekeeper
 ) -> None:

@@ -82,11 +82,6 @@ def test_records_and_vectors_are_read_back_as_they_were_written(tmp_path: Path) 
     )
 
 
-def test_an_id_with_quotes_and_line_ends_stays_on_its_line(tmp_path: Path) -> None:
-    odd = PackEntry(RecordId('a "b"\n\\é\u2028'), b'{"fields":{},"kind":"x"}')
-    assert read(tmp_path, odd.line, records=1) == [odd]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -107,12 +102,6 @@ def test_content_that_is_no_file_of_records_is_refused(
 ) -> None:
     with pytest.raises(StorageError, match=message):
         read(tmp_path, content, records=2, model=None, dimension=None)
-
-
-def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
-    huge = replace(FILE, raw_bytes=1 << 30)
-    with pytest.raises(StorageError, match="a line has more than 67,108,864 bytes"):
-        read(tmp_path, b" " * 70_000_000, files=(huge,))
 
 
 def test_vectors_of_other_records_in_another_order_or_number_are_refused(tmp_path: Path) -> None:

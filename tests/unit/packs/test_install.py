@@ -26,7 +26,7 @@ from stackroom.zstd import zstd
 from support.embedders import WORD_MODEL
 from support.libraries import make_anime
 from support.loopback import FileServer
-from support.publisher import NAME, Publisher, make_star, make_stars
+from support.publisher import NAME, Publisher, make_star
 from support.released import edit, records_of, versions_of
 
 pytestmark = pytest.mark.row("A11")
@@ -210,17 +210,3 @@ def test_a_file_that_is_not_the_published_one_is_refused(
     with pytest.raises(ExpectedError):
         install_release(app, NAME, str(publisher.folder))
     assert app.library.list_installed() == []
-
-
-def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher: Publisher) -> None:
-    manifest = publisher.build("2.0", make_stars(1, "2.0").values())
-    publisher.add_release(
-        "2.0",
-        replace(manifest, spec=replace(manifest.spec, is_package=True, name="no-such-package")),
-    )
-
-    with pytest.raises(
-        InputError, match="needs the catalogue package 'no-such-package', which is not installed"
-    ):
-        install_release(app, NAME, str(publisher.folder))
-    assert not (app.library.folder / NAME).exists()

@@ -9,7 +9,6 @@ from stackroom.errors import (
     ExpectedError,
     InputError,
     InvalidUrlError,
-    NotFoundError,
     UnavailableError,
 )
 from stackroom.packs.places import Asset, open_place
@@ -162,12 +161,3 @@ def test_a_github_repository_is_the_index_of_its_api(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=r"api\.github\.com/repos/owner/stars/releases"):
         place.list_releases()
     assert asked == [("api.github.com", 443)]
-
-
-@pytest.mark.parametrize(
-    "location",
-    ["github:owner", "github:../x", "https://", "http://[", "/no/such/folder", "~no-such-user/p"],
-)
-def test_what_cannot_be_a_place_is_refused(location: str, settings: Settings) -> None:
-    with pytest.raises((InputError, NotFoundError)):
-        open_place(location, settings)

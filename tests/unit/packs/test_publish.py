@@ -76,19 +76,6 @@ def test_patches_lead_from_the_last_releases_to_the_new_one(
     assert not list((folder / "releases" / "2").glob("*.patch"))
 
 
-def test_the_index_names_the_files_of_every_release_and_the_patches_of_the_newest(
-    publish: Publish, folder: Path
-) -> None:
-    for version in "123":
-        publish(version)
-
-    entries = parse_index((folder / "releases.json").read_bytes())
-
-    assert [len(entry.assets) for entry in entries] == [8, 4, 4]
-    paths = [asset for entry in entries for asset in entry.assets]
-    assert all((folder / asset.url).stat().st_size == asset.size_bytes for asset in paths)
-
-
 def test_the_same_content_is_published_once(publish: Publish, folder: Path) -> None:
     publish("1")
     before = (folder / "releases.json").read_bytes()
@@ -169,10 +156,3 @@ def test_the_signature_of_a_pack_is_published_and_none_follows_without_one(
         match=r"release '1' is signed, and the pack is not; sign it: minisign -Sm .*/2/",
     ):
         publish("2")
-
-
-def test_a_folder_that_cannot_be_written_is_named(packs: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("where a folder must be")
-
-    with pytest.raises(StorageError, match="file: cannot be written"):
-        publish_pack(packs / "1", tmp_path / "file")

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.errors import (
-    StorageError,
-)
 from stackroom.model.record import RecordId
 from stackroom.packs.installed import NextRelease
 from stackroom.packs.update import (
@@ -217,16 +214,3 @@ def test_what_fails_after_the_commit_is_noted_and_made_up_for(
     assert versions_of(app) == {"1.1"}
     assert _update(app).version == "1.1"
     assert pack_of(app).find_next() is None
-
-
-def test_a_read_only_library_is_served_and_its_update_refused_with_the_reason(
-    installed: App, publisher: Publisher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-    monkeypatch.setattr(
-        "os.access", lambda path, _mode: not str(path).startswith(str(tmp_path / "home"))
-    )
-
-    with pytest.raises(StorageError, match="'stars' is read-only"):
-        _update(installed)
-    assert versions_of(installed) == {"1.0"}

@@ -20,7 +20,7 @@ from stackroom.ingest.pipeline import Target, ingest
 from stackroom.model.scope import WHOLE
 from stackroom.net.polite import Clock, Pace
 from stackroom.packages import PACKAGES
-from stackroom.settings import Settings, load_settings, read_section
+from stackroom.settings import Settings
 from stackroom_catalogues.papers.providers import (
     ArxivPapers,
     ProviderPapers,
@@ -30,7 +30,6 @@ from stackroom_catalogues.papers.providers import (
     read_feed,
 )
 from stackroom_catalogues.papers.rows import MAPPING
-from stackroom_catalogues.papers.settings import PapersSettings
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P3")
@@ -259,12 +258,6 @@ def test_the_limit_cuts_the_results_and_the_count(server: Server) -> None:
     assert [asked.get("max_results", asked.get("limit")) for asked in server.asked] == ["100", "30"]
 
 
-def test_reading_goes_on_from_where_it_was_interrupted(server: Server) -> None:
-    assert server.titles(start=120) == named(121, 250)
-    assert server.starts == [120, 220]
-    assert server.titles(start=250) == []
-
-
 EMPTY_PAGE = "answered an empty page in the middle of the results"
 TROUBLES = [
     pytest.param(service, (status, body), reason, id=f"{service.position} {reason}")
@@ -339,23 +332,6 @@ def test_what_a_service_does_not_take_is_refused_before_it_is_asked(
         service.open("x", OFFLINE).count_rows()
 
 
-@pytest.mark.parametrize(
-    ("question", "query", "count"),
-    [
-        ("all:x?limit=7", "all:x", 7),
-        ("all:x", "all:x", 250),
-        ("all:what?limit=2?limit=3", "all:what?limit=2", 3),
-    ],
-)
-def test_a_question_may_say_how_many_results_are_wanted(
-    server: Server, question: str, query: str, count: int
-) -> None:
-    source = server.service.open(question, ONLINE)
-    assert source.name == f"{server.service.papers.prefix}:{query}"
-    source._getter = server.source()._getter
-    assert source.count_rows() == count
-
-
 def test_an_entry_of_arxiv_becomes_the_row_of_a_paper() -> None:
     assert read_feed(feed(1, FULL_ENTRY))[1] == [
         {
@@ -382,13 +358,6 @@ def test_a_page_with_fewer_entries_than_asked_for_is_followed_by_the_rest(server
     server.trouble[100] = [answer_feed(server, 100, 30)]
     assert server.titles() == named(1, 250)
     assert server.starts == [0, 100, 130, 230]
-
-
-@only_arxiv
-def test_an_entry_that_is_no_paper_comes_with_its_problem(server: Server) -> None:
-    server.trouble[0] = [(200, feed(1, "<entry><id>urn:x</id></entry>"))]
-    (row,) = server.source().iter_rows()
-    assert row.problem == "an entry that is not a paper of arXiv"
 
 
 @only_arxiv
@@ -469,20 +438,3 @@ def test_any_other_status_is_unavailable_at_once(server: Server, status: int, hi
     with pytest.raises(UnavailableError, match=hint):
         server.titles()
     assert len(server.asked) == 1
-
-
-def test_the_key_comes_from_the_file_or_the_environment_and_a_number_is_refused(
-    tmp_path: Path,
-) -> None:
-    def key_of(**environment: str) -> str:
-        settings = load_settings({"STACKROOM_HOME": str(tmp_path), **environment})
-        return read_section(settings, "", PapersSettings).semantic_scholar_key
-
-    (tmp_path / "stackroom.toml").write_text('semantic_scholar_key = "from the file"')
-    assert key_of() == "from the file"
-    assert key_of(SEMANTIC_SCHOLAR_API_KEY="from outside") == "from outside"
-    (tmp_path / "stackroom.toml").write_text("semantic_scholar_key = 3")
-    with pytest.raises(
-        InputError, match="setting 'semantic_scholar_key': 3 is not a text; write one in quotes"
-    ):
-        key_of()

@@ -164,20 +164,3 @@ def test_a_paper_s_own_text_has_its_title_and_its_abstract(
         title,
         abstract,
     )
-
-
-def test_a_row_of_a_table_with_a_text_keeps_all_that_it_says() -> None:
-    row = {
-        "id": "b1",
-        "title": "On bread",
-        "text": "Dough rises.",
-        "authors": ["Ann Baker"],
-        "year": 2020,
-    }
-    record = record_of(row)
-    assert (record.id, record.get("title"), record.get("abstract")) == (
-        "b1",
-        "On bread",
-        "Dough rises.",
-    )
-    assert (record.get("author_names"), record.get("publish_year")) == (("Ann Baker",), 2020)

@@ -15,7 +15,6 @@ from stackroom.packages import PACKAGES
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom_catalogues.papers.rows import record_of
 from stackroom_catalogues.papers.table_command import export_paper_table
-from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P6")
 
@@ -98,12 +97,6 @@ def test_the_config_has_the_mean_that_queries_need_where_vectors_are_centred(
     reader.mean = np.full(64, 0.25, np.float32)
     export_paper_table(reader, SPEC.name, tmp_path / "p.sqlite")
     assert json.loads((tmp_path / "p.json").read_text())["mean"] == [0.25] * 64
-
-
-def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path) -> None:
-    export_paper_table(MemoryShelf(SPEC).reader(), SPEC.name, tmp_path / "p.sqlite")
-    assert json.loads((tmp_path / "p.json").read_text()) == {"model": None, "dimension": None}
-    assert rows_of(tmp_path / "p.sqlite") == []
 
 
 @pytest.mark.parametrize("taken", ["p.sqlite", "p.json"])

@@ -136,11 +136,6 @@ def test_the_answer_has_the_fixed_shape(serve: Callable[..., Served]) -> None:
     }
 
 
-def test_a_paper_without_authors_and_abstract_says_so(serve: Callable[..., Served]) -> None:
-    (paper,) = serve([row(1, "Alone")]).search(query="alone")["papers"]
-    assert (paper["authors"], paper["abstract"]) == ([], None)
-
-
 def test_without_vectors_the_answer_says_that_it_goes_by_words(
     serve: Callable[..., Served],
 ) -> None:
@@ -154,28 +149,14 @@ def test_without_vectors_the_answer_says_that_it_goes_by_words(
     ("arguments", "told"),
     [
         ({}, "'query' is missing"),
-        ({"query": "x", "paper_count": 51}, "'paper_count': must be 50 or less"),
-        ({"query": "x", "paper_count": 0}, "'paper_count': must be 1 or more"),
         ({"query": "x", "paperCount": 5}, "unknown argument 'paperCount'.*paper_count"),
         (
             {"query": "x", "publish_year_range": [2020, 2010]},
             "'publish_year_range': 2020 is after 2010",
         ),
-        (
-            {"query": "x", "publish_year_range": [2020]},
-            "'publish_year_range': must have 2 or more items",
-        ),
-        (
-            {"query": "x", "publish_year_range": [1, 2, 3]},
-            "'publish_year_range': must have 2 or fewer items",
-        ),
         ({"query": "x", "publish_year_range": [0, 10**400]}, "'publish_year_range"),
         ({"query": "x", "publish_year_range": [-5, 2000]}, "at most four digits"),
-        ({"query": "x", "publish_year_range": "2010-2020"}, "'publish_year_range'"),
-        ({"query": "x", "keywords": "graph"}, "'keywords'"),
         ({"query": "x", "keywords": ["?!"]}, "'keywords': '\\?!' has no letter or digit in it"),
-        ({"query": "x", "keywords": ["a"] * 21}, "'keywords'"),
-        ({"query": "x", "keywords": ["a" * 101]}, "'keywords.0'"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_its_name(

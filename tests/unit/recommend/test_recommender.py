@@ -142,11 +142,6 @@ def test_a_tone_moves_the_taste_and_a_title_named_in_passing_is_a_taste_too(stor
     assert [choice.title for choice in both.titles] == ["Liftoff", "Crumbs"]
 
 
-def test_words_that_were_not_understood_are_given_back(stories: Any) -> None:
-    answer = recommend(stories, "Liftoff", preferences="post-2020 and flibbertigibbet")
-    assert any("flibbertigibbet" in words for words in answer.preferences.not_understood)
-
-
 def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_used(
     stories: Any,
 ) -> None:
@@ -238,13 +233,6 @@ def test_what_may_not_be_seen_is_neither_recommended_nor_named(
     assert "Hidden" not in ids(
         recommend(stories, "Liftoff", scope=Scope(visibility=Visibility(frozenset())))
     )
-
-
-def test_a_catalogue_that_does_not_recommend_says_so(
-    anime_spec: CatalogueSpec, new_shelved: Callable[[CatalogueSpec], Any]
-) -> None:
-    with pytest.raises(InputError, match=r"has no \[recommend\] section"):
-        recommend(new_shelved(replace(anime_spec, recommend=None)), "x")
 
 
 def test_adult_records_are_recommended_only_for_a_liked_one(

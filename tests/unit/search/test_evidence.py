@@ -211,18 +211,6 @@ def test_words_of_no_meaning_of_their_own_do_not_count(stories: Any) -> None:
         assert hit_of(by_words, "The Baker", noisy).score == pytest.approx(plain)
 
 
-def test_a_word_counts_once_however_often_a_record_has_it(
-    stories: Any, anime: Callable[..., Record]
-) -> None:
-    stories.put(anime("Often", synopsis="Butter. " * 30))
-    by_words = ShelfSearcher(shelf=stories.shelf)
-    assert hit_of(by_words, "The Baker", "small butter").reasons["bm25"] > 0
-    assert (
-        hit_of(by_words, "Often", "small butter").score
-        < hit_of(by_words, "The Baker", "small butter").score
-    )
-
-
 @pytest.mark.row("A2")
 def test_without_vectors_a_record_with_every_word_is_evidence_and_one_with_few_is_none(
     stories: Any,
@@ -243,17 +231,6 @@ def test_a_question_about_something_else_has_no_evidence_and_what_is_nearest_has
     assert (page.evidence, page.total_matches) == (Evidence.NONE, 0)
     assert page.hits
     assert {hit.label for hit in page.hits} == {None}
-
-
-def test_a_record_has_the_same_strength_however_many_hits_are_asked_for(
-    searcher: ShelfSearcher,
-) -> None:
-    for limit in (1, 5, 50):
-        assert searcher.search("bread in a small town", scope=WHOLE, limit=limit).hits[
-            0
-        ].score == pytest.approx(
-            searcher.search("bread in a small town", scope=WHOLE, limit=2).hits[0].score
-        )
 
 
 def test_a_catalogue_of_three_records_abstains_as_a_larger_one_does(

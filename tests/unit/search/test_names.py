@@ -189,12 +189,6 @@ def test_a_name_is_found_however_its_signs_are_typed(
     assert (choice.record.id, choice.likeness) == ("sign", 1.0)
 
 
-@pytest.mark.parametrize("asked", ["", "!!!", " ", "\x00"])
-def test_a_title_without_a_letter_means_nothing(stories: Any, asked: str) -> None:
-    choice = resolved(stories, asked)
-    assert (choice.record, choice.suggestions) == (None, ())
-
-
 def test_a_title_that_may_not_be_seen_is_neither_chosen_nor_suggested(
     stories: Any, anime: Callable[..., Record]
 ) -> None:

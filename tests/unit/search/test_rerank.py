@@ -110,13 +110,6 @@ def test_an_endpoint_that_keeps_us_waiting_is_left_when_the_time_is_over(
     assert reranker.scores("q", TEXTS) is None
 
 
-def test_an_endpoint_that_is_not_there_is_no_answer(
-    rerank_server: Any, reranker: RemoteReranker
-) -> None:
-    rerank_server.die()
-    assert reranker.scores("q", TEXTS) is None
-
-
 @pytest.fixture
 def stories(shelved: Any, anime: Callable[..., Any]) -> Any:
     shelved.put(
@@ -165,15 +158,6 @@ def test_without_an_answer_in_its_time_the_order_stays_and_the_search_says_so(
     assert "the reranker did not answer" in str(
         reranking.search("robots", scope=WHOLE, limit=6).degraded
     )
-
-
-def test_equal_scores_leave_the_order_as_it_was(
-    stories: Any, rerank_server: Any, reranker: RemoteReranker
-) -> None:
-    rerank_server.reply = lambda texts: [{"index": i, "score": 1.0} for i in range(len(texts))]
-    before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
-    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
-    assert ranked(reranking) == before
 
 
 @pytest.mark.parametrize(("status", "told"), [(503, "answered 503"), (401, "answered 401")])

@@ -89,14 +89,6 @@ def test_vectors_of_another_model_are_never_compared(
     assert stranger.queries == []
 
 
-def test_an_embedder_that_fails_costs_the_vectors_only(
-    stories: Any, searcher: ShelfSearcher
-) -> None:
-    stories.embedder.problem = "it is asleep"
-    page = searcher.search("bread", scope=WHOLE, limit=10)
-    assert (page.mode, page.degraded) == (SearchMode.FTS_ONLY, "it is asleep")
-
-
 @pytest.mark.row("A2")
 @pytest.mark.parametrize(
     "query", ["bread", "pilots race between stars", "Space Bread", "stars", "submarines", "?!"]
@@ -189,11 +181,6 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival(
     else:
         # ranks have no ties; rankings break theirs by key
         assert ids(searcher, "same words") == ["c", "a", "d", "b"]
-
-
-def test_a_query_without_a_word_is_answered_by_meaning_alone(searcher: ShelfSearcher) -> None:
-    page = searcher.search("?!", scope=WHOLE, limit=10)
-    assert {hit.match_type for hit in page.hits} == {MatchType.VECTOR}
 
 
 def test_a_query_with_broken_characters_reaches_the_embedder_clean(

@@ -21,7 +21,7 @@ from stackroom.model.scope import (
     Range,
     Visibility,
 )
-from stackroom.search.values import FieldValues, field_values, resolve_condition, without_adult
+from stackroom.search.values import FieldValues, resolve_condition, without_adult
 from stackroom.shelf.port import ShelfReader
 
 COUNTS = {
@@ -144,18 +144,6 @@ def test_a_sentence_does_not_name_misspelt_values_or_those_without_records(
     assert tags.named_in("comdy about yuri") == []
 
 
-def test_values_are_counted_once_for_a_snapshot_and_again_after_a_change(
-    shelved: Any, anime: Callable[..., Record]
-) -> None:
-    shelved.put(anime("One", tags=["space"]))
-    reader = shelved.shelf.reader()
-    first = field_values(reader, reader.spec, "tags")
-    assert field_values(reader, reader.spec, "tags") is first
-    shelved.put(anime("Two", tags=["space"]))
-    reader = shelved.shelf.reader()
-    assert field_values(reader, reader.spec, "tags").counts == {"space": 2}
-
-
 @pytest.mark.parametrize("asked", ["yes", "Yes", "true", "Y", "ja", "1", "x"])
 @pytest.mark.parametrize("written", ["yes", "Y", "true", "oui", "x"])
 def test_yes_is_found_however_it_is_written(asked: str, written: str) -> None:
@@ -251,20 +239,6 @@ def test_a_declared_value_that_no_record_has_is_an_honest_zero_with_a_note(
         "'yuri' taken as 'girls love'",
         "'filters.tags': no record has 'girls love'",
     )
-
-
-def test_an_unknown_value_among_many_is_refused_with_the_number_and_examples(
-    shelved: Any, anime: Callable[..., Record]
-) -> None:
-    shelved.put(anime("Many", tags=[f"topic {letter}" for letter in "abcdefghijklmnop"]))
-    with pytest.raises(
-        InputError, match="no value 'qwerty'; there are 16, such as topic a, topic b, topic c"
-    ):
-        resolved(shelved.shelf.reader(), AllOf("tags", ("qwerty",)))
-    with pytest.raises(
-        InputError, match=r"no value 'topic zz'; the nearest: topic a, topic b, topic c$"
-    ):
-        resolved(shelved.shelf.reader(), AllOf("tags", ("topic zz",)))
 
 
 def test_values_of_hidden_records_are_refused_like_unknown_ones(

@@ -192,13 +192,6 @@ def test_a_place_without_a_file_that_is_read_is_refused_with_the_kinds(tmp_path:
         FolderRows(tmp_path / "nothing")
 
 
-def test_text_is_got_out_of_a_file_only_when_it_is_asked_for(tmp_path: Path) -> None:
-    row = only(tmp_path, "broken.pdf", b"%PDF-1.4 broken")
-    assert row.digest
-    assert row.problem is None
-    assert "not a readable PDF" in reason(row)
-
-
 def test_a_file_that_is_too_large_or_cannot_be_opened_comes_with_its_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,14 +262,6 @@ def test_a_rule_at_the_beginning_is_no_front_matter(tmp_path: Path, text: str) -
 )
 def test_text_is_read_in_the_encodings_that_files_are_in(tmp_path: Path, content: bytes) -> None:
     assert only(tmp_path, "a.txt", content).values["text"] == "Käse – “gut”\nline"
-
-
-def test_a_text_with_a_mark_is_read_by_it_whatever_is_damaged_in_it(tmp_path: Path) -> None:
-    assert only(tmp_path, "a.txt", "Käse".encode("utf-16") + b"!").values["text"] == "Käse\ufffd"
-    assert (
-        only(tmp_path, "a.txt", b"\xef\xbb\xbf" + "Käse".encode() + b"\xe4").values["text"]
-        == "Käse\ufffd"
-    )
 
 
 def test_bytes_that_are_no_text_and_files_with_nothing_in_them_are_refused(tmp_path: Path) -> None:

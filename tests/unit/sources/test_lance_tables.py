@@ -172,13 +172,6 @@ def test_a_synced_catalogue_has_the_same_records_and_vectors_and_embeds_nothing(
     assert {title: published.server.texts[title] for title in titles} == titles
 
 
-def test_a_table_whose_version_has_not_moved_is_not_read(published: Site) -> None:
-    published.sync()
-    shutil.rmtree(published.database / "games_documents.lance" / "data")
-    report = published.sync()
-    assert (report.rows, report.unchanged, report.written) == (3, 3, 0)
-
-
 def test_what_changed_is_published_and_synced_and_what_did_not_is_not_written_again(
     published: Site,
 ) -> None:
@@ -288,12 +281,6 @@ def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(
         ("passage", "travel.md", None, "Travel"),
     ]
     assert sorted(vectors_of(site.there, "theirs").values()) == sorted(unit_vectors(2, dimension))
-
-
-def test_vectors_of_an_unnamed_model_are_made_anew(site: Site) -> None:
-    site.write("theirs_documents", foreign_table(site.server.model.dimension))
-    report = site.sync("theirs", recipe=package_recipe(PACKAGES.get("documents")))
-    assert (report.written, report.embedded) == (2, 2)
 
 
 def test_a_table_without_passages_can_be_mapped_by_any_spec(site: Site) -> None:

@@ -128,19 +128,6 @@ def test_numbers_with_dots_between_thousands_are_added_up_as_such(tmp_path: Path
     assert (first.values["quantity"], first.values["revenue"]) == (4144, 6394)
 
 
-def test_files_that_no_key_relates_are_refused(tmp_path: Path) -> None:
-    beers, breweries = (
-        written(tmp_path / "beers.csv", BEERS),
-        written(tmp_path / "breweries.csv", BREWERIES),
-    )
-    sizes = written(tmp_path / "sizes.csv", SIZES)
-    with pytest.raises(InputError, match="no key relates sizes to the other files"):
-        open_related(open_file(beers), [breweries, sizes], is_chosen=True)
-    written(breweries, [BREWERIES[0], [70, "Halle", "Graz"], [8, "Stern", "Linz"]])
-    with pytest.raises(InputError, match="no key relates beers, breweries to the other files"):
-        open_related(open_file(beers), [breweries], is_chosen=True)
-
-
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     beers, breweries = (
         written(tmp_path / "beers.csv", BEERS),

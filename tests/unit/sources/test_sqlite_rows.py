@@ -278,10 +278,6 @@ def test_a_database_is_read_as_it_is_meant(tmp_path: Path, case: str) -> None:
     assert told(SqliteRows(made(tmp_path, sql), ReadOptions(table=table))) == rows
 
 
-def test_a_table_that_is_called_as_the_file_is_the_main_one(tmp_path: Path) -> None:
-    assert SqliteRows(made(tmp_path, BOOKS, "Author.sqlite")).name.endswith("#author")
-
-
 @pytest.mark.parametrize(
     ("sql", "main", "others"),
     [
@@ -534,11 +530,6 @@ def test_what_another_process_has_only_logged_yet_is_read_too(tmp_path: Path) ->
     with closing(apsw.Connection(str(path))) as writer:
         writer.execute("INSERT INTO book(title) VALUES ('new')")
         assert [row["title"] for row in values(SqliteRows(path))][-1] == "new"
-
-
-@pytest.mark.parametrize("name", ["a b.sqlite", "a?b#c%20.sqlite", "日本.db", "a'b;.sqlite3"])
-def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
-    assert len(values(SqliteRows(made(tmp_path, BOOKS, name)))) == 4
 
 
 @pytest.mark.parametrize("suffix", PACKERS)

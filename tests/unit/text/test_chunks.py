@@ -145,18 +145,6 @@ def test_underlined_headings_are_recognised_and_rules_are_not() -> None:
     assert headings("| a |\n---\ntext") == [()]
 
 
-def test_a_hash_without_a_space_or_after_four_spaces_is_no_heading() -> None:
-    assert headings("#tag and more\n\n    # code\n\n####### seven") == [()]
-    assert headings("## Closed ##\n\ntext") == [("Closed",)]
-
-
-def test_a_page_break_parts_paragraphs() -> None:
-    first, second = prose(9), prose(9, start=30)
-    passages = split_passages(f"{first}\n\f{second}")
-    assert passages[0].text == first
-    assert passages[-1].text.endswith(second)
-
-
 def test_a_passage_ends_before_a_paragraph_that_does_not_fit_in_it() -> None:
     first, second = prose(7), prose(7, start=20)
     one, two = split_passages(f"## Two paragraphs\n\n{first}\n\n{second}\n")

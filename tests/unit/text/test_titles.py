@@ -51,20 +51,10 @@ def test_the_same_title_in_other_case_and_punctuation_is_wholly_alike(index: Tit
     assert index.find_like("fullmetal alchemist - brotherhood!", limit=1) == [(1, 1.0)]
 
 
-def test_a_row_counts_once_with_its_best_name(index: TitleIndex) -> None:
-    rows = [row for row, _ in index.find_like("Shingeki no Kyojin", limit=9)]
-    assert rows.count(2) == 1
-
-
 def test_rows_that_are_not_allowed_are_never_candidates(index: TitleIndex) -> None:
     allowed = np.ones(len(NAMES), dtype=bool)
     allowed[2] = False
     assert index.find_like("Attack on Titan", limit=1, allowed=allowed)[0][0] == 6
-
-
-@pytest.mark.parametrize("asked", ["", "!?", "zzzzqqqq", "\ud800"])
-def test_what_is_like_nothing_finds_nothing(index: TitleIndex, asked: str) -> None:
-    assert index.find_like(asked, limit=5) == []
 
 
 def test_an_endless_name_is_cut_at_both_ends_alike() -> None:

@@ -71,14 +71,6 @@ def test_codes_that_are_another_in_every_row_identify_them(name: str, values: li
     assert infer(rows)[0].id_path == name
 
 
-def test_names_and_measures_that_happen_to_differ_are_no_ids() -> None:
-    rows = [
-        {"name": name, "height": 100 + len(name)}
-        for name in ("Ai", "Bea", "Cleo", "David", "Esther")
-    ]
-    assert infer(rows)[0].id_path == ""
-
-
 # --- titles
 
 
@@ -236,18 +228,6 @@ def test_people_in_one_cell_are_a_list_and_a_surname_before_a_first_name_is_not(
     assert (spec.fields["authors"].type, spec.fields["authors"].split) == (FieldType.TEXTS, ",")
     surnames = [f"Lee{number % 7}, Ann" for number in range(20)]
     assert infer(column_of(surnames, "author"))[0].fields["author"].type is FieldType.TEXT
-
-
-def test_places_are_no_tags() -> None:
-    towns = [
-        "Philadelphia, United States",
-        "London, United Kingdom",
-        "Leeds, United Kingdom",
-        "United Kingdom",
-        "Polska",
-    ]
-    for name in ("placeOfBirth", "born"):
-        assert infer(column_of(towns * 6, name))[0].fields[name].type is FieldType.TEXT
 
 
 @pytest.mark.parametrize(
@@ -452,19 +432,6 @@ def test_a_catalogue_is_titled_in_words(text: str, title: str) -> None:
 def test_of_a_sample_every_reason_says_so() -> None:
     _, inferred = infer(book_rows(), is_sample=True)
     assert all(field.reason.endswith("(in a sample of 40 rows)") for field in inferred.fields)
-
-
-def test_a_single_id_beside_a_name_stays_because_several_rows_may_be_one_thing() -> None:
-    rows = [
-        {
-            "track_id": number,
-            "name": f"Song {number} of the sea",
-            "album_id": number // 4,
-            "album": f"Album {number // 4}",
-        }
-        for number in range(24)
-    ]
-    assert reasons(rows) == {}
 
 
 def test_the_key_that_a_source_declares_is_never_left_out() -> None:

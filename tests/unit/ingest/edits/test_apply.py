@@ -19,7 +19,7 @@ from stackroom.ingest.embedding import LateEmbedding
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.packages import PACKAGES
-from stackroom.shelf.port import LOCAL, Author, Delete, Op, Put
+from stackroom.shelf.port import LOCAL, Author, Op, Put
 from stackroom.text.analyser import analyse_query
 from support.editing import EditBench
 from support.memory_shelf import MemoryShelf
@@ -304,11 +304,6 @@ def test_a_request_without_sense_is_refused_with_what_is_missing(
     assert says in refusal(lambda: filled.edits.plan(request_))
 
 
-def test_an_id_that_is_taken_is_refused(filled: Bench) -> None:
-    message = refusal(lambda: filled.create("author", "woolf", title="Another"), ConflictError)
-    assert "there is a record 'woolf' already" in message
-
-
 def test_a_catalogue_that_does_not_say_so_cannot_be_edited(embedder: Any) -> None:
     bench = new_bench(PACKAGES.get("anime").spec, embedder)
     assert "'anime' cannot be edited" in refusal(lambda: bench.create(None, title="x"))
@@ -525,12 +520,6 @@ def test_a_plan_of_another_request_is_refused(filled: Bench) -> None:
     )
 
 
-def test_what_would_change_nothing_is_no_change(filled: Bench) -> None:
-    change_no = filled.shelf.reader().change_no
-    assert filled.update("waves", title="The Waves", pages=None).plan.changes == ()
-    assert filled.shelf.reader().change_no == change_no
-
-
 class Meddling:
     """An embedder that lets somebody else write while it works."""
 
@@ -594,20 +583,6 @@ def test_a_creation_is_undone_unless_others_name_it_by_now(filled: Bench) -> Non
     assert not {"joyce", "ulysses"} & set(filled.ids())
 
 
-def test_an_undone_rename_reaches_what_was_made_since(filled: Bench) -> None:
-    filled.update("woolf", title="Virginia Woolf", author=ADA)
-    filled.create("book", "orlando", title="Orlando", author_ids=["woolf"])
-    filled.undo("c-ada")
-    assert filled.get("orlando")["authors"] == ("Woolf",)
-
-
-def test_a_record_that_comes_back_has_the_present_names_of_what_it_names(filled: Bench) -> None:
-    filled.delete("dawn", author=ADA)
-    filled.update("waves", title="Waves")
-    filled.undo("c-ada")
-    assert filled.get("dawn")["book"] == "Waves"
-
-
 def test_a_record_does_not_come_back_when_what_it_names_is_gone(filled: Bench) -> None:
     filled.delete("dawn", author=ADA)
     filled.delete("waves")
@@ -619,13 +594,6 @@ def test_a_record_does_not_come_back_when_what_it_names_is_gone(filled: Bench) -
 def test_a_change_that_never_was_cannot_be_undone(filled: Bench) -> None:
     for what in ("nothing", "0", "99999", "9" * 40):
         assert "there is no change" in refusal(lambda what=what: filled.undo(what), NotFoundError)
-
-
-def test_a_change_by_a_source_can_be_undone_alone(filled: Bench) -> None:
-    start = filled.state()
-    last = filled.shelf.apply([Delete(RecordId("dawn")), Delete(RecordId("mountain"))])
-    filled.undo(str(last))
-    assert set(filled.ids()) == set(start) - {"dawn"}
 
 
 # What the caller may see

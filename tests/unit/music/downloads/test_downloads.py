@@ -4,7 +4,6 @@ own.
 
 import errno
 import json
-import shutil
 import time
 from datetime import timedelta
 from typing import Any
@@ -102,15 +101,6 @@ def test_an_album_that_has_begun_to_land_is_taken_up_though_its_user_is_gone(pla
 
     assert downloads.work_once()
     assert place.state(put_off) is DownloadState.DONE
-    assert place.landed() == tracks
-
-
-def test_the_files_of_an_album_may_be_on_another_server(place, tracks):
-    manifest = place.serve_album()
-    place.names["elsewhere.example.org"] = ["127.0.0.1"]
-    manifest["files"][0]["url"] = f"http://elsewhere.example.org:{place.server.port}/Handel/01.mp3"
-    place.server.files[MANIFEST] = json.dumps(manifest).encode()
-    place.fetch()
     assert place.landed() == tracks
 
 
@@ -265,16 +255,6 @@ def test_a_bug_in_taking_up_is_put_off_and_told(place, caplog):
     assert "unexpected error" in caplog.text
 
 
-def test_what_vanished_from_the_staging_folder_is_fetched_again(place, tracks):
-    place.server.replies["/Handel/02.flac"] = [status(503)]
-    downloads = place.downloads()
-    place.fetch(downloads)
-    shutil.rmtree(place.music / ".downloads")
-    place.passed_s += 3600
-    downloads.work_once()
-    assert place.landed() == tracks
-
-
 def test_a_disk_that_is_full_is_put_off(place, tracks, monkeypatch):
     downloads = place.downloads()
     with monkeypatch.context() as patched:
@@ -286,12 +266,6 @@ def test_a_disk_that_is_full_is_put_off(place, tracks, monkeypatch):
     place.passed_s += 3600
     downloads.work_once()
     assert place.landed() == tracks
-
-
-def test_a_provider_that_is_gone_fails_the_download(place):
-    download = place.request(place.downloads())
-    place.downloads(providers={}).work_once()
-    assert place.state(download) is DownloadState.FAILED
 
 
 def test_the_worker_does_what_is_queued_and_what_is_cancelled_stops(place, tracks):

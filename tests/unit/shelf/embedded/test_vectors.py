@@ -73,15 +73,6 @@ def test_equal_rows_have_equal_cosines_wherever_they_stand() -> None:
     assert len(set(cosines.tolist())) == 1
 
 
-def test_a_row_at_right_angles_to_the_query_is_ranked_with_a_cosine_of_nothing() -> None:
-    exact = np.eye(2, LONG, dtype=np.float32)
-    ((rows, cosines),) = build_vector_table(exact).nearest_each(
-        exact[0][None, :], mask=None, limit=2
-    )
-    assert rows.tolist() == [0, 1]
-    assert cosines.tolist() == [1.0, 0.0]
-
-
 def test_a_row_without_a_vector_is_not_ranked() -> None:
     exact = np.stack([unit(3), np.zeros(LONG, np.float32)])
     ((rows, _),) = build_vector_table(exact).nearest_each(unit(3)[None, :], mask=None, limit=2)
