@@ -18,7 +18,7 @@ from real_anime import DEFAULT_WORK
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
-from stackroom.assembly.collections.sync import publish_catalogue, sync_place
+from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.embed.weights import pull_model
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER

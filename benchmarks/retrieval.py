@@ -6,9 +6,9 @@ from typing import Any
 from libraries import DATA, link_models
 
 from stackroom.assembly.app import App
-from stackroom.assembly.model_choice import get_embedder
+from stackroom.assembly.model_choice import get_embedder, want_model
+from stackroom.grading.judged import choose_grades, evaluate, judged_spec, load_collection
 from stackroom.grading.metrics import Figure
-from stackroom.measure.beir import choose_grades, evaluate, load_collection, want_evaluated_model
 from stackroom.settings import Settings
 
 COLLECTIONS = DATA / "benchmarks"
@@ -32,7 +32,7 @@ def evaluate_one(app: App, path: Path) -> dict[str, Any]:
     """
     collection, grades = choose_grades(load_collection(path, split="test"), binary=None)
     work = app.settings.home / "evaluations" / collection.name
-    embedder = get_embedder(app, want_evaluated_model(app))
+    embedder = get_embedder(app, want_model(app, judged_spec(), None))
     found = evaluate(collection, embedder=embedder, work=work, progress=lambda _: None)
     measured: dict[str, Any] = {
         "queries": len(collection.queries),

@@ -13,13 +13,13 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.collections.state import PlaceState, load_state, sync_tasks
-from stackroom.assembly.collections.sync import publish_catalogue, sync_place
+from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.background.background import Background, TaskContext
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE
 from stackroom.settings import CollectionSettings, Settings
+from stackroom.sources.collections import PlaceState, load_state, sync_tasks
 from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC

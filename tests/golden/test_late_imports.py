@@ -20,7 +20,7 @@ REASONS = {
         ("stackroom.shelf.opening", "stackroom.shelf.postgres.followed_store"),
         ("stackroom.shelf.opening", "stackroom.shelf.postgres_search.searched_index"),
     },
-    "LanceDB is an extra": {("stackroom.cli.sync", "stackroom.assembly.collections.sync")},
+    "LanceDB is an extra": {("stackroom.cli.sync", "stackroom.assembly.sync")},
     "SQLAlchemy is slow to import, and not every command or call needs it": {
         ("stackroom.assembly.app", "stackroom.control.database.engine"),
         ("stackroom.cli.connect", "stackroom.control.control"),

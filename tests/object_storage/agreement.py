@@ -12,7 +12,7 @@ from pathlib import Path
 
 from object_storage.stores import Store
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.sync import publish_catalogue, sync_place
+from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.settings import EmbeddingSettings, Settings
 

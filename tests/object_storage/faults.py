@@ -18,11 +18,11 @@ import httpx
 from object_storage.stores import Store
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.collections.state import sync_tasks
-from stackroom.assembly.collections.sync import publish_catalogue
+from stackroom.assembly.sync import publish_catalogue
 from stackroom.background.background import Background
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.settings import CollectionSettings, Settings
+from stackroom.sources.collections import sync_tasks
 from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC

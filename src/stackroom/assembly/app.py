@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.serving import OpenedCatalogues, ServedLibrary, ToolboxBuilder, ToolChoice
 from stackroom.assembly.workshop import Workshop
 from stackroom.background.background import Background
@@ -24,6 +23,7 @@ from stackroom.search.searcher import Reranker
 from stackroom.settings import Settings
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.port import Problem
+from stackroom.sources.collections import find_place
 from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import NO_OFFICE, Office

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
-from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
+from stackroom.assembly.workshop import Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
@@ -33,6 +33,7 @@ from stackroom.maps.making import keep_map
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import find_calibration
 from stackroom.settings import SCHEMES
 from stackroom.shelf.opening import load_postgres
@@ -214,7 +215,8 @@ def add_catalogue(
         is_abandoned = False
         try:
             report = update.run(progress)
-            update.draw(report)
+            if embedder is not None and (problem := keep_map(place.folder, shelf)) is not None:
+                report.notes.append(problem)
         except ExpectedError:
             is_abandoned = shelf.is_empty()
             raise
@@ -256,13 +258,6 @@ class _Update:
             embed_late(target, report, progress=progress)
         self._derive(self.shelf.reader(), report)
         return report
-
-    def draw(self, report: IngestReport) -> None:
-        """Bring the map up to the records; it is no part of what makes these searchable."""
-        if self.embedder is None:
-            return
-        if (problem := keep_map(self.place.folder, self.shelf)) is not None:
-            report.notes.append(problem)
 
     def _run_guarded(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
         writer = self.shelf.writer()

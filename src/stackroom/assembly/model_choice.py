@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
+from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.port import Embedder
@@ -18,6 +18,7 @@ from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.maps.making import keep_map
 from stackroom.model.vectors import ModelId
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import Calibration, calibrate, save_calibration
 from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import ShelfReader

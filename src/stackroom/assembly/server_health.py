@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import find_collection_problems, find_place
 from stackroom.background.background import Task, TaskContext, TaskState, TaskStatus
 from stackroom.background.machine_limits import check_disk, check_files
 from stackroom.background.threads import BoundedCheck
@@ -27,12 +26,13 @@ from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import count_rejects
 from stackroom.jobs.backup import BACKUP_JOB
-from stackroom.jobs.board import BACKUP_SCHEDULE, Timetable
+from stackroom.jobs.board import BACKUP_SCHEDULE, JobBoard
 from stackroom.jobs.job import JobRun, JobSpec, Runs, RunState
 from stackroom.jobs.scheduler import TASK as JOBS_TASK
 from stackroom.library import LEDGER_FILE
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.store_place import STORE_FILE
+from stackroom.sources.collections import find_collection_problems, find_place
 from stackroom.tools.catalogue import OpenCatalogue
 
 LEEWAY = timedelta(hours=1)
@@ -95,7 +95,7 @@ def find_job_problems(database: ControlDatabase, now: datetime) -> dict[str, str
                 f"failed{times} ({_said(_last_success(runs))}): {failed[0].error}"
             )
     timing, since = (
-        Timetable(database).timings([BACKUP])[BACKUP_JOB],
+        JobBoard(database, [BACKUP]).timings([BACKUP])[BACKUP_JOB],
         _backup_since(database, ended),
     )
     due_at = timing.schedule.next_after(since) if timing.enabled and since is not None else None

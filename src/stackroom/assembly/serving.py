@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
+from stackroom.assembly.workshop import Workshop
 from stackroom.background.machine_limits import allow_many_files, require_files
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
@@ -29,6 +29,7 @@ from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.scope import SEES_EVERYTHING
 from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.recommend.recommender import Recommender
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import watch_calibration
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions

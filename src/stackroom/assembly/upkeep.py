@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import sync_tasks
 from stackroom.assembly.serving import as_little_open, is_open
 from stackroom.background.background import Task, TaskContext, TaskStopped
 from stackroom.background.machine_limits import check_disk, check_files
@@ -26,6 +25,7 @@ from stackroom.maps.making import MapReport, is_due
 from stackroom.packages import load_target
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.shelf.store_place import STORE_FILE
+from stackroom.sources.collections import sync_tasks
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.health import check_catalogue
 

@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.serving import ToolChoice
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
@@ -23,6 +22,7 @@ from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import AuditEntry
 from stackroom.settings import Settings, load_settings
+from stackroom.sources.collections import find_place
 
 CONTROL_MODULE = "stackroom.control.control"
 UPKEEP_MODULE = "stackroom.assembly.upkeep"

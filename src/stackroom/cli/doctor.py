@@ -8,12 +8,6 @@ import click
 
 from stackroom import LAYOUTS, __version__
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import (
-    SyncOutcome,
-    find_collection_problems,
-    find_place,
-    load_state,
-)
 from stackroom.assembly.server_health import (
     ENDS_SOON,
     find_job_problems,
@@ -29,6 +23,12 @@ from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import database_url, exists
 from stackroom.embed.weights import check_model_files
 from stackroom.errors import ExpectedError
+from stackroom.sources.collections import (
+    SyncOutcome,
+    find_collection_problems,
+    find_place,
+    load_state,
+)
 from stackroom.tools.health import examine
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from stackroom.assembly.app import App
-from stackroom.assembly.model_choice import get_embedder
+from stackroom.assembly.model_choice import get_embedder, want_model
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
@@ -23,17 +23,17 @@ from stackroom.grading.graded_catalogue import (
     keep_own_questions,
     tune_catalogue,
 )
+from stackroom.grading.judged import (
+    Quality,
+    choose_grades,
+    evaluate,
+    judged_spec,
+    load_collection,
+)
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as as_json_figure
 from stackroom.grading.tuning import TUNED_FILE, Tuning, describe_weights, difference, find_tuned
 from stackroom.library import QUESTIONS_FILE, remove_file
-from stackroom.measure.beir import (
-    Quality,
-    choose_grades,
-    evaluate,
-    load_collection,
-    want_evaluated_model,
-)
 
 WHEN = ("before", "after")
 
@@ -166,7 +166,7 @@ def _judge_folder(
     app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool
 ) -> None:
     """Measure every search method on a judged collection, and print the figures."""
-    choice = want_evaluated_model(app, model)
+    choice = want_model(app, judged_spec(), None, asked=model)
     require_model(app, choice, quiet=as_json)
     embedder = get_embedder(app, choice)
     collection, grades = choose_grades(load_collection(folder, split=split), binary=binary)

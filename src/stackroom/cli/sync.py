@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from stackroom.assembly.collections.state import PlaceState, find_place, resolve_place
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table
 from stackroom.cli.private_files import sharing
@@ -17,8 +16,9 @@ from stackroom.errors import InputError
 from stackroom.ingest.pipeline import Progress
 from stackroom.model.scope import WHOLE
 from stackroom.settings import is_remote, load_settings
+from stackroom.sources.collections import PlaceState, find_place, resolve_place
 
-SYNCING = "stackroom.assembly.collections.sync"  # loads LanceDB, which takes seconds
+SYNCING = "stackroom.assembly.sync"  # loads LanceDB, which takes seconds
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
 

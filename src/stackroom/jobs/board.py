@@ -89,56 +89,6 @@ class Timing:
     next_at: datetime | None  # none: manual or disabled, or not planned by a scheduler yet
 
 
-class Timetable:
-    """The timings of all jobs. Safe to use from several threads and processes."""
-
-    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
-        self._database = database
-        self._now = now
-
-    def timings(self, specs: list[JobSpec]) -> dict[str, Timing]:
-        """Return the timings of these jobs."""
-        with self._database.read() as connection:
-            rows = {row.name: row for row in connection.execute(select(job_settings))}
-        return {spec.name: _timing(spec, rows.get(spec.name)) for spec in specs}
-
-    def change(
-        self, spec: JobSpec, *, schedule: str | None = None, enabled: bool | None = None
-    ) -> None:
-        """Change the schedule of a job, or enable or disable it, and plan its next run by that."""
-        changes = (
-            {"schedule": parse_schedule(schedule).text}
-            if schedule is not None
-            else {"enabled": enabled}
-        )
-        with self._database.begin() as connection:
-            _locked(connection, spec.name)
-            _set(connection, spec.name, **changes)
-            timing = _timing(spec, _locked(connection, spec.name))
-            next_at = timing.schedule.next_after(self._now()) if timing.enabled else None
-            _set(connection, spec.name, next_at=next_at)
-
-    def queue_due(self, specs: list[JobSpec]) -> None:
-        """Queue every due job and plan its next run; only for the holder of the lease."""
-        now = self._now()
-        for name, timing in self.timings(specs).items():
-            next_at = timing.schedule.next_after(now) if timing.enabled else None
-            is_due = timing.next_at is not None and timing.next_at <= now
-            # One that is planned later than it should be, by a wrong clock, is planned again.
-            if next_at is None or not (
-                is_due or timing.next_at is None or timing.next_at > next_at
-            ):
-                continue
-            with self._database.begin() as connection:
-                # no other process has planned it
-                if _locked(connection, name).next_at == timing.next_at:
-                    _set(connection, name, next_at=next_at)
-                    if is_due and find_live(connection, name) is None:
-                        insert_run(
-                            connection, name, cause=RunCause.SCHEDULE, by=RunCause.SCHEDULE, at=now
-                        )
-
-
 def _timing(spec: JobSpec, row: Any | None) -> Timing:
     """Return the stored timing; the default schedule where that is invalid."""
     written, enabled, next_at = (
@@ -211,7 +161,6 @@ class JobBoard:
         }:
             raise ValueError(f"two jobs have the same name: {', '.join(sorted(doubled))}")
         self.runs = Runs(database, now=now)
-        self.timetable = Timetable(database, now=now)
         self.database = database
         self.now = now
         self.on_change: Callable[[], None] = lambda: None
@@ -237,8 +186,34 @@ class JobBoard:
         """Return a job; refuse an unknown name."""
         return self._with_status([self.get_spec(name)])[0]
 
+    def timings(self, specs: Sequence[JobSpec]) -> dict[str, Timing]:
+        """Return when these jobs run."""
+        with self.database.read() as connection:
+            rows = {row.name: row for row in connection.execute(select(job_settings))}
+        return {spec.name: _timing(spec, rows.get(spec.name)) for spec in specs}
+
+    def queue_due(self) -> None:
+        """Queue every due job and plan its next run; only for the holder of the lease."""
+        now = self.now()
+        for name, timing in self.timings(list(self.specs.values())).items():
+            next_at = timing.schedule.next_after(now) if timing.enabled else None
+            is_due = timing.next_at is not None and timing.next_at <= now
+            # One that is planned later than it should be, by a wrong clock, is planned again.
+            if next_at is None or not (
+                is_due or timing.next_at is None or timing.next_at > next_at
+            ):
+                continue
+            with self.database.begin() as connection:
+                # no other process has planned it
+                if _locked(connection, name).next_at == timing.next_at:
+                    _set(connection, name, next_at=next_at)
+                    if is_due and find_live(connection, name) is None:
+                        insert_run(
+                            connection, name, cause=RunCause.SCHEDULE, by=RunCause.SCHEDULE, at=now
+                        )
+
     def _with_status(self, specs: list[JobSpec]) -> list[JobStatus]:
-        timings, latest = self.timetable.timings(specs), self.runs.latest()
+        timings, latest = self.timings(specs), self.runs.latest()
         return [
             JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name))
             for one in specs
@@ -297,9 +272,20 @@ class JobBoard:
     def change(
         self, name: str, *, schedule: str | None = None, enabled: bool | None = None
     ) -> JobStatus:
-        """Change the schedule of a job, or enable or disable it; it can be triggered in both
-        cases.
+        """Change the schedule of a job, or enable or disable it, and plan its next run by that; it
+        can be triggered in both cases.
         """
-        self.timetable.change(self.get_spec(name), schedule=schedule, enabled=enabled)
+        spec = self.get_spec(name)
+        changes = (
+            {"schedule": parse_schedule(schedule).text}
+            if schedule is not None
+            else {"enabled": enabled}
+        )
+        with self.database.begin() as connection:
+            _locked(connection, name)
+            _set(connection, name, **changes)
+            timing = _timing(spec, _locked(connection, name))
+            next_at = timing.schedule.next_after(self.now()) if timing.enabled else None
+            _set(connection, name, next_at=next_at)
         self.on_change()
         return self.get_job(name)

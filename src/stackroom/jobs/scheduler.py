@@ -169,7 +169,7 @@ class Scheduler:
             if is_ours:
                 # changed by another process; the next round tries again
                 with suppress(ConflictError):
-                    self.board.timetable.queue_due(list(self.board.specs.values()))
+                    self.board.queue_due()
                 queued = (
                     None if self._running else self.board.runs.find_next(list(self.board.specs))
                 )

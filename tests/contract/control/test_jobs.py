@@ -327,47 +327,46 @@ def test_output_of_any_kind_is_stored_within_bounds(runs: Runs) -> None:
 def test_a_job_is_due_when_its_time_comes_and_then_not_before_the_next(
     place: Any, board: JobBoard
 ) -> None:
-    timetable = board.timetable
-    timetable.queue_due(JOBS)  # first seen: due in an hour, and at three
-    timings = timetable.timings(JOBS)
+    board.queue_due()  # first seen: due in an hour, and at three
+    timings = board.timings(JOBS)
     assert timings["hourly"].next_at == place.clock.now() + timedelta(hours=1)
     assert (timings["asked"].next_at, timings["off"].next_at) == (None, None)
     assert board.runs.find_next(list(board.specs)) is None
     place.clock.advance(3600)
-    timetable.queue_due(JOBS)
+    board.queue_due()
     run = board.runs.find_next(list(board.specs))
     assert run is not None
     assert (run.job, run.cause, run.requested_by) == ("hourly", RunCause.SCHEDULE, "schedule")
-    timetable.queue_due(JOBS)
+    board.queue_due()
     assert board.runs.list_runs(job=None, limit=10, offset=0)[1] == 1
 
 
 def test_what_was_missed_is_made_up_for_once(place: Any, board: JobBoard) -> None:
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     place.clock.advance(10 * 24 * 3600)
-    board.timetable.queue_due(JOBS)
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
+    board.queue_due()
     assert {run.job for run in board.list_runs()[0]} == {"hourly", "nightly"}
     assert board.list_runs()[1] == 2
-    assert board.timetable.timings(JOBS)["hourly"].next_at == place.clock.now() + timedelta(hours=1)
+    assert board.timings(JOBS)["hourly"].next_at == place.clock.now() + timedelta(hours=1)
 
 
 def test_a_job_that_is_due_while_it_runs_is_not_queued_again(place: Any, board: JobBoard) -> None:
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     run = board.trigger("hourly", by="ada")
     board.runs.start(run.id, holder="me")
     place.clock.advance(3600)
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     assert board.list_runs("hourly")[1] == 1
-    assert board.timetable.timings(JOBS)["hourly"].next_at == place.clock.now() + timedelta(hours=1)
+    assert board.timings(JOBS)["hourly"].next_at == place.clock.now() + timedelta(hours=1)
 
 
 def test_a_clock_that_was_wrong_does_not_keep_a_job_waiting(place: Any, board: JobBoard) -> None:
     place.clock.advance(10 * 365 * 24 * 3600)
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     place.clock.advance(-10 * 365 * 24 * 3600)
-    board.timetable.queue_due(JOBS)
-    assert board.timetable.timings(JOBS)["hourly"].next_at == place.clock.now() + timedelta(hours=1)
+    board.queue_due()
+    assert board.timings(JOBS)["hourly"].next_at == place.clock.now() + timedelta(hours=1)
 
 
 def test_a_schedule_that_is_set_holds_in_every_process(place: Any, board: JobBoard) -> None:
@@ -378,12 +377,12 @@ def test_a_schedule_that_is_set_holds_in_every_process(place: Any, board: JobBoa
         place.clock.now() + timedelta(hours=2),
     )
     assert board.get_job("hourly") == status
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     place.clock.advance(3600)
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     assert board.list_runs()[1] == 0
     place.clock.advance(3600)
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     assert board.list_runs()[1] == 1
     with pytest.raises(InputError, match="write an interval"):
         board.change("hourly", schedule="now and then")
@@ -391,13 +390,13 @@ def test_a_schedule_that_is_set_holds_in_every_process(place: Any, board: JobBoa
 
 
 def test_a_disabled_job_runs_only_when_it_is_asked_for(place: Any, board: JobBoard) -> None:
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     disabled = board.change("hourly", enabled=False)
     assert (disabled.timing.enabled, disabled.timing.next_at) == (False, None)
     enabled = board.change("off", enabled=True)
     assert enabled.timing.next_at == place.clock.now() + timedelta(hours=1)
     place.clock.advance(3600)
-    board.timetable.queue_due(JOBS)
+    board.queue_due()
     assert {run.job for run in board.list_runs()[0]} == {"off"}
     assert board.trigger("hourly", by="ada").job == "hourly"
     assert board.change("hourly", schedule="1m").timing.next_at is None
@@ -417,7 +416,7 @@ def test_processes_that_queue_what_is_due_at_once_queue_it_once(
     boards = [JobBoard(place.open(), JOBS, now=place.clock.now) for _ in range(6)]
     for seconds in (0, 3600):
         place.clock.advance(seconds)
-        found = at_once([lambda other=other: other.timetable.queue_due(JOBS) for other in boards])
+        found = at_once([lambda other=other: other.queue_due() for other in boards])
         assert all(one is None or isinstance(one, ConflictError) for one in found), found
     assert board.list_runs()[1] == 1
 

@@ -28,7 +28,7 @@ from stackroom.assembly.server_health import (
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
-from stackroom.jobs.board import Timetable
+from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobSpec, RunEnd, RunReport, Runs, RunState
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
@@ -85,7 +85,7 @@ def test_a_backup_that_never_ran_is_late_by_the_age_of_the_accounts(control: Con
 
 def test_a_backup_that_is_off_or_manual_is_not_late(control: Control) -> None:
     spec = JobSpec(name="backup", description="", schedule="0 3 * * *", body=lambda _context: None)
-    Timetable(control.database).change(spec, enabled=False)
+    JobBoard(control.database, [spec]).change(spec.name, enabled=False)
     assert find_job_problems(control.database, utc_now() + 9 * DAY) == {}
 
 

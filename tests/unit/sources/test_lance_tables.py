@@ -17,7 +17,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.collections.sync import publish_catalogue
+from stackroom.assembly.sync import publish_catalogue
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.cli.sync import SYNCING
 from stackroom.errors import ExpectedError, StorageError

@@ -13,7 +13,13 @@ from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.collections.state import (
+from stackroom.assembly.model_choice import find_present_model
+from stackroom.background.background import FileLease
+from stackroom.catalogue.compiler import LoadedSpec
+from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
+from stackroom.ingest.pipeline import IngestReport, Progress
+from stackroom.library import Installed, require_name
+from stackroom.sources.collections import (
     CollectionState,
     PlaceState,
     SyncOutcome,
@@ -22,12 +28,6 @@ from stackroom.assembly.collections.state import (
     save_state,
     stamp,
 )
-from stackroom.assembly.model_choice import find_present_model
-from stackroom.background.background import FileLease
-from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
-from stackroom.ingest.pipeline import IngestReport, Progress
-from stackroom.library import Installed, require_name
 from stackroom.sources.lance.database import require_allowed
 from stackroom.sources.lance.layout import publish
 from stackroom.sources.lance.rows import LancePlace, LanceRows

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.assembly.collections.state import RunSync, load_state, note_problem, sync_tasks
 from stackroom.background.background import Background, TaskContext
 from stackroom.errors import BusyError, StorageError
 from stackroom.settings import CollectionSettings, Settings
+from stackroom.sources.collections import RunSync, load_state, note_problem, sync_tasks
 from support.processes import wait_until
 
 

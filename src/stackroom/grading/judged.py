@@ -11,11 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stackroom.assembly.app import App
-from stackroom.assembly.model_choice import ModelChoice, want_model
-from stackroom.assembly.workshop import CatalogueEmbedder
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.spec import Fusion
+from stackroom.catalogue.spec import CatalogueSpec, Fusion
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
@@ -25,6 +22,7 @@ from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Progress, Target, ingest
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import QueryVector, Searcher, embed_query
 from stackroom.shelf.opening import create_shelf
@@ -38,7 +36,7 @@ binary.
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
-DECLARATION = resources.files("stackroom.measure").joinpath("beir.toml").read_text(encoding="utf-8")
+DECLARATION = resources.files("stackroom.grading") / "judged.toml"
 
 
 @frozen
@@ -159,18 +157,16 @@ class Quality:
     mrr_10: Figure
 
 
-def want_evaluated_model(app: App, asked: str | None = None) -> ModelChoice:
-    """Return the model to evaluate: the one asked for, the endpoint of the settings, or the one for
-    prose.
-    """
-    return want_model(app, compile_text(DECLARATION, origin="beir"), None, asked=asked)
+def judged_spec() -> CatalogueSpec:
+    """Return the spec that the documents of every collection follow."""
+    return compile_text(DECLARATION.read_text(encoding="utf-8"), origin=DECLARATION.name)
 
 
 def evaluate(
     collection: Collection, *, embedder: Embedder, work: Path, progress: Progress
 ) -> dict[str, Quality]:
     """Index the collection under `work` (once) and measure every search method."""
-    spec = compile_text(DECLARATION, origin="beir")
+    spec = judged_spec()
     shelf = create_shelf(work, spec, model=embedder.model)
     try:
         target = Target(

@@ -15,15 +15,15 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
-from stackroom.assembly.collections.state import PlaceState
-from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.assembly.server_health import ServerHealth
+from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.errors import BusyError, StorageError
 from stackroom.ingest import pipeline
 from stackroom.ingest.ledger import Ledger
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import CollectionSettings, Settings
+from stackroom.sources.collections import PlaceState
 from support.games import GAMES_SPEC
 from support.late import LateModule, require_lance
 from support.libraries import add_rows

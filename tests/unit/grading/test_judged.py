@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.measure.beir import choose_grades, evaluate, load_collection
+from stackroom.grading.judged import choose_grades, evaluate, load_collection
 
 TEXTS = {
     "d1": "Bees dance to show the others where the flowers are.",

@@ -1,1 +1,0 @@
-"""Measuring: retrieval quality on judged collections, and speed on a catalogue."""
