@@ -15,6 +15,7 @@ from stackroom.assembly.workshop import Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
+from stackroom.frozen import frozen
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from stackroom.ingest.pipeline import (
@@ -114,7 +115,7 @@ READ_OTHERWISE = "the table is read with other options; removed records of the f
 WAIT_S = 10.0  # how long the update of a graded catalogue waits for another process that embeds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Recipe:
     """Everything needed to build a catalogue: its spec, how rows become records, and the package
     that it follows.

@@ -5,7 +5,6 @@ that packages bring.
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -21,6 +20,7 @@ from stackroom.control.database.engine import (
 )
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.errors import ExpectedError, ForbiddenError, ModelError, StorageError
+from stackroom.frozen import frozen
 from stackroom.grading.graded_catalogue import accept_rebuilt
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
@@ -42,7 +42,7 @@ from stackroom.tools.operation import AnyOperation, Rest
 RowsRead = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """A source of a catalogue."""
 
@@ -150,7 +150,7 @@ def _is_provider(app: App, name: str) -> bool:
 AUDIT_DAYS, LOGS_DAYS = 365, 180
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MaintainedLibrary:
     """The library that the built-in jobs look after, with its control database."""
 

@@ -4,7 +4,6 @@ are missing.
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from stackroom.assembly.workshop import Workshop
@@ -13,6 +12,7 @@ from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.port import Embedder
 from stackroom.embed.weights import pull_model, weight_sources
 from stackroom.errors import ExpectedError, ModelError, StorageError
+from stackroom.frozen import frozen
 from stackroom.ingest.embedding import build_puts, iter_vectors
 from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
@@ -27,7 +27,7 @@ from stackroom.sources.port import RowSource
 AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelChoice:
     """The name of a model; where it is not required, that of the settings may take its place."""
 

@@ -3,13 +3,14 @@ catalogue and its recipe.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from stackroom.assembly.build import Recipe, open_rows, own_recipe, package_recipe
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import load_spec
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.ingest.proposal import name_of
 from stackroom.library import require_name
 from stackroom.net.addresses import shown_address
@@ -52,7 +53,7 @@ def _choose_main(
     return main.location, replace(options, join=main.joined_files)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Order:
     """A source to add, the catalogue's name, and the recipe of --as or --spec."""
 

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from stackroom.background.machine_limits import allow_many_files, require_files
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
+from stackroom.frozen import frozen
 from stackroom.generic.tools import generic_tools
 from stackroom.grading.tuning import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
@@ -79,7 +80,7 @@ class _PackageParts(NamedTuple):
     own_kinds: Sequence[OwnKinds]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolboxBuilder:
     """Builds the toolboxes of one server."""
 

@@ -21,6 +21,7 @@ import filelock
 
 from stackroom.background.threads import start_thread
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
+from stackroom.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class TaskContext:
         self._worked_since = time.thread_time()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Task:
     """Work that is done in the background, again and again or when it is woken."""
 
@@ -150,7 +151,7 @@ class TaskState(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskStatus:
     """A task, and how its runs went."""
 

@@ -5,7 +5,6 @@ processes to list.
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -17,13 +16,14 @@ from stackroom.background.processes import (
     is_certainly_gone,
     place_of_this_process,
 )
+from stackroom.frozen import frozen
 
 FOLDER = "background"
 PERIOD_S = 10.0
 OLD_S = 60.0  # a file that was not written for so long is of a server that has ended
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerTasks:
     """The tasks of one server."""
 

@@ -22,6 +22,7 @@ from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, StorageError
+from stackroom.frozen import frozen
 from stackroom.grading.golden_set import default_scope, spread
 from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
 from stackroom.grading.questions import Question
@@ -57,7 +58,7 @@ EmbedQuery = Callable[[str], Vector | None]
 GetEmbedder = Callable[[ModelId | None], Embedder]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AskedQuestion:
     """A question with the keys of its answers, and what the arms of a search found for it."""
 
@@ -137,7 +138,7 @@ def embed_for(reader: ShelfReader, get_embedder: GetEmbedder) -> EmbedQuery:
     return embed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KindGrade:
     """How well the questions of one kind are answered."""
 
@@ -151,7 +152,7 @@ class KindGrade:
         return len(self.ndcg_10.values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Grade:
     """A catalogue's grade at one moment."""
 
@@ -229,7 +230,7 @@ def describe_grade(grade: Grade) -> str:
     return f"nDCG@10 {overall.ndcg_10} on {overall.questions} questions, {grade.at:%Y-%m-%d}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fall:
     """A fall of nDCG@10 beyond noise: of all questions, of a kind, or of an arm alone."""
 
@@ -242,7 +243,7 @@ class Fall:
         return f"{self.name}: {self.before:.3f} → {self.after:.3f} ({self.questions} questions)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GradedView:
     """A view of a catalogue, and the weights that it is searched with."""
 

@@ -8,7 +8,7 @@ new changes.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.control.database.tables import utc_now
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, RegressionError
+from stackroom.frozen import frozen
 from stackroom.grading.golden_set import write_golden_set
 from stackroom.grading.grade import (
     GRADE_FILE,
@@ -53,7 +54,7 @@ from stackroom.shelf.port import Author, BuildableShelf, Change, Delete, ShelfRe
 Asking = Callable[[int, int], None]  # called with the number of questions asked so far, and of all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GradedCatalogue:
     """A catalogue that was just graded, with its questions as they were asked."""
 
@@ -151,7 +152,7 @@ FEW_CHANGES_SHARE = 0.01  # an update of so few records, or of such a share of t
 CHANGES_AT_ONCE = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UpdateGuard:
     """A graded catalogue as it was before an update."""
 

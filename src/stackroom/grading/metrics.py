@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+
+from stackroom.frozen import frozen
 
 RESAMPLES = 2_000
 
@@ -13,7 +14,7 @@ IdT = TypeVar("IdT", bound=Hashable)
 DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Figure:
     """A mean or share with its 95 % interval, and one value for each question where these are
     kept.

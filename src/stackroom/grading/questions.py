@@ -6,7 +6,6 @@ answer it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stackroom.errors import InputError, StorageError
+from stackroom.frozen import frozen
 from stackroom.library import replace_file
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
@@ -39,7 +39,7 @@ class QuestionKind(StrEnum):
     OWN = "own"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Question:
     """A query, and the records that answer it, all equally well."""
 

@@ -10,7 +10,6 @@ The tuned weights are kept beside the catalogue: they overlay the `[search]` sec
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import orjson
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.grading.grade import FIRST, AskedQuestion
 from stackroom.grading.metrics import Figure, build_figure, ndcg
 from stackroom.grading.questions import QuestionKind
@@ -106,7 +106,7 @@ IF_NAMED: Choices = {"named_weight": (0.0, 0.15, 0.3, 0.45)}
 BALANCE: Choices = {"vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "by_coverage": (False, True)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tuning:
     """The outcome of a tuning: the weights to use from now on, and the figures of both halves
     before and after.

@@ -3,7 +3,6 @@ of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from stackroom.catalogue.infer.declare import NO_CHOICES, Choices, Inferred, inf
 from stackroom.catalogue.profile import ColumnProfile, profile_columns
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.ingest.grouping import iter_records
 from stackroom.ingest.ledger import SHOWN
 from stackroom.ingest.values import READ_AS, flattened_rows, is_converted
@@ -31,7 +31,7 @@ SHOWN_RECORDS = 10
 MOST_COLUMNS = 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Proposal:
     """A spec inferred from a source's rows, and the first records that it makes of them."""
 
@@ -41,7 +41,7 @@ class Proposal:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProfiledTable:
     """A source's rows, as far as they were read, and the profiles of its columns."""
 

@@ -4,7 +4,6 @@ values.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
 from typing import Any
@@ -16,6 +15,7 @@ from tomlkit.items import Comment, Table, Whitespace
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, texts_of
 from stackroom.errors import InputError, SpecError
+from stackroom.frozen import frozen
 from stackroom.ingest.mapping import iter_mapped_columns
 from stackroom.ingest.values import READERS, has_path, value_at
 from stackroom.library import Installed
@@ -29,7 +29,7 @@ LEAST_ALIKE = 0.8  # the share of a column's values that the field has as well
 Rows = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LostColumns:
     """The fields whose column a table no longer has: the new name of each that was renamed, and
     those that are gone.

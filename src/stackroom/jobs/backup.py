@@ -17,7 +17,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -39,6 +38,7 @@ from stackroom.errors import (
     NotFoundError,
     StorageError,
 )
+from stackroom.frozen import frozen
 from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.lease import NOBODY
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, TABLES_FOLDER, Installed
@@ -73,7 +73,7 @@ TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
 CopyFile = Callable[[Path, Path, Checkpoint], None]  # copies a file to another place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BackupItem:
     """One item of a back-up: its path there, the function that copies it, and its approximate
     size.
@@ -84,7 +84,7 @@ class BackupItem:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BackupPlan:
     """The items of a back-up in order, and notes on what is not included."""
 

@@ -9,7 +9,7 @@ was missed while no scheduler ran is run once, however often it was missed.
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_settings, utc_now
 from stackroom.errors import ConflictError, InputError, NotFoundError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.jobs.job import JobRun, JobSpec, RunCause, Runs, find_live, insert_run
 from stackroom.jobs.lease import Holder, Lease
 
@@ -40,7 +41,7 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Schedule:
     """When a job is due."""
 
@@ -80,7 +81,7 @@ def parse_schedule(text: str) -> Schedule:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Timing:
     """The present schedule of a job and its next run."""
 
@@ -122,7 +123,7 @@ def _set(connection: Connection, name: str, **values: Any) -> None:
     connection.execute(update(job_settings).where(job_settings.c.name == name).values(values))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JobStatus:
     """A job, when it runs, and its last run."""
 
@@ -131,7 +132,7 @@ class JobStatus:
     last_run: JobRun | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JobOutput:
     """A run and the kept part of its output."""
 

@@ -9,7 +9,7 @@ that sets it.
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
@@ -22,6 +22,7 @@ from stackroom.background.background import TaskContext
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_runs, storable, utc_now
 from stackroom.errors import ConflictError
+from stackroom.frozen import frozen
 
 MOST_OUTPUT_BYTES = 64 * 1024
 MOST_MESSAGE = 500
@@ -64,7 +65,7 @@ class OutputTail:
         return b"".join(self._lines).decode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunReport:
     """Progress and output of a run."""
 
@@ -107,7 +108,7 @@ class JobContext(TaskContext):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JobSpec:
     """A background job."""
 
@@ -144,7 +145,7 @@ class RunCause(StrEnum):
     RESUME = "resume"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JobRun:
     """A run, without its output."""
 
@@ -181,7 +182,7 @@ class JobRun:
         return ", ".join(part for part in (count, self.message) if part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunEnd:
     """The outcome of a run."""
 

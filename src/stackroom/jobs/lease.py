@@ -12,7 +12,6 @@ Commit point of taking over: the update whose condition is the row as it was see
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,9 +24,10 @@ from stackroom.background.processes import (
 )
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, utc_now
+from stackroom.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LeaseTimes:
     """Length of a lease, interval of renewal, and the margin before its end at which the holder
     stops.
@@ -43,7 +43,7 @@ NOBODY = {"holder": None, "place": None, "process": None, "expires_at": None}
 """Values of the row while the lease is free."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Holder:
     """The holder of the lease."""
 

@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from stackroom.background.background import Background, Task, TaskStopped
 from stackroom.background.threads import start_thread
 from stackroom.errors import BusyError, ConflictError, ExpectedError, StorageError
+from stackroom.frozen import frozen
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import (
     CANCELLED,
@@ -39,7 +39,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SchedulerTimes:
     """Interval of the scheduler's steps, and how long `stop` waits for a job to reach a
     checkpoint.

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, texts_of
 from stackroom.errors import ExpectedError, StorageError
+from stackroom.frozen import frozen
 from stackroom.maps.labels import SIDES, MappedValues, find_typical, squares_of
 from stackroom.maps.layout import SEED, Points, build_projection, lay_out, nearest_among
 from stackroom.maps.map_file import MAP_FILE, REACH, Keys, Places, StoredMap, find_map, save_map
@@ -365,7 +366,7 @@ NO_VECTORS = "it has no vectors, so it has no map"
 NOT_MADE = "the map could not be kept: {}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MapReport:
     """A map as it was left: how many records it has, and whether it was made anew."""
 
