@@ -10,9 +10,8 @@ import pytest
 from mcp import Client, types
 from mcp.client import advertise
 
-from stackroom.model.principal import Action
 from stackroom.serve.hits_view import EXTENSION, MIME_TYPE, TILES, TOOL_META, URI
-from support.clients import ERAS, MCP_WAYS, Request, ResultT, talk_to
+from support.clients import ERAS, ResultT, talk_to
 
 pytestmark = pytest.mark.row("Z16")
 
@@ -96,15 +95,6 @@ def test_the_view_is_one_document_that_needs_nothing_else(whole: Any, mode: str)
     for loaded in (' src="', ' href="', "@import", "url(", "import(", "http://", "fetch("):
         assert loaded not in content.text.replace("http://www.w3.org/", "")
     assert len(content.text) < 60_000
-
-
-@pytest.mark.parametrize("way", MCP_WAYS)
-def test_the_view_is_read_over_every_transport(hosted: Any, connect: Any, way: str) -> None:
-    reader = hosted.accounts.token(hosted.accounts.user(Action.ACCESS_CATALOG))
-    with connect(way, hosted, reader) as asker:
-        media_type, body = asker.ask(Request(operation="resources/read", target=URI)).value
-    assert media_type == MIME_TYPE
-    assert body.startswith(b"<!doctype html>")
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -41,19 +41,6 @@ def test_a_catalogue_is_installed_searched_updated_and_taken_back(
     assert "stars: 1.1 → 1.0: 12 records written, 0 removed" in back.out
 
 
-def test_programs_get_json(publisher: Publisher, run: Callable[..., Any]) -> None:
-    installed = run(f"init '{NAME}' --from {publisher.folder} --no-model --json").json
-    publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-    updated = run("update --json").json
-    back = run(f"rollback '{NAME}' --json").json
-
-    assert (installed["version"], installed["records"]) == ("1.0", COUNT)
-    assert [(one["catalogue"], one["version"], one["written"]) for one in updated] == [
-        (NAME, "1.1", COUNT)
-    ]
-    assert (back["version"], back["former"]) == ("1.0", "1.1")
-
-
 def test_a_key_is_given_as_a_file_or_as_itself(
     publisher: Publisher, run: Callable[..., Any], tmp_path: Path
 ) -> None:

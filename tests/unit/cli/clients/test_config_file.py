@@ -32,17 +32,6 @@ def test_a_file_is_replaced_with_its_mode_and_line_endings_and_the_former_one_is
     ]
 
 
-def test_a_file_with_a_secret_and_its_back_up_are_the_owners_alone(tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text("one")
-    backup_of(path).write_text("open to all")
-    assert update_file(path, lambda _text: "two", is_private=True)
-    assert (mode_of(path), mode_of(backup_of(path))) == (0o600, 0o600)
-    fresh = tmp_path / "new" / "config.json"
-    assert update_file(fresh, lambda text: f"{text}", is_private=True)
-    assert mode_of(fresh) == 0o600
-
-
 def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
     target = tmp_path / "dotfiles" / "real.json"
     target.parent.mkdir()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.cli.install import find_command, holds_token, local_server, remote_server
+from stackroom.cli.install import find_command, local_server, remote_server
 from stackroom.errors import InputError
 
 pytestmark = pytest.mark.row("N17")
@@ -47,22 +47,6 @@ def test_without_a_command_the_module_is_run(
 
 
 @pytest.mark.parametrize(
-    ("url", "plain", "whole"),
-    [
-        ("http://127.0.0.1:8080", False, "http://127.0.0.1:8080/mcp"),
-        ("https://x.example/", True, "https://x.example/mcp?tool_names=plain"),
-        (
-            "https://x.example/stackroom/mcp?a=1",
-            True,
-            "https://x.example/stackroom/mcp?a=1&tool_names=plain",
-        ),
-    ],
-)
-def test_an_address_leads_to_mcp(url: str, plain: bool, whole: str) -> None:
-    assert remote_server(url, "", plain_names=plain).url == whole
-
-
-@pytest.mark.parametrize(
     "url",
     [
         *("x.example", "ftp://x", "http://", "https://u:p@x/mcp", "https://x/#a", "file:///x"),
@@ -78,13 +62,3 @@ def test_an_address_leads_to_mcp(url: str, plain: bool, whole: str) -> None:
 def test_a_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(InputError, match=r"--url: .* is not the address of a server"):
         remote_server(url, "")
-
-
-def test_a_token_is_a_header_and_not_shown() -> None:
-    server = remote_server("https://x.example", "stk_t_1")
-    assert server.parts["headers"] == {"Authorization": "Bearer stk_t_1"}
-    assert "stk_t_1" not in repr(server)
-    assert holds_token({"url": "x", "headers": server.parts["headers"]})
-    assert not holds_token({"url": "x"})
-    with pytest.raises(InputError, match="--token: a token has no blanks"):
-        remote_server("https://x.example", "a\nb")

@@ -122,15 +122,6 @@ def test_a_server_that_can_serve_nobody_is_live_and_not_ready(site: Any) -> None
     assert site.client.get("/health/ready").status_code == 200
 
 
-def test_prometheus_has_a_gauge_for_each_part(site: Any) -> None:
-    site.health.others["disk"] = "ok"
-    site.problems["embedding"] = REASON
-    site.add_user("root", "admin")
-    text = site.client.get("/metrics", headers=site.token("root")).text
-    assert 'stackroom_part_ok{part="disk"} 1.0' in text
-    assert 'stackroom_part_ok{part="embedding"} 0.0' in text
-
-
 def test_measures_are_told_of_catalogues_that_are_seen_and_of_the_whole_server(site: Any) -> None:
     site.health.measured += [
         Reading(name="disk_free_bytes", value=7.0),
@@ -170,12 +161,6 @@ def test_the_hit_rate_of_the_cache_is_told(local: Any) -> None:
         local.client.post("/v1/tools/search", json={"query": query})
     cache = local.client.get("/health").json()["cache"]
     assert cache == {"entries": 2, "size": 100, "hits": 2, "misses": 2, "hit_rate": 0.5}
-
-
-@pytest.mark.row("T6")
-def test_health_can_be_asked_for_without_its_body(site: Any) -> None:
-    assert site.client.head("/health").status_code == 200
-    assert site.client.post("/health").status_code == 405
 
 
 @pytest.mark.row("T8")

@@ -68,20 +68,3 @@ def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_nam
             answer.text
         )
     assert site.client.get(at, headers=site.token("root")).status_code == 200
-
-
-def test_wrong_input_is_refused_by_the_name_of_its_field(
-    make_site: Callable[..., Any], tables: Uploads
-) -> None:
-    site = make_site(accounts=False, operations=tables.operations())
-    at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN).json()['id']}"
-    for method, path, body, says in (
-        ("POST", "/v1/tables", {"file": "plays.csv"}, "'size_bytes' is missing"),
-        ("POST", "/v1/tables", {**BEGIN, "size": 1}, "unknown field 'size'"),
-    ):
-        answer = site.client.request(method, path, json=body)
-        assert (answer.status_code, says in answer.json()["error"]["message"]) == (400, True), (
-            answer.text
-        )
-    missing = site.client.put(f"{at}/content", content=b"a")
-    assert (missing.status_code, "'offset' is missing" in missing.text) == (400, True)
