@@ -75,36 +75,11 @@ def test_what_was_played_has_its_title_and_its_address(served: Any, log: EventLo
     assert (answer["total"], answer["has_more"]) == (2, False)
 
 
-def test_a_play_without_its_catalogue_is_told_by_the_first_that_has_the_track(
-    served: Any, log: EventLog
-) -> None:
-    log.record_play("ann", "River of Fire", 12.4)
-    (row,) = served.ask("analytics.query", query_type="popular")["rows"]
-    assert (row["id"], row["title"], row["seconds"]) == ("songs/River of Fire", "River of Fire", 12)
-
-
-def test_what_was_downloaded_is_told_apart_from_what_was_sent(served: Any, log: EventLog) -> None:
-    log.record_download("ann", "an album", 5_000, catalogue="songs")
-    (row,) = served.ask("analytics.query", query_type="bandwidth", user="ann")["rows"]
-    assert (row["served_bytes"], row["downloaded_bytes"]) == (0, 5_000)
-
-
 def test_searches_through_the_gate_are_what_top_queries_are_made_of(served: Any) -> None:
     for query in ("winter road", "Winter  Road", "xyzzy"):
         served.ask("search", query=query)
     rows = served.ask("analytics.query", query_type="top_queries")["rows"]
     assert [(row["query"], row["searches"]) for row in rows] == [("winter road", 2), ("xyzzy", 1)]
-
-
-def test_what_was_sent_is_bandwidth(served: Any) -> None:
-    answer = served.call("search", query="winter")
-    (row,) = served.ask("analytics.query", query_type="bandwidth")["rows"]
-    assert row == {
-        "user": "local",
-        "requests": 1,
-        "served_bytes": len(answer.encoded),
-        "downloaded_bytes": 0,
-    }
 
 
 def test_a_report_is_of_one_user_and_of_the_days_asked_for_both_included(

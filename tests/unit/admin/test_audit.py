@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin import audit as audit_module
 from stackroom.admin.server import Server, server_tool
-from stackroom.control.audit import log as audit_log
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Outcome, Principal
@@ -162,19 +160,6 @@ def test_the_chain_is_verified_and_the_first_broken_row_is_named(
     values = served.ask("server.query", query_type="audit_check")["values"]
     assert (values["whole"], values["verified"]) == (False, 2)
     assert values["first_problem"].startswith("row 3 is not as it was written")
-
-
-def test_a_long_chain_is_verified_in_parts(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "CHECKED_AT_ONCE", 3)
-    monkeypatch.setattr(audit_module, "CHECKED_S", 0)
-    first = served.ask("server.query", query_type="audit_check")
-    last = first["values"]["last"]
-    assert (first["values"]["complete"], first["notes"]) == (
-        False,
-        [f"there are more rows: go on with head {last}"],
-    )
-    second = served.ask("server.query", query_type="audit_check", head=last)["values"]
-    assert (second["whole"], second["verified"], second["complete"]) == (True, 1, True)
 
 
 def test_only_an_administrator_who_sees_every_catalogue_reads_the_audit(served: Any) -> None:
