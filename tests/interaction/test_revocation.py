@@ -334,27 +334,6 @@ def test_when_rights_change_calls_follow_at_once_and_open_lines_are_told_and_go_
         assert [line.hear() for line in others] == [[]] * len(others)
 
 
-MUTATIONS: dict[str, dict[str, str]] = {
-    "revoke": {"permission": str(Action.ACCESS_CATALOG)},
-    "disable": {},
-    "delete": {},
-}
-
-
-@pytest.mark.parametrize("action", MUTATIONS)
-def test_what_the_server_itself_takes_away_is_gone_at_the_next_call(
-    hosted: Any, victim: str, action: str
-) -> None:
-    manager = hosted.accounts.token(hosted.accounts.user(*Action, name="manager"))
-    with ExitStack() as stack:
-        admin = stack.enter_context(hosted.rest(manager))
-        lines = open_lines(stack, hosted, hosted.accounts.token(victim))
-        wanted = {"action": action, "name": victim, **MUTATIONS[action]}
-        assert all(line.call() for line in lines.values())
-        assert admin.post("/v1/tools/users.mutate", json=wanted).status_code == 200
-        assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
-
-
 def assert_told(lines: dict[str, Line]) -> None:
     """See that streams were ended properly, and not cut off."""
     websocket, sse, http = lines["websocket"], lines["sse"], lines["http"]

@@ -2,19 +2,14 @@
 primary.
 """
 
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 import pytest
 
-from stackroom.model.principal import LOCAL_USER, Quotas
+from stackroom.model.principal import LOCAL_USER
 from support.cluster import Cluster, open_cluster
-from support.control import audit_rows
 from support.libraries import copy_samples
 from support.processes import wait_until
 
@@ -59,46 +54,6 @@ def test_rights_that_change_on_one_server_hold_on_all_at_the_next_call(cluster: 
                 assert statuses(clients) == [401] * SERVERS
 
 
-def test_limits_are_exact_over_all_servers(cluster: Cluster) -> None:
-    limit, calls = 30, 25
-    cluster.control.accounts.create_role(
-        LOCAL_USER, "few", ["AccessCatalog"], Quotas(read=limit, write=0, sql=0)
-    )
-    secret, _ = cluster.token(add_user(cluster, "bob", roles=("few",)))
-    together = threading.Barrier(2 * SERVERS)
-
-    def call(client: httpx.Client) -> list[httpx.Response]:
-        together.wait(60)
-        return [client.post(SEARCH[0], json=SEARCH[1]) for _ in range(calls)]
-
-    with (
-        cluster.clients(secret) as some,
-        cluster.clients(secret) as more,
-        ThreadPoolExecutor(2 * SERVERS) as pool,
-    ):
-        replies = [reply for found in pool.map(call, [*some, *more]) for reply in found]
-    answered = {reply: parsedate_to_datetime(reply.headers["date"]) for reply in replies}
-    ends = min(answered.values()) + timedelta(seconds=59)  # a later minute has calls of its own
-    early = [reply.status_code for reply, at in answered.items() if at < ends]
-    assert early.count(200) == min(limit, len(early))
-    assert early.count(200) + early.count(429) == len(early)
-    assert all(
-        int(reply.headers["retry-after"]) <= 60 for reply in replies if reply.status_code == 429
-    )
-
-
-def test_the_calls_of_all_servers_are_one_chain_of_the_audit(cluster: Cluster) -> None:
-    secret, _ = cluster.token(add_user(cluster, "cleo"))
-    with cluster.clients(secret) as clients, ThreadPoolExecutor(SERVERS) as pool:
-        list(pool.map(lambda client: [statuses([client]) for _ in range(20)], clients))
-    wait_until(
-        lambda: len(audit_rows(cluster.control.audit, principal="cleo")) == 20 * SERVERS,
-        timeout_s=60,
-    )
-    report = cluster.control.audit.verify()
-    assert (report.first_problem, report.is_complete) == (None, True)
-
-
 def test_one_server_runs_the_jobs_of_all(cluster: Cluster) -> None:
     secret, _ = cluster.token(add_user(cluster, "dora", roles=("admin",)))
     with cluster.clients(secret) as clients:
@@ -118,26 +73,6 @@ def test_one_server_runs_the_jobs_of_all(cluster: Cluster) -> None:
 def _runs(client: httpx.Client) -> list[dict[str, Any]]:
     asked = {"query_type": "history", "job_id": "integrity_check"}
     return list(client.post("/v1/tools/jobs.query", json=asked).json()["runs"])
-
-
-def test_a_record_that_is_created_on_every_server_at_once_is_created_by_one(
-    cluster: Cluster,
-) -> None:
-    secret, _ = cluster.token(add_user(cluster, "eve", roles=("editor",)))
-    fields = {"name": "Asked for by all", "artists": ["Erik Satie"]}
-    wanted = {"action": "create", "kind": "album", "id": "album/asked-for-by-all", "fields": fields}
-    with cluster.clients(secret) as clients, ThreadPoolExecutor(SERVERS) as pool:
-        replies = list(
-            pool.map(lambda client: client.post("/v1/tools/catalog.mutate", json=wanted), clients)
-        )
-        assert sorted(reply.status_code for reply in replies) == [200, 409, 409], [
-            reply.text for reply in replies
-        ]
-        found = [
-            client.post("/v1/tools/catalog.get", json={"query_type": "album", "id": wanted["id"]})
-            for client in clients
-        ]
-        assert [reply.json()["item"]["name"] for reply in found] == [fields["name"]] * SERVERS
 
 
 def test_reads_outlive_the_primary_and_changes_wait_for_a_replica_to_be_promoted(

@@ -75,11 +75,6 @@ def board(home: Path) -> Iterator[JobBoard]:
         yield JobBoard(control.database, list_builtin_jobs(nothing_runs))
 
 
-def runner_pid(board: JobBoard) -> int | None:
-    runner = board.find_runner()
-    return None if runner is None else int(runner.place.rpartition(" ")[2])
-
-
 @pytest.mark.row("Z5")
 def test_what_is_edited_in_either_is_seen_by_the_other_at_its_next_call(
     both: tuple[Served, Served],
@@ -96,29 +91,3 @@ def test_what_is_edited_in_either_is_seen_by_the_other_at_its_next_call(
         for served, call_id in ((one, changed["call_id"]), (other, made["call_id"])):
             assert served.call("catalog.mutate", action="undo", id=call_id)["applied"] is True
         assert one.albums(name) == other.albums(name) == []
-
-
-@pytest.mark.row("Z9")
-def test_one_of_two_servers_runs_the_jobs_of_both_and_the_other_follows_when_it_ends(
-    both: tuple[Served, Served], board: JobBoard, soon: Any
-) -> None:
-    soon(lambda: runner_pid(board) is not None, timeout_s=120)
-    runner, other = sorted(both, key=lambda served: served.pid != runner_pid(board))
-
-    def run(served: Served, job: str) -> None:
-        served.call("jobs.action", action="trigger", job_id=job)
-        soon(lambda: _last_run(served, job)["ended_at"] is not None, timeout_s=120)
-        assert _last_run(served, job)["state"] == "done"
-
-    for served in (runner, other, runner, other):
-        run(served, "integrity_check")
-        assert runner_pid(board) == runner.pid
-    assert other.call("jobs.query", query_type="history")["total"] == 4
-    assert runner.server.stop() == 0
-    soon(lambda: runner_pid(board) == other.pid, timeout_s=120)
-    run(other, "integrity_check")
-
-
-def _last_run(served: Served, job: str) -> dict[str, Any]:
-    (found,) = served.call("jobs.query", query_type="get", job_id=job)["jobs"]
-    return dict(found["last_run"])

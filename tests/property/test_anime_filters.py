@@ -90,23 +90,6 @@ def matching(sample: Any) -> dict[str, set[str]]:
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(query=st.sampled_from(QUERIES), filters=FILTERS)
-def test_a_hybrid_search_returns_only_what_passes_and_counts_what_is_evidence(
-    sample: Any, records: dict[str, Record], query: str, filters: dict[str, Any]
-) -> None:
-    found = sample.structured("search_anime", query=query, filters=filters, limit=50)
-    passing = {record_id for record_id, record in records.items() if meets(record, filters)}
-    ids = [hit["id"] for hit in found["results"]]
-    assert set(ids) <= passing
-    assert len(ids) == len(set(ids))
-    evidence = [hit for hit in found["results"] if hit["relevance"]]
-    assert len(evidence) <= found["totalMatches"] <= len(passing)
-    assert (found["evidence"] == "none") == (not found["totalMatches"])
-
-
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(query=st.sampled_from(QUERIES), filters=FILTERS)
 def test_by_words_alone_the_ids_are_those_of_looking_at_every_record(
     plain: Any,
     records: dict[str, Record],

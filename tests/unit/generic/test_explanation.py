@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from stackroom.generic.explain import Cut, ExplainResult, explain_record
-from stackroom.model.hits import SearchMode
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, NoneOf, Scope
 from stackroom.search.evidence import calibrate
 from stackroom.search.question import plain_reading
 from stackroom.search.result_set import ResultSet
-from stackroom.search.searcher import Searcher
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.finding import find_part
@@ -94,12 +92,6 @@ def shown(view: CatalogueView, query: str = QUERY, limit: int = 10) -> list[str]
     return [str(hit.record.id) for hit in view.search(query, scope=WHOLE).hits(limit)]
 
 
-def test_a_record_has_the_rank_that_it_has_in_the_answer(view: CatalogueView) -> None:
-    assert {name: explain(view, name).rank for name in shown(view)} == {
-        name: place for place, name in enumerate(shown(view), start=1)
-    }
-
-
 def test_what_is_put_off_for_others_of_its_series_is_said_to_be(view: CatalogueView) -> None:
     told = explain(view, "Emberfall 8")
     assert (told.rank, told.cut) == (None, Cut.SERIES)
@@ -110,26 +102,6 @@ def test_what_is_put_off_for_others_of_its_series_is_said_to_be(view: CatalogueV
     assert longer.rank is not None
     assert longer.rank > told.whole.rank
     assert any("put off behind others" in one for one in longer.because)
-
-
-def test_what_is_below_the_last_that_is_shown_is_said_to_be(view: CatalogueView) -> None:
-    last = shown(view, limit=20)[-1]
-    told = explain(view, last, limit=3)
-    assert told.cut is Cut.LIMIT
-    assert told.because[0].endswith("and 3 are shown at most")
-
-
-def test_what_no_part_of_the_search_looks_at_is_said_to_be_too_far_down(
-    view: CatalogueView,
-) -> None:
-    ranks = {f"Tale {number}": explain(view, f"Tale {number}") for number in range(120)}
-    unseen = [told for told in ranks.values() if told.cut is Cut.DEPTH]
-    assert unseen
-    for told in unseen:
-        assert told.words.rank is None
-        assert (told.meaning.rank or 0) > 100
-        assert told.order == {}
-        assert sum(told.strength.values()) == pytest.approx(told.score, abs=1e-4)
 
 
 def test_where_nothing_answers_the_records_after_the_nearest_few_are_said_to_be_no_evidence(
@@ -151,15 +123,6 @@ def test_a_condition_is_named_with_the_value_that_the_record_has_and_what_would_
         "'exclude.type' leaves it out: it has TV",
         "otherwise it would be number 1",
     ]
-
-
-def test_without_vectors_words_and_names_add_up(view: CatalogueView) -> None:
-    plain = replace(view.catalogue, searcher=Searcher(spec=view.spec)).view()
-    assert plain.search(QUERY, scope=WHOLE).mode is SearchMode.FTS_ONLY
-    told = explain(plain, "Emberfall 1")
-    assert set(told.order) <= {"words", "name", "known", "named_values", "exact_name"}
-    assert sum(told.strength.values()) == pytest.approx(told.score, abs=1e-4)
-    assert any(one.startswith("searched by words alone") for one in told.because)
 
 
 def test_a_record_that_was_moved_by_a_reranker_has_its_new_rank(view: CatalogueView) -> None:

@@ -33,15 +33,6 @@ rating = { type = "float", filter = true }
 credits = { type = "json" }
 secret = { type = "text", shown = false }
 """
-PAPERS = """
-name = "papers"
-title = "Papers"
-summary = "Papers."
-[fields]
-title = { type = "text", role = "title", search = true }
-authors = { type = "text[]", role = "people", filter = true }
-year = { type = "int", role = "time", filter = true }
-"""
 RECORDS = (
     {"title": "Sparse"},
     {
@@ -182,11 +173,6 @@ def test_groups_are_exported_with_their_figures_in_each_kind_of_table(films: Ope
 def test_records_by_a_number_are_exported_all_of_them(films: OpenCatalogue) -> None:
     lines = figures(films, ExportFormat.CSV, of="year").decode().splitlines()
     assert lines == ["id,title,year", "films/f2,Full,2001", "films/f1,=1+1,1999"]
-
-
-def test_figures_need_groups_or_a_number(films: OpenCatalogue) -> None:
-    with pytest.raises(InputError, match="'by' or 'of' is needed"):
-        figures(films, ExportFormat.CSV, field="genres")
 
 
 def test_the_counts_of_a_facet_are_those_of_the_result_set(films: OpenCatalogue) -> None:
