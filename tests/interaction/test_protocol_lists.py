@@ -8,7 +8,7 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.schema import COMMON_ARGUMENTS, FOR_PAGES
+from stackroom.tools.spec import COMMON_ARGUMENTS, FOR_PAGES
 from support.clients import ResultT, talk_to
 
 pytestmark = pytest.mark.row("Z14")

@@ -23,8 +23,7 @@ from stackroom.tools.operation import (
     Needs,
     SeveralOf,
 )
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, GenericResult
+from stackroom.tools.spec import GenericParams, GenericResult, optional
 
 MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
 FOREVER = "never"

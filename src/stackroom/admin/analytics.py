@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.queries import ROWS, QueryResult, parse_range
+from stackroom.admin.declare import ROWS, QueryResult, parse_range
 from stackroom.analytics.events import EventReports, EventSpan, Page, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
@@ -18,8 +18,7 @@ from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, address_of
 from stackroom.tools.operation import AnyOperation, Call, Needs, operation
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, one_of
+from stackroom.tools.spec import GenericParams, one_of, optional
 
 
 class Report(StrEnum):

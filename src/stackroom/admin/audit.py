@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import admin_operation
-from stackroom.admin.queries import FORMS, parse_range
+from stackroom.admin.declare import FORMS, admin_operation, parse_range
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.audit.log import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
 from stackroom.control.database.tables import utc_now
@@ -23,8 +22,7 @@ from stackroom.tools.operation import (
     CommandOption,
     ListParams,
 )
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, GenericResult, one_of
+from stackroom.tools.spec import GenericParams, GenericResult, one_of, optional
 
 CHECKED_S = 2.0  # how long one call checks rows
 LONGEST_TEXT = 200

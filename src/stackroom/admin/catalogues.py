@@ -27,8 +27,7 @@ from stackroom.tools.operation import (
     Needs,
     Operation,
 )
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, GenericResult
+from stackroom.tools.spec import GenericParams, GenericResult, optional
 
 LOCK_TIMEOUT_S = 2.0
 

@@ -8,16 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import ADMINISTERS
+from stackroom.admin.declare import ADMINISTERS, ROWS, QueryResult
 from stackroom.admin.logs import LogRing
-from stackroom.admin.queries import ROWS, QueryResult
 from stackroom.errors import StorageError
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.operation import AnyOperation, Call, operation
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, one_of
+from stackroom.tools.spec import GenericParams, one_of, optional
 
 CHECK_S = 3.0  # time limit for the check of one catalogue
 LONGEST_DETAIL = 500

@@ -31,8 +31,7 @@ from stackroom.tools.operation import (
     choice,
 )
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, optional
 
 SCHEME = "jobs://"
 OUTPUT = "/output"

@@ -18,8 +18,7 @@ from pydantic import Field
 
 from stackroom import __version__
 from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
-from stackroom.admin.declare import ADMINISTERS
-from stackroom.admin.queries import ROWS, RowsResult
+from stackroom.admin.declare import ADMINISTERS, ROWS, RowsResult
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
 from stackroom.errors import InputError, NotFoundError, StorageError
@@ -31,8 +30,7 @@ from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import BARE_LIST, GenericParams, one_of
+from stackroom.tools.spec import BARE_LIST, GenericParams, one_of, optional
 
 SUMMARY = (
     "The server: version and catalogues, memory, sessions, configuration without secrets; the"

@@ -34,12 +34,14 @@ from stackroom.tools.operation import (
     choice,
 )
 from stackroom.tools.result_text import result_text
-from stackroom.tools.schema import optional, when_any, when_known
 from stackroom.tools.spec import (
     BARE_LIST,
     BARE_OBJECT_OR_NULL,
     GenericParams,
     GenericResult,
+    optional,
+    when_any,
+    when_known,
 )
 
 NO_ACCOUNTS = "there are no accounts here yet; make the first: stackroom user add NAME --role admin"

@@ -28,10 +28,9 @@ from stackroom.generic import tools
 from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import WhyParams
-from stackroom.generic.export_files import ExportFormat
+from stackroom.generic.export import ExportFormat
 from stackroom.generic.recommend import RecommendParams
-from stackroom.generic.record import list_written
-from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit
+from stackroom.generic.record import BETWEEN_FIELDS, has_value, list_written, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
 from stackroom.generic.tools import ExportParams
 from stackroom.model.hits import Evidence

@@ -37,8 +37,7 @@ from stackroom.tools.filters import (
     shown_number,
     written_range,
 )
-from stackroom.tools.schema import is_empty, when_any, when_known
-from stackroom.tools.spec import GenericResult
+from stackroom.tools.spec import GenericResult, is_empty, when_any, when_known
 
 MOST_FIELDS = 2
 NAMES_SHOWN = 15

@@ -44,8 +44,14 @@ from stackroom.tools.catalogue import (
 from stackroom.tools.filters import shown_number
 from stackroom.tools.finding import CatalogueScopes
 from stackroom.tools.reading import EVERY, words_of_list
-from stackroom.tools.schema import optional, when_any, when_known
-from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
+from stackroom.tools.spec import (
+    BARE_LIST,
+    GenericResult,
+    SearchText,
+    optional,
+    when_any,
+    when_known,
+)
 
 # the number of records that are ranked by a number, where a call does not say how many
 RANKED_SHOWN = 5

@@ -34,8 +34,7 @@ from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, shown_number
 from stackroom.tools.finding import shown_scope
 from stackroom.tools.operation import Call, Faces, Reads, Tool, operation
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, GenericResult
+from stackroom.tools.spec import GenericParams, GenericResult, optional
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 MOST_TITLES = 50_000

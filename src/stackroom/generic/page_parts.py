@@ -24,8 +24,7 @@ from stackroom.generic.browse import (
     OverviewField,
 )
 from stackroom.generic.buckets import round_width, usual_range
-from stackroom.generic.record import describe_field, find_image
-from stackroom.generic.record_text import number_in_words, table_columns
+from stackroom.generic.record import describe_field, find_image, number_in_words, table_columns
 from stackroom.generic.result_set import count_left_out, list_ids, only_part
 from stackroom.generic.shapes import Bar, Facet, FacetValue, SearchParams
 from stackroom.model.record import Key, Record

@@ -31,8 +31,7 @@ from stackroom.tools.budget import PricedParams
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import parse_filters
 from stackroom.tools.finding import ScopeRequest, scope_of
-from stackroom.tools.schema import optional, when_known
-from stackroom.tools.spec import GenericResult
+from stackroom.tools.spec import GenericResult, optional, when_known
 
 MOST_IN_TRAY = 50
 Ids = Annotated[list[StatedId], Field(max_length=MOST_IN_TRAY)]

@@ -13,14 +13,17 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.tools import spec
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
-from stackroom.tools.schema import FOR_PAGES, optional, when_any, when_known
 from stackroom.tools.spec import (
     BARE_LIST,
+    FOR_PAGES,
     GenericParams,
     GenericResult,
     QueryText,
     SearchText,
     ToolResult,
+    optional,
+    when_any,
+    when_known,
 )
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")

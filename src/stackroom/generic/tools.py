@@ -26,8 +26,14 @@ from stackroom.generic.browse import (
     of_one_catalogue,
 )
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import ExportedTable, facet_table, figures_table, table_of
-from stackroom.generic.export_files import ExportFormat, to_download
+from stackroom.generic.export import (
+    ExportedTable,
+    ExportFormat,
+    facet_table,
+    figures_table,
+    table_of,
+    to_download,
+)
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import show_map
 from stackroom.generic.page_parts import describe_catalogues, result_parts

@@ -22,8 +22,8 @@ from stackroom.generic.export import (
     figures_table,
     list_columns,
     plain_values,
+    to_arrow,
 )
-from stackroom.generic.export_files import to_arrow
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
 from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams

@@ -21,8 +21,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.errors import InputError
 from stackroom.text.safe import shorten
-from stackroom.tools.schema import optional, when_known
-from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
+from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult, optional, when_known
 
 LISTS = (list, tuple)
 PLAIN = (str, int, float)

@@ -41,8 +41,7 @@ from stackroom.tools.resources.resource import (
     ResourceSpec,
     wrong_cursor,
 )
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, one_of
+from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, one_of, optional
 
 EDIT_TOOL = "catalog.mutate"
 LONGEST_GUIDE = 220  # the most characters of the names of fields in the tool's description

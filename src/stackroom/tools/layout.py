@@ -29,8 +29,7 @@ from stackroom.tools.catalogue import (
 from stackroom.tools.filters import parse_exclusions, require_excludable
 from stackroom.tools.finding import CatalogueScopes, ScopeRequest, scope_each
 from stackroom.tools.operation import Call
-from stackroom.tools.schema import when_known
-from stackroom.tools.spec import ToolResult
+from stackroom.tools.spec import ToolResult, when_known
 
 
 class FromCatalogue(ToolResult):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stackroom.admin.queries import parse_moment
+from stackroom.admin.declare import parse_moment
 from stackroom.errors import InputError
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)

@@ -17,8 +17,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, WithJsonSchema
 
 import stackroom
-from stackroom.admin.declare import ADMINISTERS
-from stackroom.admin.queries import ROWS
+from stackroom.admin.declare import ADMINISTERS, ROWS
 from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted, too_slow
 from stackroom.background.processes import ChildProcess
 from stackroom.catalogue.spec import CatalogueSpec
@@ -35,8 +34,7 @@ from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import AnyOperation, Call, operation
-from stackroom.tools.schema import optional
-from stackroom.tools.spec import GenericParams, GenericResult
+from stackroom.tools.spec import GenericParams, GenericResult, optional
 
 COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql.child")
 """Without the current folder and the user's site packages on its path."""

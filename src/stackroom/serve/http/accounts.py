@@ -31,8 +31,7 @@ from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import STRANGER, ServerRequest
 from stackroom.tools.faces.rest import ANYBODY, Door
 from stackroom.tools.operation import Needs, Rest, origin_of
-from stackroom.tools.schema import is_none
-from stackroom.tools.spec import GenericParams, GenericResult
+from stackroom.tools.spec import GenericParams, GenericResult, is_none
 
 LONGEST_PASSWORD = 1024
 LONGEST_NAME = 256

@@ -21,8 +21,7 @@ from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_json
 from stackroom.tools.faces.rest import Download
 from stackroom.tools.media import MediaFile
-from stackroom.tools.schema import is_none
-from stackroom.tools.spec import GenericResult
+from stackroom.tools.spec import GenericResult, is_none
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Headers of an answer that is for this caller alone."""

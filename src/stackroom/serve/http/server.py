@@ -30,8 +30,7 @@ from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply
 from stackroom.serve.http.service import ServerRequest, Service
 from stackroom.tools.faces.rest import ANYBODY, Door
 from stackroom.tools.operation import Rest
-from stackroom.tools.schema import is_none
-from stackroom.tools.spec import GenericResult
+from stackroom.tools.spec import GenericResult, is_none
 
 ALSO_BY_ACCEPT = {**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
 """Headers of an answer at a path where browsers get a page."""

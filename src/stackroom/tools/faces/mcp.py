@@ -15,7 +15,7 @@ from stackroom.tools.operation import (
     Operation,
     Tool,
 )
-from stackroom.tools.schema import bare_common, brief_input, compact_schema, optional
+from stackroom.tools.spec import bare_common, brief_input, compact_schema, optional
 
 CHOICE: Any = optional("Only this one")
 LISTED = Tool()

@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from stackroom.tools.schema import bare_common, brief_input, compact_schema
+from stackroom.tools.spec import bare_common, brief_input, compact_schema
 from stackroom_catalogues.anime.tools import (
     BrowseAnimeParams,
     BrowseAnimeResult,
