@@ -7,7 +7,6 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +21,7 @@ from stackroom.admin.declare import ADMINISTERS, ROWS, RowsResult
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
 from stackroom.errors import InputError, NotFoundError, StorageError
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Identity, Outcome, Principal
 from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
@@ -149,7 +149,7 @@ Answer = tuple[dict[str, Any], list[dict[str, Any]]]
 """Values and rows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Server:
     """Answers `server.query` from the state of the server; the callables are called for each
     query.

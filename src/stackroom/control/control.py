@@ -1,7 +1,5 @@
 """Accounts, credentials, permissions, limits and the audit of a library, over one database."""
 
-from dataclasses import dataclass
-
 from stackroom.control.accounts.accounts import Accounts, CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
@@ -9,11 +7,12 @@ from stackroom.control.accounts.limits import LoginLimiter, RateLimiter, open_wi
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.opening import database_url
+from stackroom.frozen import frozen
 from stackroom.model.principal import Quotas
 from stackroom.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Control:
     """The open control database of a library, with everything that reads and changes it."""
 

@@ -7,7 +7,6 @@ import importlib
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate, chain, islice
 from typing import IO, Any, NamedTuple
@@ -27,6 +26,7 @@ from arro3.io import write_parquet
 
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import LIST_TYPES, CatalogueSpec, FieldType, texts_of
+from stackroom.frozen import frozen
 from stackroom.generic.aggregate import FIGURES, AggregateParts
 from stackroom.generic.shapes import Facet
 from stackroom.model.record import Record
@@ -45,7 +45,7 @@ class Column(NamedTuple):
     type: FieldType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExportedTable:
     """A result set as rows; the values of a row are in the order of the columns, None where a
     record has none.

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -28,6 +27,7 @@ from stackroom.catalogue.spec import (
 )
 from stackroom.catalogue.telling import FEWEST, rank_fields, telling_fields
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.generic.shapes import (
     FetchResult,
     RecordField,
@@ -332,7 +332,7 @@ MEDIA_PATH = "/v1/media"
 LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordForm:
     """The form of a call's results: whole texts or parts of them, fields that it asks for, and
     tiles for pages.

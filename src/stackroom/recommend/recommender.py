@@ -18,6 +18,7 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError
+from stackroom.frozen import frozen
 from stackroom.model.hits import Ranking
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, AnyOf, Condition, NoneOf, Scope
@@ -48,7 +49,7 @@ CHECKED_NUDGE = 0.5  # the share by which a taste moves for a wish that is also 
 NUDGE = 1.0  # the share by which a taste moves for a wish that only its description can honour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wish:
     """One thing that was asked for: values to check, or else a vector to be near or far from."""
 
@@ -69,7 +70,7 @@ class Wish:
         return NoneOf(self.checks.field, avoided) if avoided else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Taste:
     """The vectors to recommend by, what to score besides, and what could not be used."""
 
@@ -86,7 +87,7 @@ class Taste:
         return tuple(wish.condition for wish in self.wishes if wish.condition)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Recommendation:
     """A record with its blended score and the signals it is made of."""
 
@@ -98,7 +99,7 @@ class Recommendation:
     signals: Signals[float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Recommendations:
     """Recommended records, the taste they rest on, and how titles and preferences were
     understood.
@@ -130,7 +131,7 @@ class Recommendations:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Request:
     """Liked titles, preferences, titles to leave out, and how many to recommend."""
 
@@ -252,7 +253,7 @@ class _Ranked(NamedTuple):
     rows: Mapping[Key, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Wanted:
     """A request as it was understood, of a view of a shelf."""
 

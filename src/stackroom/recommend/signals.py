@@ -8,7 +8,7 @@ once.
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import reduce
 from typing import Generic, TypeVar
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue import spec as specs
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, RecommendSpec
 from stackroom.errors import InputError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.model.hits import Why
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD
@@ -31,7 +32,7 @@ SignalT = TypeVar("SignalT", float, Floats)
 SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"  # what a record is chosen by
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Signals(Generic[SignalT]):
     """The signals of one candidate, or of all of them side by side.
 
@@ -221,7 +222,7 @@ SEMANTIC, TAXONOMY, TEMPORAL, FORMAT, POPULARITY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SignalWeight:
     """A signal that a catalogue has, the fields it compares, and its weight, 0–1."""
 

@@ -35,6 +35,7 @@ from pydantic import Field, TypeAdapter
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.embed.port import Embedder
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.library import FileWatch, replace_file
 from stackroom.model.scope import SEES_PUBLIC, WHOLE
 from stackroom.model.vectors import ModelId
@@ -102,7 +103,7 @@ catalogue widen the upper side.
 LEAST_SPREAD = 0.03
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Calibration:
     """The cosine of unrelated queries to their nearest record, by one model: its middle, and its
     spread.
@@ -227,7 +228,7 @@ same text.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WeighedEvidence:
     """The evidence for each candidate."""
 

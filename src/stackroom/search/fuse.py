@@ -9,12 +9,12 @@ each of their steps, so that one candidate's score can be explained by what each
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import Fusion, SearchSpec
+from stackroom.frozen import frozen
 from stackroom.model.hits import MatchType, Ranking
 from stackroom.model.record import Key
 from stackroom.model.vectors import Vector
@@ -24,7 +24,7 @@ Keys = NDArray[np.int64]
 MOOD_SHARE = 0.6  # the share of moods in the score of a query that is about them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Candidates:
     """One row per record.
 
@@ -165,7 +165,7 @@ NAME, KNOWN, NAMED_VALUES, EXACT_NAME, MOOD = "name", "known", "named_values", "
 """The parts that are added to the result of the steps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FusionSteps:
     """The scores of all candidates after each step of a fusion, by the step's name, before priors
     are added.

@@ -3,12 +3,12 @@ records meet them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, MoodSpec
+from stackroom.frozen import frozen
 from stackroom.model.record import Key
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
 from stackroom.shelf.port import ShelfReader
@@ -24,7 +24,7 @@ SHARE_AGAINST = 0.25
 MOST_WORDS = 10  # a longer query describes a record, and not a mood
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueryMoods:
     """The moods and tags that a query is about."""
 

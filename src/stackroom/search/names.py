@@ -10,11 +10,11 @@ import html
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, known_of, texts_of
+from stackroom.frozen import frozen
 from stackroom.model.hits import Ranking, TitleMatch
 from stackroom.model.record import DEFAULT_KIND, Key, Record, RecordId
 from stackroom.model.scope import Scope
@@ -76,7 +76,7 @@ SEASON_SAID, BARE_NUMBER = 0.9, 0.85
 """The likeness of a name that says the season of a series, and of one with only the number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NameCandidate:
     """A record that a typed name could mean."""
 
@@ -101,7 +101,7 @@ class NameCandidate:
         return self.prominence + (OWN_TITLE if self.by is MatchedBy.TITLE else 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NameChoice:
     """The record that a typed name means, if any, the certainty of that, and the other
     candidates.

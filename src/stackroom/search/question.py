@@ -3,7 +3,6 @@ order that it gives to a ranking.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.model.hits import EVIDENCE_AT, Ranking
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD, Condition, Scope
@@ -59,7 +59,7 @@ class ReadPhrase(NamedTuple):
     field: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadQuestion:
     """A question as one catalogue reads it."""
 

@@ -4,7 +4,7 @@ spreading of series.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
+from stackroom.frozen import frozen
 from stackroom.model.hits import (
     EVIDENCE_AT,
     IDENTICAL_AT,
@@ -85,7 +86,7 @@ class KeyedRecord(NamedTuple):
     spec: CatalogueSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchQuery:
     """A query as the arms of a search look for it."""
 
@@ -96,7 +97,7 @@ class SearchQuery:
     moods: QueryMoods | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trace:
     """The candidates of a search, their evidence and their fusion, with the query they were found
     by.
@@ -170,7 +171,7 @@ _POSSESSIVE = re.compile(r"['’]s$")
 NAMED = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ranked:
     """The ranking of a search, best first, with its mode, its problems and its trace."""
 

@@ -48,7 +48,7 @@ class Hit(NamedTuple):
         return {"score": round(self.score, DECIMALS), "relevance": self.label, "why": why}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Placing:
     """The place of one record among the recommendations, or what keeps it out."""
 

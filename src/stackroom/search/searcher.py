@@ -11,6 +11,7 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError
+from stackroom.frozen import frozen
 from stackroom.model.hits import (
     EVIDENCE_AT,
     IDENTICAL_AT,
@@ -117,7 +118,7 @@ class Reranker(Protocol):
         """Close the connections."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueryVector:
     """The query's vector, or the reason why there is none."""
 
@@ -417,7 +418,7 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
 RANKED = 50_000  # how deep an arm is searched for a record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RankIn:
     """A record's rank and score in one ranking of `of` records; no rank where it is not in it, or
     too far down.
@@ -429,7 +430,7 @@ class RankIn:
     searched: int = 0  # how many of the ranking were looked through
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Standing:
     """The ranks of a record in scope: in each arm of a search, and in the whole."""
 

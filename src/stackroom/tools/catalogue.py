@@ -5,13 +5,14 @@ several at once.
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.ingest.ledger import find_identified
 from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import CatalogueMap
@@ -51,7 +52,7 @@ AskedT = TypeVar("AskedT")
 FoundT = TypeVar("FoundT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OpenCatalogue:
     """A catalogue that is being served."""
 
@@ -90,7 +91,7 @@ class OpenCatalogue:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CatalogueView:
     """A catalogue at one moment. A call opens one view of each catalogue it reads, so that its
     reads agree.
@@ -192,7 +193,7 @@ class FoundRecord(NamedTuple):
     record: Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ByCatalogue(Generic[FoundT]):
     """Answers by catalogue, and the names of the catalogues that were skipped."""
 

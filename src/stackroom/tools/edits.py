@@ -8,7 +8,7 @@ one entry for each run of them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError, NotFoundError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.ingest.edits.apply import Edits, is_visible, record_change
 from stackroom.ingest.edits.changes import MOST_CHANGES, NAMES_LISTED, nearest_labels
 from stackroom.ingest.edits.changes import scope_of as scope_of_kind
@@ -474,7 +475,7 @@ def _is_about(request: EditRequest, shelf: Shelf, scope: Scope) -> bool:
     return find_by_id(shelf.reader(), request.id, scope=scope) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Entry:
     """An entry of the changelog: a change by a call, or a run of changes without a call."""
 

@@ -6,7 +6,7 @@ call is refused.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.model.hits import Evidence, Ranking
 from stackroom.model.scope import Condition, NoneOf, Scope, Visibility
 from stackroom.model.vectors import ModelId
@@ -154,7 +155,7 @@ def fitting_notes(found: ResultSet, *, as_read: bool = False) -> list[str]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScopeRequest:
     """The part of a call that limits what is found."""
 
@@ -169,7 +170,7 @@ class ScopeRequest:
     within: tuple[Condition, ...] = ()  # the conditions of the tool itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CatalogueScopes:
     """The catalogues to search, the scope in each, and notes on how the filters were understood."""
 

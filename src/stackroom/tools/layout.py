@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, StorageError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.model.hits import FacetCount
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record
@@ -40,7 +41,7 @@ class FromCatalogue(ToolResult):
     catalogue: Annotated[str | None, SkipJsonSchema()] = when_known()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Views(ByCatalogue[CatalogueView]):
     """The catalogues that a call reads, each at one moment, and the names of those that cannot be
     read.

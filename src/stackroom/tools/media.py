@@ -10,12 +10,12 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from stackroom.catalogue.spec import FieldRole, texts_of
 from stackroom.errors import StorageError, UnknownResourceError
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
@@ -31,7 +31,7 @@ class MediaKind(StrEnum):
     COVER = "cover"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MediaFile:
     """A file on this machine that the caller may read."""
 
@@ -51,7 +51,7 @@ class MediaFile:
         return MIME_TYPES.get(Path(name).suffix.lower())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MediaSpec:
     """The files of a catalogue's records. It cannot be declared without the action it needs."""
 

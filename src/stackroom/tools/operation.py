@@ -24,6 +24,7 @@ from stackroom.errors import (
     NotFoundError,
     did_you_mean,
 )
+from stackroom.frozen import frozen
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
 from stackroom.model.scope import Scope
@@ -86,7 +87,7 @@ def identity_of(principal: Principal = LOCAL_USER) -> Identity:
     return Identity(principal=principal, credential_id="", expires_at=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Needs:
     """The permissions of which one is needed, and whether accounts are."""
 
@@ -110,7 +111,7 @@ ANY_CALLER = Needs()
 READS_CATALOGUES = Needs(any_of=(Action.ACCESS_CATALOG,))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Office:
     """What a server has beside its catalogues."""
 
@@ -135,7 +136,7 @@ def get_catalogue(catalogues: Mapping[str, ValueT], name: str) -> ValueT:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Call:
     """The caller of an operation, over which surface, and what is served to them."""
 
@@ -222,7 +223,7 @@ class Call:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Origin:
     """Who calls, and over which surface."""
 
@@ -245,7 +246,7 @@ LOCAL = origin_of(via="cli")
 """The user of this machine, at a terminal or in a program of theirs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RawParams:
     """Parameters as a surface received them, and its word for one of them."""
 
@@ -292,7 +293,7 @@ class Off(Enum):
 OFF = Off.OFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tool:
     """An operation as a tool."""
 
@@ -346,7 +347,7 @@ class Command:
     without_accounts: bool = False  # whether it runs without one, as if there were no accounts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Audit:
     """An operation as it is noted."""
 
@@ -361,7 +362,7 @@ class Audit:
 NOTED_WHOLE = Audit()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Faces:
     """What cannot be derived of an operation's surfaces. None: all is derived; OFF: not there."""
 
@@ -378,7 +379,7 @@ FOLLOWING = Audit(is_limited=False, is_noted=False)
 """Of a call that follows one that was noted, to ask how far it is or to send its parts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reads(Generic[ParamsT]):
     """What a read depends on; equal calls are answered once while that is the same."""
 
@@ -390,7 +391,7 @@ class Reads(Generic[ParamsT]):
     """Tells whether an answer depends on nothing else, such as what its caller keeps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Operation(Generic[ParamsT, ResultT]):
     """Something a caller can do, the same over every surface."""
 

@@ -7,10 +7,10 @@ arguments, at once.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.ingest.edits.draft import EditRequest
 from stackroom.model.principal import Principal
 from stackroom.shelf.port import Op
@@ -40,7 +40,7 @@ class RecordPlay(Protocol):
         """Record it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OwnStorage:
     """The storage of what belongs to users: the control database, or without accounts the local
     user's.
@@ -50,7 +50,7 @@ class OwnStorage:
     record_play: RecordPlay = lambda *_play, catalogue="": None  # noqa: ARG005
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OwnChange:
     """Something of the caller's own that was changed: what it was, and what it is now; empty where
     it is not.

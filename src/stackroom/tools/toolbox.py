@@ -5,12 +5,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
 from stackroom.background.threads import new_pool
+from stackroom.frozen import frozen
 from stackroom.model.principal import Cost, Principal
 from stackroom.model.scope import SEES_PUBLIC, WHOLE, Scope, Visibility
 from stackroom.shelf.port import ShelfReader
@@ -98,7 +98,7 @@ class VersionedCatalogue:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerTools:
     """Tools and resources of the server itself, in every toolbox."""
 

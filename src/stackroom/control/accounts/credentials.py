@@ -8,7 +8,6 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -45,6 +44,7 @@ from stackroom.errors import (
     StorageError,
     UnauthenticatedError,
 )
+from stackroom.frozen import frozen
 from stackroom.library import require_name
 from stackroom.model.principal import Action, Principal
 
@@ -75,7 +75,7 @@ COPIED_COLUMNS = (
 IS_SESSION = credentials.c.kind == "session"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Credential:
     """A session or token, without its secret."""
 

@@ -44,6 +44,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import DatabaseAwayError
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Cost, Identity, Principal, Quotas
 from stackroom.model.scope import Visibility
 
@@ -57,7 +58,7 @@ KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rights:
     """A snapshot of role quotas and catalogue restrictions."""
 

@@ -8,17 +8,17 @@ cannot change accounts: a user they created could see the others.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from stackroom.control.accounts.users import Restrictions, Role, User, hidden_among, opened_by_roles
 from stackroom.errors import ForbiddenError, NotFoundError
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Principal, Quotas
 
 EVERYTHING = frozenset(Action)
 NOTHING: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reach:
     """Permissions, and the restricted catalogues that they can see; all users see the others."""
 

@@ -5,7 +5,6 @@ of names.
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +21,7 @@ from stackroom.control.database.tables import (
     users,
 )
 from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Cost, Quotas
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
@@ -76,7 +76,7 @@ def _require_form(name: str, of: str, taken: Collection[str], why: str) -> str:
     return folded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class User:
     """A user."""
 
@@ -97,7 +97,7 @@ class User:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Role:
     """A named set of permissions, with rate limits."""
 
@@ -209,7 +209,7 @@ def _grouped(pairs: Iterable[Any]) -> defaultdict[Any, list[str]]:
     return groups
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Restriction:
     """The users and roles that may see a catalogue."""
 

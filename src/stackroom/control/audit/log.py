@@ -32,6 +32,7 @@ from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, in
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import audit, audit_begun, storable, to_microseconds, utc_now
 from stackroom.errors import InputError, StorageError
+from stackroom.frozen import frozen
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class Head:
         return f"{self.number}:{self.hash}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditReport:
     """The result of checking the audit, or a part of it."""
 
@@ -81,7 +82,7 @@ class AuditReport:
     pruned: int  # how many older rows were pruned; they are not counted in `rows`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditRow(AuditEntry):
     """An entry as it is stored."""
 
@@ -89,7 +90,7 @@ class AuditRow(AuditEntry):
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditFilter:
     """Conditions on rows of the audit; None accepts any value."""
 
@@ -101,7 +102,7 @@ class AuditFilter:
     until: datetime | None = None  # the end, exclusive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditPage:
     """A page of rows, newest first."""
 

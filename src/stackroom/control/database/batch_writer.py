@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +18,7 @@ from sqlalchemy import Column, Connection
 
 from stackroom.background.threads import start_thread
 from stackroom.errors import StorageError
+from stackroom.frozen import frozen
 
 LOG = logging.getLogger(__name__)
 ROWS_A_STATEMENT = 100
@@ -28,7 +28,7 @@ than writing a row.
 RowT = TypeVar("RowT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BatchLimits:
     """Limits on the size and age of a group, and on the length of the queue."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
+from stackroom.frozen import frozen
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import (
@@ -21,7 +22,7 @@ CHOICE: Any = optional("Only this one")
 LISTED = Tool()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Words:
     """What the schema of a tool's arguments says of the catalogues that are served."""
 

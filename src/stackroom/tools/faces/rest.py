@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from stackroom.errors import ExpectedError
+from stackroom.frozen import frozen
 from stackroom.tools.faces.mcp import with_choice
 from stackroom.tools.operation import (
     ANY_CALLER,
@@ -49,7 +50,7 @@ class PageParams(GenericParams):
     limit: WholeNumber = Field(default=100, ge=1, le=1000, description="how many to return at most")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Download:
     """A file that is made while it is sent, and the name that it is saved under."""
 
@@ -58,7 +59,7 @@ class Download:
     pieces: Iterator[bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextReply:
     """An answer in a form of its own, such as XML."""
 
@@ -66,7 +67,7 @@ class TextReply:
     media_type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GivenLogin:
     """A credential among a request's parameters: a token, or a user's name with a password or a
     token.
@@ -76,7 +77,7 @@ class GivenLogin:
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClientProtocol:
     """The rules of an API that clients know from other servers.
 

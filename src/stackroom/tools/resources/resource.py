@@ -13,7 +13,7 @@ after such a line as well.
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -21,6 +21,7 @@ import orjson
 
 from stackroom.catalogue.codec import plain_record
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Flag, Record
 from stackroom.model.scope import Scope
@@ -37,7 +38,7 @@ from stackroom.tools.budget import (
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, parse_address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResourceContent:
     """The content at a URI: text or bytes."""
 
@@ -62,7 +63,7 @@ class ResourceContent:
         return self.blob if self.blob is not None else (self.text or "").encode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContentList:
     """A list at a URI, which is read in pages, as JSON."""
 
@@ -75,7 +76,7 @@ class ContentList:
     head: Mapping[str, Any] = field(default_factory=dict)  # further values beside the list
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResourceEntry:
     """One entry in a list of resources."""
 
@@ -85,7 +86,7 @@ class ResourceEntry:
     mime_type: str = "text/plain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResourceSpec:
     """Resources that share a URI prefix. It cannot be declared without the action it needs."""
 
@@ -158,7 +159,7 @@ HEAD_BYTES = 120  # room for what is said about a part, besides the address of t
 ITEM_LENGTHS = (600, 240, 120, 60)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadWindow:
     """The part of a resource that a read asks for."""
 
