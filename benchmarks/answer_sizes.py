@@ -23,7 +23,7 @@ from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import load_settings
-from stackroom.tools.resources.resource import ResourceContent
+from stackroom.tools.resources import ResourceContent
 
 DEFAULT_TOKENS = 2_500
 SMALL_TOKENS = 400

@@ -26,9 +26,8 @@ from pydantic_core import PydanticUndefined
 
 from stackroom import errors, settings
 from stackroom.admin.analytics import analytics_tool
-from stackroom.admin.inspect import Inspector, inspect_tool
 from stackroom.admin.jobs import jobs_tools
-from stackroom.admin.server import Server, server_tool
+from stackroom.admin.server import Inspector, Server, inspect_tool, server_tool
 from stackroom.admin.sql.tool import SqlChildren, sql_tool
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs

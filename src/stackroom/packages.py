@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # building a catalogue needs its package, and no tools
     from stackroom.tools.faces.mcp import DeclaredTool
     from stackroom.tools.operation import AnyOperation
     from stackroom.tools.own_storage import OwnKinds
-    from stackroom.tools.resources.resource import ResourceSpec
+    from stackroom.tools.resources import ResourceSpec
 
 logger = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from stackroom.shelf.port import Embedding, Put, never_stop
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
-from stackroom.tools.resources.resource import generic_resources
+from stackroom.tools.resources import generic_resources
 from stackroom.tools.toolbox import Toolbox
 from support.postgres import DEBIAN, PostgresServer, SilentProxy, open_server
 from support.processes import wait_until

@@ -13,7 +13,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.control import Control
 from stackroom.jobs.backup import check_backup, list_backups
 from stackroom.jobs.board import JobBoard

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action
-from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.resources import ResourceSpec
 from stackroom.tools.toolbox import Toolbox
 from support.clients import ERAS, talk_to
 from support.fixture_server import TOOLS, break_down, tool

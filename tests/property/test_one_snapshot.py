@@ -13,7 +13,7 @@ from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.shelf.port import Change, Delete, Put, Shelf
-from stackroom.tools.resources.resource import generic_resources
+from stackroom.tools.resources import generic_resources
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.served import open_shelf

@@ -32,7 +32,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.resources.resource import generic_resources
+from stackroom.tools.resources import generic_resources
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 from support.embedders import WordEmbedder
 from support.memory_shelf import MemoryShelf

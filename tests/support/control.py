@@ -12,7 +12,7 @@ from typing import Any
 from stackroom.control.accounts.accounts import Accounts, CatalogueAccess, User
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
-from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
+from stackroom.control.audit import AuditFilter, AuditLog, AuditRow
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas

@@ -18,8 +18,8 @@ from sqlalchemy import Engine, event
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
-from stackroom.control.audit import log as audit_log
-from stackroom.control.audit.log import AuditLog
+from stackroom.control import audit as audit_log
+from stackroom.control.audit import AuditLog
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ConflictError

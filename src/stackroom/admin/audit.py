@@ -11,7 +11,7 @@ from pydantic import Field
 
 from stackroom.admin.declare import FORMS, admin_operation, parse_range
 from stackroom.control.accounts.users import fold_name
-from stackroom.control.audit.log import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
+from stackroom.control.audit import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ForbiddenError, StorageError
 from stackroom.model.principal import Outcome, Principal

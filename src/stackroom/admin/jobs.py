@@ -30,7 +30,7 @@ from stackroom.tools.operation import (
     Tool,
     choice,
 )
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, optional
 
 SCHEME = "jobs://"

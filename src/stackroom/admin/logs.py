@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.model.principal import Action, Principal
-from stackroom.tools.resources.resource import (
+from stackroom.tools.resources import (
     ContentList,
     ResourceEntry,
     ResourceSpec,

@@ -32,7 +32,7 @@ from stackroom.tools.finding import CatalogueScopes, fitting_notes
 from stackroom.tools.layout import FromCatalogue, Views
 from stackroom.tools.operation import Call, Operation
 from stackroom.tools.own_storage import OwnChange
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import (
     Explained,
     ExplainParams,

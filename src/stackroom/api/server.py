@@ -39,7 +39,7 @@ from stackroom.shelf.port import Author
 from stackroom.tools.faces.mcp import DeclaredTool
 from stackroom.tools.operation import AnyOperation
 from stackroom.tools.own_storage import OwnDatabase, OwnStorage
-from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.resources import ResourceSpec
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 
 __all__ = ["BARE_LIST", "BARE_OBJECT_OR_NULL", "LARGEST", "LOCAL_USER", "AddressGuard"]

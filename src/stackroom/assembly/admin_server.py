@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stackroom.admin.analytics import analytics_tool
-from stackroom.admin.inspect import Inspector, inspect_tool
 from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
-from stackroom.admin.server import Server, config_resources, server_tool
+from stackroom.admin.server import Inspector, Server, config_resources, inspect_tool, server_tool
 from stackroom.admin.sql.tool import SqlChildren, sql_tool
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.analytics.events import EventLog, EventReports

@@ -13,7 +13,7 @@ from stackroom.api.server import NO_PARTS, PackageCatalogue, ServerContext, Serv
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.assembly.model_choice import keep_calibration
-from stackroom.control.audit.log import AuditReport
+from stackroom.control.audit import AuditReport
 from stackroom.control.control import Control
 from stackroom.control.database.engine import (
     check_database,

@@ -43,7 +43,7 @@ from stackroom.tools.edits import edit_resources, edit_tools
 from stackroom.tools.faces.mcp import DeclaredTool, serve
 from stackroom.tools.media import MediaSpec, media_of, picture_media
 from stackroom.tools.own_storage import OpenStorage, OwnKinds
-from stackroom.tools.resources.resource import ResourceSpec, generic_resources
+from stackroom.tools.resources import ResourceSpec, generic_resources
 from stackroom.tools.toolbox import ServerTools, Toolbox, ToolboxesByVisibility
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from stackroom.background.background import Task, TaskContext, TaskStopped
 from stackroom.background.machine_limits import check_disk, check_files
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.status_file import status_task
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError

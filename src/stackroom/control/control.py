@@ -4,7 +4,7 @@ from stackroom.control.accounts.accounts import Accounts, CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
 from stackroom.control.accounts.limits import LoginLimiter, RateLimiter, open_window
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.opening import database_url
 from stackroom.frozen import frozen

@@ -32,7 +32,7 @@ from stackroom.model.principal import Outcome
 from stackroom.model.record import Flag
 from stackroom.search.result_set import notes_by_reason
 from stackroom.text.instructions import safe_message
-from stackroom.tools.resources.resource import ResourceContent
+from stackroom.tools.resources import ResourceContent
 from stackroom.tools.spec import NotedResult, ToolResult
 from stackroom.tools.toolbox import Toolbox, Versions
 

@@ -59,7 +59,7 @@ from stackroom.tools.operation import (
     RawParams,
     origin_of,
 )
-from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,

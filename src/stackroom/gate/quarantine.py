@@ -25,7 +25,7 @@ from stackroom.text.instructions import (
 )
 from stackroom.text.safe import is_safe_json, safe_json, safe_line, safe_text, safe_value
 from stackroom.tools.budget import Forms
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry
+from stackroom.tools.resources import ResourceContent, ResourceEntry
 from stackroom.tools.spec import NotedResult, ToolResult
 
 UNSCANNED = frozenset(

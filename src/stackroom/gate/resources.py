@@ -12,7 +12,7 @@ from stackroom.gate import quarantine
 from stackroom.gate.answer import ResultSummary, Shown, with_age_of
 from stackroom.model.principal import Principal
 from stackroom.tools.operation import ANY_CALLER, OFF, Audit, Call, Faces, RawParams, operation
-from stackroom.tools.resources.resource import (
+from stackroom.tools.resources import (
     ResourceContent,
     ResourceEntry,
     ResourceSpec,

@@ -36,7 +36,6 @@ from stackroom.generic.export import (
 )
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import show_map
-from stackroom.generic.page_parts import describe_catalogues, result_parts
 from stackroom.generic.recommend import (
     RecommendParams,
     RecommendResult,
@@ -47,8 +46,10 @@ from stackroom.generic.recommend import (
 from stackroom.generic.record import RecordForm, draw_record, fetch_record, shape_hits
 from stackroom.generic.result_set import (
     answer_notes,
+    describe_catalogues,
     find_records,
     only_part,
+    result_parts,
     understood_of,
 )
 from stackroom.generic.shapes import (

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.model.hits import DECIMALS, Evidence, Label, MatchType, Ranking, SearchMode, Why
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import Condition, Scope

@@ -43,7 +43,7 @@ from stackroom.text.safe import safe_text
 from stackroom.text.validation_words import plain_words
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.instructions import GENERAL
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import place_of, problems_in
 from stackroom.tools.toolbox import with_plain_names
 

@@ -36,7 +36,7 @@ from stackroom.tools.catalogue import OpenCatalogue, ask_each
 from stackroom.tools.faces.mcp import Words
 from stackroom.tools.operation import AnyOperation, Audit, Faces, Needs, Operation, Tool
 from stackroom.tools.own_storage import OwnChange, OwnKinds
-from stackroom.tools.resources.resource import (
+from stackroom.tools.resources import (
     ContentList,
     ResourceEntry,
     ResourceSpec,

@@ -18,7 +18,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
 from stackroom.tools.media import CallerMedia, MediaSpec
 from stackroom.tools.operation import AnyOperation
-from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.resources import ResourceSpec
 
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 OTHER = re.compile(r"[^A-Za-z0-9_-]")

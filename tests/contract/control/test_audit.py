@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect
 
-from stackroom.control.audit import log as audit_module
-from stackroom.control.audit.log import HASHED_COLUMNS, LIMITS, AuditFilter, AuditLog, hash_of
+from stackroom.control import audit as audit_module
+from stackroom.control.audit import HASHED_COLUMNS, LIMITS, AuditFilter, AuditLog, hash_of
 from stackroom.control.database.batch_writer import ROWS_A_STATEMENT
 from stackroom.errors import InputError, StorageError
 from stackroom.model.principal import AuditEntry, Outcome
@@ -39,7 +39,7 @@ ENTRY = AuditEntry(
 WRITES = """
 import sys
 from datetime import UTC, datetime
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import AuditEntry, Outcome
 database = ControlDatabase.open(sys.argv[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import audit_begun
 from stackroom.errors import StorageError

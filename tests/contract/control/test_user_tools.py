@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.admin.users import USERS_TOOLS
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stackroom.admin.server import Server, server_tool
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Outcome, Principal
 from stackroom.model.scope import Visibility

@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 import pytest
 
-from stackroom.admin.inspect import Inspector, inspect_tool
 from stackroom.admin.logs import LogRing
+from stackroom.admin.server import Inspector, inspect_tool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.auditing import redacted
 from stackroom.model.principal import LOCAL_USER

@@ -14,7 +14,7 @@ import pytest
 
 from stackroom.admin.users import NO_ACCOUNTS
 from stackroom.cli.main import main
-from stackroom.control.audit.log import AuditLog
+from stackroom.control.audit import AuditLog
 from stackroom.control.control import Control
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError, StorageError
 from stackroom.settings import Settings

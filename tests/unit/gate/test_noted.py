@@ -25,7 +25,7 @@ from stackroom.gate.gate import PAUSES_S, Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.settings import Settings
 from stackroom.tools.operation import AnyOperation, Call, origin_of
-from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
 from support.plain_tools import make_tool

@@ -15,7 +15,7 @@ from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Flag
 from stackroom.tools.budget import PricedParams, PricedResult
 from stackroom.tools.operation import AnyOperation
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolResult
 from stackroom.tools.toolbox import Toolbox
 from support.plain_tools import make_tool

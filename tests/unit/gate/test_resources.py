@@ -11,7 +11,7 @@ from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.gate.resources import RESOURCES_A_PAGE, ResourcePage
 from stackroom.model.principal import LOCAL_USER, Action, Principal
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))

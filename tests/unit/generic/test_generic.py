@@ -20,7 +20,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.search.evidence import calibrate
 from stackroom.shelf.port import Delete, Put
 from stackroom.tools.catalogue import OpenCatalogue, address_of, parse_address, uri_of
-from stackroom.tools.resources.resource import generic_resources
+from stackroom.tools.resources import generic_resources
 from stackroom.tools.spec import NOT_ALL_WORDS, NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf

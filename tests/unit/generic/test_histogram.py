@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackroom.catalogue.spec import FieldSpec, FieldType
-from stackroom.generic.page_parts import draw_histogram
+from stackroom.generic.result_set import draw_histogram
 
 YEAR = FieldSpec(name="year", type=FieldType.INT)
 PRICE = FieldSpec(name="price", type=FieldType.FLOAT)

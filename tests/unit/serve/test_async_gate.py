@@ -27,7 +27,7 @@ from stackroom.serve.async_gate import (
     Workers,
 )
 from stackroom.tools.operation import FOLLOWING, Faces, RawParams, origin_of
-from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams
 from stackroom.tools.toolbox import Toolbox
 from support.plain_tools import Notes, loaded, make_tool

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
-from stackroom.tools.resources.resource import (
+from stackroom.tools.resources import (
     MARK,
     ContentList,
     ResourceContent,

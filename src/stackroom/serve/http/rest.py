@@ -18,7 +18,7 @@ from stackroom.serve.http.service import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
 from stackroom.tools.faces.rest import Door
 from stackroom.tools.operation import RawParams, Rest
-from stackroom.tools.resources.resource import ResourceContent
+from stackroom.tools.resources import ResourceContent
 from stackroom.tools.spec import GenericParams, GenericResult
 
 _SHOWN_FORMS = {

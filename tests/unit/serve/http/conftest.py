@@ -31,7 +31,7 @@ from stackroom.settings import Settings
 from stackroom.tools.faces.mcp import Words
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from stackroom.tools.operation import AnyOperation, Office
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox, Toolboxes
 from stackroom_catalogues.music.subsonic import methods
