@@ -10,9 +10,6 @@ from support.pages import ROOT
 
 pytestmark = pytest.mark.row("N17")
 
-FORMER_NAME = "pina" + "kes"
-MAY_NAME_IT = {"CHANGELOG.md", "docs/decisions/0032-the-name.md"}
-
 
 def list_files(*arguments: str) -> set[str]:
     done = subprocess.run(
@@ -20,11 +17,6 @@ def list_files(*arguments: str) -> set[str]:
     )
     assert done.returncode in (0, 1), done.stderr
     return set(done.stdout.splitlines())
-
-
-def test_the_former_name_is_in_no_file_but_the_changelog_and_its_decision() -> None:
-    assert list_files("grep", "-il", FORMER_NAME) == MAY_NAME_IT
-    assert [name for name in list_files("ls-files") if FORMER_NAME in name.lower()] == []
 
 
 def test_no_address_of_an_organisation_of_our_name_is_claimed() -> None:

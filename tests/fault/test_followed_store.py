@@ -210,26 +210,6 @@ def test_a_server_that_starts_while_the_database_is_away_says_the_age_of_its_cop
     database.start()
 
 
-def test_a_copy_that_could_not_get_the_rows_says_its_own_age(
-    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = server_of("first"), server_of("second")
-    first.put(first.record("heat", body="a robbery"))
-    second.shelf.reader()
-    first.put(first.record("heat", body="a chase"))
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 1000)
-
-    def lose(_database: StoreDatabase) -> Any:
-        _database.is_lost = True
-        raise DatabaseLostError("lost between the look-up and the rows")
-
-    monkeypatch.setattr(StoreDatabase, "reading", lose)
-    view = second.shelf.reader()
-    assert view.change_no == 1
-    assert int(str(view.stale).split()[-3]) >= 1000
-
-
 def test_a_database_that_hangs_keeps_no_reader_waiting(
     server_of: OpenServer, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

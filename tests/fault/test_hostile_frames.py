@@ -26,7 +26,6 @@ KINDS = [
     for era in (LEGACY, MODERN)
 ]
 BASE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-PLAIN = json.dumps(BASE).encode()
 FOLDER = Path(__file__).parent
 LISTED: list[dict[str, Any]] = json.loads(
     (FOLDER / "jsonrpc_frames.json").read_text(encoding="utf-8")
@@ -352,15 +351,3 @@ def test_a_refusal_says_which_parameter_is_wrong(channels: Any, raw: bytes, told
             message = channel.put(raw).messages[0]["error"]["message"]
         assert told in message
         assert "Input should" not in message
-
-
-@pytest.mark.row("T6")
-@pytest.mark.parametrize("query", ["", "?session_id=x", "?session_id=", "?session_id=" + "0" * 32])
-def test_a_message_to_no_stream_is_refused_in_the_form_of_every_error(
-    besieged: Any, query: str
-) -> None:
-    reply = besieged.request("POST", f"/messages{query}", posted(PLAIN, **besieged.bearer()), PLAIN)
-    assert reply.headers["content-type"] == "application/json"
-    assert refusal_of(reply) == (
-        (404, "not_found") if query.endswith("00") else (400, "invalid_input")
-    )

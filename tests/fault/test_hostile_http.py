@@ -166,13 +166,6 @@ def test_a_request_with_one_wrong_header_gets_the_refusal_of_that(
     assert reply.headers["x-frame-options"] == "DENY"
 
 
-@pytest.mark.parametrize(
-    "host", ["LOCALHOST", "LocalHost:99", "127.0.0.1", "[::1]", "[::1]:80", "localhost:65535"]
-)
-def test_a_host_that_is_ours_is_taken_however_it_is_written(besieged: Any, host: str) -> None:
-    assert good(besieged, Host=host).status == 200
-
-
 def test_a_request_has_exactly_one_host(besieged: Any) -> None:
     for hosts in (
         [],

@@ -30,7 +30,6 @@ from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Delete, Put, never_stop
 from stackroom.shelf.postgres import move, moving
 from stackroom.shelf.postgres.move import drop_former, move_to_database, move_to_folder
-from stackroom.shelf.postgres.moving import settle
 from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
 from support.launching import SCRIPT, launch
@@ -320,21 +319,6 @@ def test_tables_that_a_catalogue_was_moved_to_again_are_not_dropped(
     save_place(folder, replace(place, shared_index_mb=0))
     assert drop_former(workshop, now=time.time() + 2 * KEPT_S) == []
     assert postgresql.execute(f"SELECT count(*) FROM {place.schema}.records") == [(7,)]
-
-
-def test_an_edit_between_the_copying_and_its_check_is_no_damage(
-    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def settle_and_edit(*arguments: Any) -> str:
-        monkeypatch.undo()
-        token = settle(*arguments)
-        with closing(App(Settings(home=home))) as app:
-            put(app, "Gattaca")
-        return token
-
-    monkeypatch.setattr(move, "settle", settle_and_edit)
-    report = move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
-    assert report.rows["records"] == 8
 
 
 @pytest.mark.parametrize("search", ["", IN_DATABASE])

@@ -24,8 +24,6 @@ from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z8")
 
-PASSWORD = "correct horse battery"
-
 
 @pytest.fixture
 def app(tmp_path: Path, music: Path) -> Iterator[App]:
@@ -72,13 +70,6 @@ def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to
     )
     add_music(filled, music, "songs")
     assert downloads <= names(filled)
-
-
-def test_a_house_that_was_told_to_end_before_it_began_does_not_begin(server: AdminServer) -> None:
-    server.stop()
-    server.start()
-    names = {thread.name for thread in threading.enumerate()}
-    assert not names & {"scheduler"}
 
 
 def test_the_house_ends_in_time_whatever_is_being_done(

@@ -1,22 +1,16 @@
 """Building: what depends on the records follows them."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import open_rows
-from stackroom.errors import InputError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.sources.location import ReadOptions
 from support.libraries import add_rows
 
 SPEC = """
@@ -100,22 +94,3 @@ def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     assert add(dated, renamed, more, embed=True).embedded == 2
     assert has_vector() == [True, True, True]
     app.close()
-
-
-def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_chosen(
-    tmp_path: Path,
-) -> None:
-    with closing(apsw.Connection(str(tmp_path / "music.sqlite"))) as db:
-        db.execute(
-            """CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name TEXT);
-               CREATE TABLE Album (AlbumId INTEGER PRIMARY KEY, Title TEXT, ArtistId INTEGER);
-               CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT, AlbumId INTEGER);
-               CREATE TABLE Genre (GenreId INTEGER PRIMARY KEY, Name TEXT);"""
-        )
-    location = str(tmp_path / "music.sqlite")
-    assert open_rows(PACKAGES.get("music"), location).name == location
-    for choice in ({"table": "Album"}, {"query": "SELECT * FROM Album"}):
-        with pytest.raises(
-            InputError, match=r"'music' reads it whole, in a way of its own; --(table|query) can be"
-        ):
-            open_rows(PACKAGES.get("music"), location, options=ReadOptions(**choice))

@@ -1,10 +1,8 @@
 """A gate that follows the library: catalogues that come, go, or follow another spec."""
 
-import shutil
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,28 +99,6 @@ def test_a_catalogue_that_is_removed_while_it_is_being_opened_leaves_the_others_
     assert (names_in(gate), app.catalogue_problems()) == (["films"], {})
 
 
-def test_the_title_that_an_owner_chose_is_followed(app: App) -> None:
-    gate = app.build_gate()
-    known = app.library.get_installed("films")
-    app.library.describe(
-        replace(known, title="Films we own", summary="Those on the shelf.", editable=True)
-    )
-    assert gate.refresh()
-    (films,) = gate.toolbox_of(LOCAL_USER).catalogues
-    assert (films.spec.title, films.spec.summary, films.spec.editable) == (
-        "Films we own",
-        "Those on the shelf.",
-        True,
-    )
-
-
-def test_a_gate_of_named_catalogues_keeps_to_them(app: App, build: Callable[..., None]) -> None:
-    gate = app.build_gate(["films"])
-    build("plays", "Hamlet")
-    assert not gate.refresh()
-    assert names_in(gate) == ["films"]
-
-
 def test_an_unfinished_catalogue_is_said_to_be_missing_and_served_once_its_build_has_finished(
     app: App, build: Callable[..., None]
 ) -> None:
@@ -150,17 +126,6 @@ def test_a_catalogue_that_follows_another_spec_is_opened_by_it(
     answer = gate.call(LOCAL_USER, "search", {"query": "heat", "filters": {"year": {"min": 1990}}})
     assert answer.structured is not None, answer.text
     assert [hit["title"] for hit in answer.structured["results"]] == ["Heat"]
-
-
-def test_a_catalogue_built_anew_under_its_name_is_answered_from_its_own_records(
-    app: App, build: Callable[..., None]
-) -> None:
-    gate = app.build_gate()
-    assert find(gate, "films", "heat") == ["Heat"]
-    shutil.rmtree(app.library.folder / "films")
-    build("films", "Heat and Dust")
-    assert gate.refresh()
-    assert find(gate, "films", "heat") == ["Heat and Dust"]
 
 
 def test_a_catalogue_that_cannot_be_opened_fails_alone_and_is_back_when_it_can(

@@ -34,7 +34,7 @@ from stackroom.jobs.backup import check_backup, list_backups, plan_backup
 from stackroom.jobs.board import JobBoard, parse_schedule
 from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.scheduler import Scheduler
-from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
+from stackroom.library import LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.packages import PACKAGES
 from stackroom.packs.update import ReleaseReport
@@ -144,15 +144,6 @@ def test_a_rescan_takes_in_what_has_changed_in_folders_and_a_refresh_what_has_in
     assert said == f"films from {films.resolve()}: 2 rows, 1 written, 1 unchanged, 1 removed\n"
     assert find("brief encounter") == ["Brief Encounter"]
     assert find("heat") == []
-
-
-def test_a_source_that_is_gone_is_told_and_takes_no_record_with_it(
-    app: App, maintained: MaintainedLibrary, films: Path
-) -> None:
-    films.unlink()
-    with pytest.raises(StorageError, match=r"1 of 1 failed: films from .*films.csv"):
-        run("refresh_sources", maintained)
-    assert search(app)("heat") == ["Heat"]
 
 
 def test_sources_are_told_apart_and_opened_by_their_names(
@@ -438,18 +429,6 @@ def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App
     app.close()
 
 
-def test_a_calibration_is_measured_anew(embedded: App) -> None:
-    with closing(Control.open(embedded.settings)) as control:
-        maintained = MaintainedLibrary(app=embedded, control=control)
-        path = embedded.library.get_installed("films").folder / CALIBRATION_FILE
-        path.unlink()
-        assert run("recompute_calibration", maintained).startswith(
-            "films: unrelated queries have a cosine of "
-        )
-        assert path.is_file()
-        assert check_index(embedded) == []
-
-
 def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
     other = App(Settings(home=embedded.settings.home, embedding=EmbeddingSettings()))
     (source,) = list_sources(other)
@@ -497,12 +476,6 @@ def test_every_job_has_a_valid_schedule_and_nothing_outside_is_asked_unless_some
         parse_schedule(job.schedule)
         assert job.description.endswith(".")
     assert {job.name for job in jobs if not job.enabled} == {"refresh_sources", "update_releases"}
-
-
-def test_where_there_is_nothing_to_do_it_says_so(tmp_path: Path, control: Control) -> None:
-    empty = MaintainedLibrary(app=App(Settings(home=tmp_path / "empty")), control=control)
-    for name in ("rebuild_indexes", "rescan_folders", "update_releases"):
-        assert run(name, empty) == "there is nothing to do\n"
 
 
 def test_every_catalogue_from_a_place_is_updated_and_a_failure_is_named(

@@ -132,16 +132,6 @@ def test_a_catalogue_is_embedded_by_the_model_its_spec_names(new_app: Callable[[
     assert {search(app, "hund").mode, search(app, "terrier", "plain").mode} == {SearchMode.HYBRID}
 
 
-def test_the_model_given_when_adding_stays_the_choice_of_the_catalogue(
-    new_app: Callable[[], App],
-) -> None:
-    add(new_app(), loaded(), model="german")
-    app = new_app()
-    (app.settings.home / "things.csv").write_text("id,title\n1,dog\n2,cat\n3,boat\n4,schiff\n")
-    assert add(app, loaded()).embedded == 1
-    assert model_of(app) == "german"
-
-
 def test_a_change_of_the_model_is_made_while_readers_go_on_with_the_former_vectors(
     new_app: Callable[[], App],
 ) -> None:

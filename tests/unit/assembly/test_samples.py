@@ -66,20 +66,6 @@ def test_a_row_that_is_also_in_the_sample_stays(home: Path, tmp_path: Path, run:
     assert json.loads(run(["rejects", "papers", "--json"]).out) == []
 
 
-def test_a_source_that_makes_no_record_leaves_the_sample_as_it_is(
-    home: Path, tmp_path: Path, run: Run
-) -> None:
-    run(["add", write(tmp_path, {"abstract": "without a title"}), "--as", "papers", "--no-embed"])
-    assert len(titles(home)) == 161
-    assert sources(home)[0] == str(PACKAGES.get("papers").samples[0].files)
-
-
-def test_the_sample_itself_can_be_added_again(home: Path, run: Run) -> None:
-    location = str(PACKAGES.get("papers").samples[0].files)
-    assert run(["add", location, "--as", "papers", "--no-embed"]).code == 0
-    assert len(titles(home)) == 161
-
-
 def test_a_declaration_in_a_folder_of_its_own_does_not_stop_a_source_from_being_recognised(
     tmp_path: Path,
 ) -> None:

@@ -146,17 +146,6 @@ def test_a_packages_tables_are_created_and_its_job_writes_to_them(
         assert connection.execute(select(tables.loans.c.game)).scalars().all() == ["catan"]
 
 
-def test_a_packages_tasks_run_with_the_background_of_the_server(
-    server: AdminServer, app: App
-) -> None:
-    log = sys.modules["lent_games.server"].log
-    server.start()
-    assert log == []
-    app.background.start()
-    assert app.background.wait_for("remind", runs=1, timeout_s=10)
-    assert log == ["reminded"]
-
-
 def test_endpoints_of_the_server_replace_those_that_a_package_declares(
     server: AdminServer, app: App
 ) -> None:
@@ -179,12 +168,6 @@ def test_two_packages_with_an_endpoint_of_one_address_are_refused(
         ValueError, match=r"two endpoints answer GET /v1/loans: of lent_games.server and "
     ):
         list_operations(app.packages, twice)
-
-
-def test_a_packages_prunings_are_run_by_the_job(server: AdminServer) -> None:
-    context = JobContext()
-    server.board.get_spec("prune_logs").body(context)
-    assert context.report().output.splitlines()[1].startswith("loans: 3 from before ")
 
 
 def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(

@@ -14,7 +14,7 @@ import filelock
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.errors import BusyError, StorageError
@@ -32,7 +32,6 @@ require_lance()
 lancedb = LateModule("lancedb")
 pa = LateModule("pyarrow")
 lance_rows = LateModule("stackroom.sources.lance.rows")
-lance_database = LateModule("stackroom.sources.lance.database")
 
 
 class Site:
@@ -133,13 +132,6 @@ def test_a_catalogue_that_is_not_from_the_table_is_left_alone(site: Site) -> Non
     assert "mine.jsonl, which is kept" in state.reason
 
 
-def test_sample_data_is_replaced_by_the_collection_of_its_name(site: Site) -> None:
-    add_sample(site.there, "personal", progress=lambda _report: None, embed=False)
-    site.publish_notes("personal")
-    assert [one.outcome for one in site.sync().collections] == ["synced", "synced"]
-    assert set(site.titles("personal").values()) == {"Bread"}
-
-
 def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
     rows = pa.table(
         {"text": ["Leave is thirty days."], "metadata": ['{"source": "people/leave.md"}']}
@@ -191,18 +183,6 @@ def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(
     assert games.outcome in ("skipped", "failed")
     assert games.reason
     assert re.search(reason, games.reason)
-
-
-def test_a_table_of_others_with_vectors_that_are_none_has_rows_without_vectors(
-    tmp_path: Path,
-) -> None:
-    rows = pa.table({"text": ["Bread.", "Butter."], "vector": ["one", "two"]})
-    lancedb.connect(tmp_path).create_table("theirs_documents", data=rows)
-    database = lance_database.LanceDatabase(str(tmp_path))
-    source = lance_rows.LanceRows(database, "theirs_documents", default_model="minilm")
-    assert [(row.values, row.vector) for row in source.iter_rows()] == [
-        ({"text": t}, None) for t in ("Bread.", "Butter.")
-    ]
 
 
 def test_a_published_table_that_lost_a_column_is_skipped_and_the_others_go_on(site: Site) -> None:
@@ -268,15 +248,3 @@ def test_a_sync_that_ends_after_its_first_write_leaves_one_version_whole(
     assert (site.titles() == new) is is_whole
     assert [one.outcome for one in site.sync().collections] == ["synced"]
     assert site.titles() == new
-
-
-@pytest.mark.row("T7")
-def test_an_empty_library_with_a_place_is_served_and_gets_its_collections_as_they_come(
-    site: Site,
-) -> None:
-    gate = site.there.build_gate(["games"])
-    assert not site.there.can_answer()
-    site.sync()
-    assert gate.refresh()
-    assert [one.name for one in site.there.list_served()] == ["games"]
-    assert site.there.can_answer()

@@ -107,14 +107,6 @@ def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) ->
 
 
 @pytest.mark.row("T2")
-@pytest.mark.row("N2")
-def test_a_passage_with_the_words_asked_for_is_evidence(gate: Gate) -> None:
-    found = call(gate, "search_documents", query="first response within one working day")
-    assert found["evidence"] in ("strong", "weak")
-    assert max(one["metadata"]["score"] for one in found["results"]) >= 0.5
-
-
-@pytest.mark.row("T2")
 def test_the_content_is_the_passage_at_the_lines_that_are_named(gate: Gate) -> None:
     for one in call(gate, "search_documents", query="first response within one working day")[
         "results"
@@ -255,23 +247,6 @@ def test_a_search_by_words_alone_says_so_and_why(gate: Gate) -> None:
             assert "searched by words alone (the catalogue has no vectors)" in note
             assert answer.text.endswith(f"note: {note}")
     assert answer.text.startswith("nothing was found")
-
-
-@pytest.mark.row("T2")
-@pytest.mark.parametrize("query", ["vacation policy", "travel expenses"])
-def test_a_file_is_found_by_the_words_of_its_name(own_app: App, tmp_path: Path, query: str) -> None:
-    texts = {
-        "vacation-policy": "# Rules\n\nAsk two weeks ahead.",
-        "TravelExpenses": "## Hotels\n\nKeep the receipts.",
-    }
-    texts |= {
-        f"other{number}": f"Number {number} is about nothing in particular." for number in range(5)
-    }
-    add(own_app, write(tmp_path / "notes", **texts), "notes", embed=False)
-    found = call(own_app.build_gate(), "search_documents", query=query)["results"]
-    assert found[0]["metadata"]["file_path"].removesuffix(".md").replace(
-        "-", ""
-    ).lower() == query.replace(" ", "")
 
 
 @pytest.mark.row("T3")

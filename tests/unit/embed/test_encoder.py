@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackroom.embed import encoder, encoder_layout
+from stackroom.embed import encoder
 from stackroom.embed.encoder import (
     CPU,
     CUDA,
@@ -44,14 +44,6 @@ def test_every_text_is_in_one_batch_and_no_batch_has_too_many_padded_tokens(
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= most_tokens
-
-
-@given(lengths=LENGTHS)
-def test_texts_of_a_batch_are_neighbours_by_length(lengths: Sequence[int]) -> None:
-    in_order = [
-        lengths[place] for batch in pack_batches(lengths, most_tokens=256) for place in batch
-    ]
-    assert in_order == sorted(lengths)
 
 
 def test_work_is_shared_between_as_many_threads_as_are_allowed() -> None:
@@ -192,18 +184,3 @@ def test_both_graphs_give_nearly_the_same_vectors_and_other_processors_embed_man
     assert cosines.min() > 0.998
     assert cosines.mean() > 0.999
     assert check_model(folder) == []
-
-
-@pytest.mark.model
-def test_where_the_weights_in_32_bits_cannot_be_written_8_bits_are_used_and_nothing_is_left(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_packed: Path, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(encoder, "multiplies_bytes", lambda: False)
-    monkeypatch.setattr(encoder_layout, "unpack_weights", fail)
-    before = Encoder(folder, MINILM).embed_query(TEXTS[0])
-    assert (Encoder(folder, MINILM).embed_documents(TEXTS)[0] @ before) > 0.999
-    assert not list(folder.glob("weights-32*"))

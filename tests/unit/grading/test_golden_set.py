@@ -12,7 +12,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import InputError, StorageError
 from stackroom.grading.golden_set import describe, misspell, name_topic, shorten, write_golden_set
-from stackroom.grading.graded_catalogue import grade_catalogue, keep_own_questions, tune_catalogue
+from stackroom.grading.graded_catalogue import grade_catalogue, tune_catalogue
 from stackroom.grading.questions import (
     Question,
     QuestionKind,
@@ -119,16 +119,6 @@ def test_a_wrong_file_is_refused_with_the_key_and_what_would_be_right(
         load_own_questions(path, app.open_catalogue("dishes").shelf.reader())
     assert problem in refused.value.message
     assert "query = " in refused.value.message or "'dish-0'" in refused.value.message
-
-
-@pytest.mark.usefixtures("dishes")
-def test_own_questions_are_kept_with_the_catalogue_and_graded(app: App, tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text('[[questions]]\nquery = "of 7"\nexpect = ["dish-7"]\n', encoding="utf-8")
-    assert keep_own_questions(app, "dishes", path) == 1
-    path.unlink()
-    graded = grade_catalogue(app, "dishes", 20)
-    assert graded.grade.kinds["own"].questions == 1
 
 
 def all_alike(tokens: list[str]) -> list[int]:

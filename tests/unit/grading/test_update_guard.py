@@ -118,14 +118,6 @@ def test_an_index_rebuilt_from_spoilt_vectors_is_refused_and_the_former_one_kept
     reopened.close()
 
 
-@pytest.mark.usefixtures("graded")
-def test_a_sound_index_is_rebuilt(app: App) -> None:
-    before = state_of(app)
-    assert rebuild_index(app, "dishes") == "90 records indexed"
-    assert state_of(app) == before
-    assert not (folder_of(app) / "index.former").exists()
-
-
 def test_a_model_that_spoils_the_vectors_is_refused_and_the_former_vectors_stay(
     app: App, graded: Path, add_dishes: AddDishes, spoiling_server: EmbeddingServer
 ) -> None:
@@ -193,15 +185,6 @@ def test_the_mark_of_an_update_that_was_killed_holds_nobody_back(
     (folder_of(app) / "update.lock").touch()
     assert app.open_catalogue("dishes").shelf.reader().count(WHOLE) == 95
     assert not (folder_of(app) / "update.lock").exists()
-
-
-def test_a_refused_update_is_read_again_by_the_next_one(
-    graded: Path, add_dishes: AddDishes
-) -> None:
-    changed = write_dishes(graded, range(90), year=1999)
-    with pytest.raises(RegressionError):
-        add_dishes(changed, declaration=BROKEN)
-    assert add_dishes(changed).written == 90
 
 
 def test_a_catalogue_that_was_never_graded_is_not_asked_anything(

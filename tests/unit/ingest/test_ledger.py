@@ -92,20 +92,6 @@ def test_a_position_is_kept_until_the_reading_is_done() -> None:
     assert ledger.position("arxiv:x") == 0
 
 
-def test_a_note_that_cannot_be_kept_is_refused_with_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stackroom.ingest.ledger.BUSY_TIMEOUT_MS", 0)
-    path = tmp_path / "ledger.sqlite"
-    ledger = Ledger(path)
-    with closing(apsw.Connection(str(path))) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageError, match=r"ledger\.sqlite: cannot be written"):
-            ledger.note_position("a.csv", 7)
-    assert ledger.position("a.csv") == 0
-    ledger.close()
-
-
 def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None:
     ledger = Ledger()
     ledger.replace_cells(

@@ -13,7 +13,6 @@ import apsw
 import orjson
 import pytest
 
-from stackroom.background.background import TaskStopped
 from stackroom.errors import StorageError
 from stackroom.jobs.backup import (
     BackupItem,
@@ -143,34 +142,6 @@ def test_the_oldest_go_and_foreign_folders_stay(plan: BackupPlan, folder: Path) 
     assert sorted(one.name for one in folder.iterdir())[-1] == "mine"
     assert (folder / "20200101T000000Z").is_dir()
     assert list_backups(folder / "nowhere") == []
-
-
-def test_a_cancelled_back_up_leaves_nothing_and_the_one_before_stays(
-    plan: BackupPlan, folder: Path
-) -> None:
-    before = make(plan, folder)
-    context = JobContext()
-    context.stop()
-    with pytest.raises(TaskStopped):
-        make_backup(plan, folder, at=NIGHT + timedelta(days=1), keep=1, context=context)
-    assert list(folder.iterdir()) == [before]
-
-
-def test_what_is_left_of_one_that_was_being_removed_is_cleared_away_by_the_next(
-    plan: BackupPlan, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(path: Path, **_named: object) -> None:
-        if path.is_dir():
-            (path / "manifest.json").unlink()
-            raise SystemExit
-
-    make(plan, folder)
-    with monkeypatch.context() as patched:
-        patched.setattr("shutil.rmtree", killed)
-        with pytest.raises(SystemExit):
-            make(plan, folder, at=NIGHT + timedelta(days=1), keep=1)
-    newest = make(plan, folder, at=NIGHT + timedelta(days=2), keep=1)
-    assert list(folder.iterdir()) == [newest]
 
 
 def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folder(

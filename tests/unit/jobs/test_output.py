@@ -7,14 +7,6 @@ from stackroom.jobs.job import MOST_OUTPUT_BYTES, OutputTail, shortened
 pytestmark = pytest.mark.row("Z11")
 
 
-def test_what_fits_is_kept_whole() -> None:
-    tail = OutputTail()
-    tail.write("one")
-    tail.write("two\nthree\n")
-    tail.write("")
-    assert (tail.text(), tail.dropped_bytes) == ("one\ntwo\nthree\n\n", 0)
-
-
 def test_of_what_does_not_fit_the_last_whole_lines_are_kept() -> None:
     tail = OutputTail(most_bytes=100)
     for number in range(1000):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ from numpy.linalg import LinAlgError
 
 from stackroom.assembly.upkeep import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
 from stackroom.background.background import TaskContext
-from stackroom.errors import BusyError, StorageError, UnavailableError
+from stackroom.errors import StorageError, UnavailableError
 from stackroom.maps import making
 from stackroom.maps.map_file import MAP_FILE, find_map
-from stackroom.shelf.lock import CatalogueLock
-from stackroom.shelf.port import Checkpoint, Shelf, ShelfReader, never_stop
+from stackroom.shelf.port import Checkpoint, never_stop
 from stackroom.tools.health import check_catalogue
 from support.damaging import NAME, ROWS, add_films, build_library, open_app
 
@@ -89,42 +87,6 @@ def test_a_map_is_never_the_reason_why_something_else_fails(
         map_of(home).unlink()
         monkeypatch.setattr(making, "make_map", refuse)
         assert making.keep_map(map_of(home).parent, shelf) == f"the map could not be kept: {says}"
-
-
-@dataclass
-class WatchedShelf:
-    """A shelf that does something when it is read for the third time: when a map is looked at
-    again.
-    """
-
-    shelf: Shelf
-    act: Callable[[], Any]
-    reads: list[int] = field(default_factory=list)
-
-    def reader(self) -> ShelfReader:
-        self.reads.append(1)
-        if len(self.reads) == 3:
-            self.act()
-        return self.shelf.reader()
-
-
-def test_of_two_processes_one_lays_out_a_map_and_the_other_finds_it_made(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, folder = map_of(home).read_bytes(), map_of(home).parent
-    map_of(home).unlink()
-    with closing(open_app(home)) as app:
-        shelf = app.open_catalogue(NAME).shelf
-        while_it_waited: Any = WatchedShelf(shelf, lambda: map_of(home).write_bytes(whole))
-        assert not making.refresh_map(folder, while_it_waited).is_made
-        assert making.refresh_map(folder, shelf, is_forced=True).is_made, "the control"
-        map_of(home).unlink()
-        monkeypatch.setattr(making, "WAIT_S", 0.01)
-        with (
-            CatalogueLock(folder, NAME, file=making.LOCK_FILE).held(1),
-            pytest.raises(BusyError, match=NAME),
-        ):
-            making.refresh_map(folder, shelf)
 
 
 def test_a_map_beside_a_server_is_made_by_a_process_that_is_ended_when_it_is_to_stop(

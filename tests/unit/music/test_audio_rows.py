@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from mutagen import id3
 
-from stackroom.errors import InputError
 from stackroom.ingest.ledger import Ledger
 from stackroom.sources.port import SourceRow
 from stackroom.tools.media import MIME_TYPES
 from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
-from stackroom_catalogues.music.audio.tags import find_picture, meant, read_tags, year_of
+from stackroom_catalogues.music.audio.tags import find_picture, read_tags, year_of
 from stackroom_catalogues.music.downloads.manifest import AUDIO_SUFFIXES
 
 pytestmark = pytest.mark.row("Z17")
@@ -100,25 +99,6 @@ def test_a_year_is_told_from_a_date_however_it_is_written(
 def test_a_number_that_is_none_is_left_out(audio: Any, said: str, position: int | None) -> None:
     path = audio.add("song.ogg", title="A", tracknumber=said)
     assert read_tags(path).get("position") == position
-
-
-@pytest.mark.parametrize(
-    ("written", "wanted"),
-    [
-        ("BjÃ¶rk", "Björk"),
-        ("Ð›ÑƒÐ½Ð°", "Луна"),
-        ("Ágætis byrjun", "Ágætis byrjun"),
-        ("Ænima", "Ænima"),
-        ("Größenwahn", "Größenwahn"),
-        ("Déjà Vu à l'été", "Déjà Vu à l'été"),
-        ("plain", "plain"),
-        ("月光", "月光"),
-    ],
-)
-def test_letters_that_were_decoded_wrongly_are_put_right_and_others_left_alone(
-    written: str, wanted: str
-) -> None:
-    assert meant(written) == wanted
 
 
 def test_a_tag_in_the_wrong_encoding_is_read_as_it_was_meant(audio: Any) -> None:
@@ -257,16 +237,6 @@ def test_a_scan_that_is_stopped_remembers_what_it_has_read(
     assert len(list(source.iter_rows())) == 6
     assert read.read == ["3.wav", "4.wav", "5.wav"]
     ledger.close()
-
-
-def test_a_folder_without_audio_files_is_refused_with_what_is_read(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(
-        InputError, match=r"no audio file in it; endings that are read: \.mp3, \.flac"
-    ):
-        AudioRows(tmp_path)
-    with pytest.raises(InputError, match="no such file or folder"):
-        AudioRows(tmp_path / "nothing")
 
 
 def test_artists_listed_one_by_one_replace_the_credit_that_joins_them(audio: Any) -> None:

@@ -196,31 +196,6 @@ def test_files_with_the_same_tags_are_both_there() -> None:
     assert ids[1].startswith(ids[0])
 
 
-def test_discs_are_parts_of_one_album() -> None:
-    rows = grouped(
-        tagged(
-            "Artist/Box/CD1/1.mp3",
-            title="A",
-            artists=["X"],
-            album="Box",
-            disc=1,
-            position=1,
-            folders=["Artist", "Box"],
-        ),
-        tagged(
-            "Artist/Box/CD2/1.mp3",
-            title="B",
-            artists=["X"],
-            album="Box",
-            disc=2,
-            position=1,
-            folders=["Artist", "Box"],
-        ),
-    )
-    assert len(rows["album"]) == 1
-    assert [row["disc"] for row in rows["track"]] == [1, 2]
-
-
 def test_the_cover_is_what_most_files_have_inside_or_else_what_lies_beside_them() -> None:
     shared: dict[str, Any] = {"artists": ["X"], "album": "Y", "beside": "d/cover.jpg"}
     inside = grouped(

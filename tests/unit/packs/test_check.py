@@ -178,18 +178,6 @@ def test_a_catalogue_that_was_not_installed_from_a_place_is_never_asked_about(
     assert app.release_status.find_check(NAME) is None
 
 
-def test_a_check_that_cannot_be_written_is_kept_in_memory(
-    open_installed: Callable[..., App],
-) -> None:
-    app = open_installed()
-    (app.library.folder / NAME / "pack" / "latest.json.new").mkdir()
-
-    app.release_status.save_check(NAME, ReleaseCheck(asked_at=START, version="2", content="2" * 64))
-
-    assert "release 2 is available" in state_of(app)
-    assert not (app.library.folder / NAME / "pack" / "latest.json").exists()
-
-
 def test_a_place_that_hangs_keeps_no_call_waiting(
     site: Site, open_installed: Callable[..., App]
 ) -> None:

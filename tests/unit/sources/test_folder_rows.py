@@ -367,6 +367,15 @@ def test_a_table_within_a_cell_is_read_once(tmp_path: Path) -> None:
     assert text == "| out in side | next |\n| out in side | next |\n"
 
 
+@pytest.mark.parametrize("depth", [3_000, 20_000])
+def test_a_docx_of_parts_within_parts_without_end_is_refused(tmp_path: Path, depth: int) -> None:
+    deep = "<w:r>" * depth + "</w:r>" * depth
+    refusal = reason(only(tmp_path, "a.docx", make_docx(f"<w:p>{deep}</w:p>")))
+    assert (
+        refusal == "not a readable DOCX: its elements are nested too deeply; save it as plain text"
+    )
+
+
 def test_a_docx_that_is_damaged_or_is_something_else_is_refused(tmp_path: Path) -> None:
     whole = make_docx(paragraph("text"))
     other = io.BytesIO()

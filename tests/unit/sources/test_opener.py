@@ -14,6 +14,7 @@ from arro3.io import write_parquet
 from stackroom.assembly.build import open_rows
 from stackroom.errors import InputError
 from stackroom.packages import PACKAGES
+from stackroom.sources import compressed
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import ENDINGS, open_source
@@ -171,3 +172,17 @@ def test_what_can_be_no_path_is_refused_by_catalogues_that_read_files_in_their_o
 ) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         open_rows(PACKAGES.get(spec_name), location)
+
+
+@pytest.mark.parametrize("packing", [one for one in PACKERS if one])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet", "a.db", "a.ods"])
+def test_a_compressed_file_is_bounded_by_what_it_unpacks_to(
+    tmp_path: Path, name: str, packing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compressed, "UNPACKED_MB", 2)
+    path = tmp_path / f"{name}{packing}"
+    path.write_bytes(PACKERS[packing](b" " * 3_000_000))
+    with pytest.raises(
+        InputError, match="it unpacks to more than 2 MB; if it is meant to, unpack it first"
+    ):
+        list(open_source(str(path)).iter_rows())

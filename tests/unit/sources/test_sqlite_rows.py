@@ -547,18 +547,3 @@ def test_a_packed_database_is_read_from_a_copy_that_goes_with_the_source(
     assert len(list(copies.iterdir())) == 1
     del source
     assert list(copies.iterdir()) == []
-
-
-def test_a_packed_database_that_is_broken_is_refused_by_its_own_name_and_leaves_no_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copies = tmp_path / "copies"
-    copies.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(copies))
-    packed = gzip.compress(made(tmp_path, BOOKS).read_bytes())
-    path = tmp_path / "b.sqlite.gz"
-    for content in (packed[:-30], gzip.compress(b"no database" * 50)):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=r"b\.sqlite\.gz: "):
-            SqliteRows(path)
-        assert list(copies.iterdir()) == []

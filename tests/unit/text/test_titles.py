@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackroom.text import titles
-from stackroom.text.titles import MAX_NAME_CHARS, TitleIndex, array_fields
+from stackroom.text.titles import MAX_NAME_CHARS, TitleIndex
 from support.titles import build_title_arrays
 
 NAMES = [
@@ -61,25 +60,6 @@ def test_an_endless_name_is_cut_at_both_ends_alike() -> None:
     endless = "word " * 1000
     assert TitleIndex(build_title_arrays([[endless]])).find_like(endless, limit=1) == [(0, 1.0)]
     assert build_title_arrays([[endless]]).letters.size == MAX_NAME_CHARS
-
-
-def test_names_that_are_inverted_a_few_at_a_time_make_the_same_index(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = [
-        ("Cowboy Bebop", "カウボーイビバップ"),
-        ("Bebop",),
-        (),
-        ("bebop bebop", "x"),
-        ("Mushishi",),
-    ]
-    whole = build_title_arrays(rows)
-    for count in (1, 2, 3):
-        monkeypatch.setattr(titles, "CHUNK_NAMES", count)
-        parts = build_title_arrays(rows)
-        assert all(
-            np.array_equal(getattr(whole, name), getattr(parts, name)) for name in array_fields()
-        )
 
 
 SOME = st.sampled_from(["Ab", "ab!", "Abc", "abc d", "86", "Äb", "巨人", "!!!", "abc e"])

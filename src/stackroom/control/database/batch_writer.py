@@ -70,7 +70,7 @@ class BatchWriter(Generic[RowT]):
         """The number of rows that are written without waiting for others to join."""
         self._failures = 0
         self._is_closing = False
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None  # noqa: TID251  # its type
         self.last_error: StorageError | None = None
         """The reason why the last group could not be written; None after a success."""
         self.dropped = 0
