@@ -19,7 +19,7 @@ from stackroom.serve.direct_calls import FLAGGED
 from stackroom.serve.http.rest import FLAGGED_HEADER
 from stackroom.settings import Settings
 from support.clients import McpAsker, RestAsker
-from support.hostile import DOCUMENTS, FILMS, INSTRUCTION, SECRECY, write_documents, write_films
+from support.hostile import DOCUMENTS, FILMS, INSTRUCTION, write_documents, write_films
 from support.hosting import Accounts, Hosted
 
 pytestmark = pytest.mark.row("N10")
@@ -38,12 +38,6 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("browse", {"catalogue": FILMS, "by": ["genre"]}),
     ("search", {"query": "* harbour"}),
     ("search_documents", {"query": "lantern", "neighbours": 1}),
-]
-WRONG_CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("search", {"query": "harbour", "catalogue": FILMS, "filters": {"genre": ["tragedy"]}}),
-    ("search", {"query": "harbour", "catalogue": FILMS, "filters": {"tags": ["qqqq"]}}),
-    ("fetch", {"id": "films/\x1b[31mno\u202e"}),
-    ("no\u202etool", {}),
 ]
 
 
@@ -100,41 +94,6 @@ def test_answers_are_safe_to_show(
     assert_safe([reply.value, reply.text])
 
 
-@pytest.mark.parametrize(("tool", "arguments"), WRONG_CALLS, ids=str)
-def test_errors_quote_no_instruction(
-    asker: Any, request_of: Any, tool: str, arguments: dict[str, Any]
-) -> None:
-    reply = asker.ask(request_of("tools/call", tool, **arguments))
-    assert reply.error is not None
-    assert_safe(reply.message)
-    assert INSTRUCTION not in reply.message
-    assert SECRECY not in reply.message
-
-
-@pytest.mark.parametrize("operation", ["tools/list", "resources/list", "resources/templates/list"])
-def test_lists_have_no_words_of_records(asker: Any, request_of: Any, operation: str) -> None:
-    told = asker.ask(request_of(operation)).value
-    assert_safe(told)
-    names = everything_in(
-        [{key: value for key, value in one.items() if key != "uri"} for one in told]
-    )
-    assert INSTRUCTION not in names
-    assert SECRECY not in names
-
-
-def test_resources_are_safe_to_show(asker: Any, request_of: Any) -> None:
-    listed = [
-        one["uri"]
-        for one in asker.ask(request_of("resources/list")).value
-        if one["uri"].startswith("documents")
-    ]
-    assert len(listed) == 3
-    for uri in (*listed, f"stackroom://{FILMS}/film-0"):
-        _, body = asker.ask(request_of("resources/read", uri)).value
-        assert_safe(body.decode())
-        assert INSTRUCTION in body.decode()
-
-
 def test_flags_are_beside_the_answer(asker: Any, portal: Any) -> None:
     arguments = {"id": f"{FILMS}/film-1"}
     if isinstance(asker, RestAsker):
@@ -161,10 +120,3 @@ def gate(hostile_home: Path) -> Iterator[Gate]:
     app = App(Settings(home=hostile_home))
     yield app.build_gate([FILMS, DOCUMENTS])
     app.close()
-
-
-def test_the_log_of_the_server_is_safe_to_show(
-    hostile_server: Hosted, asker: Any, request_of: Any
-) -> None:
-    asker.ask(request_of("tools/call", "search", query="harbour\x1b[31m\u202e"))
-    assert CONTROLS.search("".join(hostile_server.server.log)) is None

@@ -166,12 +166,6 @@ def test_a_program_that_reads_json_gets_no_escape_in_it_either(at_home: Path, ru
     assert any(f"{INSTRUCTION}! It rains." in hit["text"] for hit in json.loads(printed)["results"])
 
 
-def test_recommendations_are_printed(at_home: Path, run: Run) -> None:
-    told = run(f"recommend {FILMS} film-3 --json")
-    assert told.code == 0, told.err
-    assert told.json["results"]
-
-
 def test_records_are_stored_as_they_came(at_home: Path) -> None:
     with opened(Settings(home=at_home), FILMS) as library:
         record = library.app.open_catalogue(FILMS).view().find_stated("film-0", scope=WHOLE)

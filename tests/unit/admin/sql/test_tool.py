@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.declare import ADMINISTERS
 from stackroom.admin.sql.tool import SqlChildren, SqlParams, sql_tool, sqlite_file_of
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.model.principal import LOCAL_USER, Cost
+from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
@@ -76,16 +75,6 @@ def test_a_field_called_like_a_column_of_ours_keeps_its_value_beside_it(
     sql: Callable[..., dict[str, Any]],
 ) -> None:
     assert sql("SELECT id, id_ FROM items WHERE id_ = 'odd'")["rows"] == [["Quiet Morning", "odd"]]
-
-
-def test_what_is_counted_is_what_is_there(sql: Callable[..., dict[str, Any]]) -> None:
-    answer = sql("SELECT kind, count(*), max(year) FROM items GROUP BY kind ORDER BY kind")
-    assert answer["rows"] == [["album", 1, 1999], ["track", 3, 2011]]
-
-
-def test_lists_can_be_taken_apart(sql: Callable[..., dict[str, Any]]) -> None:
-    answer = sql("SELECT mood.value FROM items, json_each(items.moods) AS mood ORDER BY 1")
-    assert [row[0] for row in answer["rows"]] == ["calm", "cold", "wild"]
 
 
 def test_the_next_statement_sees_an_edit(
@@ -155,11 +144,6 @@ def test_the_pages_of_a_budget_have_every_row_once(
         assert len(json.dumps(page)) <= 1_600
         page = sql(**asked, cursor=page["cursor"])
     assert [*seen, *page["rows"]] == sql(asked["query"], limit=1_000)["rows"]
-
-
-def test_the_columns_of_an_empty_answer_are_known(sql: Callable[..., dict[str, Any]]) -> None:
-    answer = sql("SELECT id, year FROM items WHERE 0")
-    assert (answer["columns"], answer["rows"]) == (["id", "year"], [])
 
 
 def test_a_long_text_is_cut_and_said_to_be(
@@ -254,11 +238,6 @@ def test_a_refusal_says_what_is_wrong(served: Any, query: str, code: str, says: 
     found, text = served.refusal("debug.sql", query=query, catalogue="songs")
     assert found == code
     assert says in text
-
-
-def test_it_needs_the_servers_admin_and_counts_as_sql() -> None:
-    tool = sql_tool(SqlChildren())
-    assert (tool.needs, tool.cost, tool.reads) == (ADMINISTERS, Cost.SQL, None)
 
 
 def test_a_catalogue_that_is_not_in_sqlite_is_refused(

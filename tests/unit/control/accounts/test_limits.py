@@ -58,27 +58,6 @@ def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_com
     assert caught.value.retry_after_s == 10
 
 
-def test_refused_calls_do_not_count(clock: Clock) -> None:
-    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
-    limiter.require(principal(read=1), Cost.READ)
-    for _ in range(59):
-        clock.advance(1)
-        assert not is_taken(lambda: limiter.require(principal(read=1), Cost.READ))
-    clock.advance(1)
-    limiter.require(principal(read=1), Cost.READ)
-
-
-def test_costs_and_people_are_counted_apart(clock: Clock) -> None:
-    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
-    for name in ("ada", "bob"):
-        for cost in Cost:
-            limiter.require(principal(name, read=1, write=1, sql=1), cost)
-    for name in ("ada", "bob"):
-        for cost in Cost:
-            with pytest.raises(RateLimitedError, match=f"1 {cost} calls"):
-                limiter.require(principal(name, read=1, write=1, sql=1), cost)
-
-
 def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_always_is(
     clock: Clock,
 ) -> None:
