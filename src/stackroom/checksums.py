@@ -1,4 +1,5 @@
-"""Checksums of files: measured when a file is written, compared when it is checked.
+"""Checksums of files: measured when a file is written, compared when it is checked; and putting
+whole files in their places.
 
 A *manifest* is a JSON file with the size and the SHA-256 (its first half) of other files, and a
 checksum of itself. A file that changes in place has its manifest removed before the change and
@@ -47,6 +48,12 @@ class DamagedChecksumsError(ValueError):
 def sum_of(content: bytes) -> str:
     """Return the checksum of some bytes."""
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def sha256_of(path: Path) -> str:
+    """Return the whole SHA-256 of a file, in hexadecimal, as others state it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def measure_file(path: Path, *, pace: Pace = keep_going) -> FileSum:
@@ -113,6 +120,21 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def install_file(part: Path, destination: Path) -> None:
+    """Move a complete file to its destination in the same folder. Commit point: the rename."""
+    sync_file(part)
+    part.replace(destination)
+    sync_folder(destination.parent)
+
+
+def open_like(place: Path, folder: Path) -> None:
+    """Let those who may read a folder also read a new file or folder in it."""
+    allowed = folder.stat().st_mode & 0o777
+    for path in (place, *(place.rglob("*") if place.is_dir() else ())):
+        if not path.is_symlink():
+            path.chmod((0o700 | allowed) if path.is_dir() else (0o600 | (allowed & 0o666)))
 
 
 def save_sums(path: Path, sums: Sums, *, is_checked: bool = False, is_synced: bool = True) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy import MetaData
 
 from stackroom.analytics.events import EventLog
 from stackroom.background.background import FileLease, Task, TaskContext
-from stackroom.checksums import sync_folder
+from stackroom.checksums import open_like, sync_folder
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import Moment, users, utc_now
 from stackroom.errors import InvalidUrlError, RateLimitedError, TooLargeError, did_you_mean
@@ -32,7 +32,6 @@ from stackroom.net.fetch import (
     TransferError,
     WantedFile,
 )
-from stackroom.net.files import open_like
 from stackroom.net.polite import Clock, back_off_s
 from stackroom.settings import SectionT
 from stackroom.shelf.port import Author

@@ -13,10 +13,9 @@ from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.assembly.serving import as_little_open, is_open
-from stackroom.background.background import Task, TaskContext, TaskStopped
+from stackroom.background.background import Task, TaskContext, TaskStopped, status_task
 from stackroom.background.machine_limits import check_disk, check_files
 from stackroom.background.processes import LibraryCommand
-from stackroom.background.status_file import status_task
 from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now

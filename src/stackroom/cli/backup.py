@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from stackroom.background.status_file import list_server_tasks
+from stackroom.background.background import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
 from stackroom.cli.output import HELP, json_option, print_answer, print_json

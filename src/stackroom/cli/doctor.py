@@ -14,8 +14,8 @@ from stackroom.assembly.server_health import (
     find_stalled_vectors,
     list_ending_tokens,
 )
+from stackroom.background.background import list_server_tasks
 from stackroom.background.machine_limits import check_disk
-from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_answer
 from stackroom.control.database.engine import ControlDatabase, check_database

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from stackroom.background.processes import PIPED, ChildProcess
-from stackroom.checksums import find_damaged, measure_files, save_sums
+from stackroom.checksums import find_damaged, measure_files, open_like, save_sums, sha256_of
 from stackroom.embed import encoder_layout
 from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
 from stackroom.errors import (
@@ -30,7 +30,6 @@ from stackroom.errors import (
 )
 from stackroom.frozen import frozen
 from stackroom.library import replace_file
-from stackroom.net.files import open_like, sha256_of
 from stackroom.settings import HUB_URL, Settings
 
 TIMEOUT_S = 1800

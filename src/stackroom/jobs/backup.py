@@ -26,7 +26,7 @@ import apsw
 import orjson
 from sqlalchemy import update
 
-from stackroom.checksums import SEAL_ENDING, sync_file, sync_folder
+from stackroom.checksums import SEAL_ENDING, sha256_of, sync_file, sync_folder
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, copy_database, find_file
 from stackroom.control.database.tables import job_lease, job_runs, utc_now
@@ -43,7 +43,6 @@ from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.lease import NOBODY
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, TABLES_FOLDER, Installed
 from stackroom.maps.map_file import MAP_FILE
-from stackroom.net.files import sha256_of
 from stackroom.packs.installed import SOURCE_FILE
 from stackroom.settings import CONFIG_FILE, Settings, is_remote
 from stackroom.shelf.embedded.folder_index import FORMER_INDEX_FOLDER

@@ -349,15 +349,18 @@ class CatalogueMap:
         return placed
 
 
-def find_placed(path: Path, reader: ShelfReader) -> PlacedMap | None:
+def find_good(path: Path, reader: ShelfReader) -> PlacedMap | None:
     """Return the stored map of a catalogue as of now; None where there is none for its vectors, or
-    it is damaged.
+    it is damaged or due to be made anew.
     """
     try:
         stored = find_map(path)
     except StorageError:
         return None
-    return follow(stored, reader) if stored is not None and stored.model == reader.model else None
+    if stored is None or stored.model != reader.model:
+        return None
+    placed = follow(stored, reader)
+    return None if placed.is_due else placed
 
 
 LOCK_FILE = "map.lock"
@@ -391,17 +394,15 @@ def refresh_map(folder: Path, shelf: Shelf, *, is_forced: bool = False) -> MapRe
     """
     if shelf.reader().model is None and not (folder / MAP_FILE).exists():
         return MapReport(records=0, is_made=False)
-    if (known := _find_good(folder, shelf, is_forced=is_forced)) is None:
+    path = folder / MAP_FILE
+    known = None if is_forced else find_good(path, shelf.reader())
+    if known is None:
         with CatalogueLock(folder, folder.name, file=LOCK_FILE).held(WAIT_S):
-            if (known := _find_good(folder, shelf, is_forced=is_forced)) is None:
-                return _make(folder / MAP_FILE, shelf.reader(), is_forced=is_forced)
+            # another process may have made it meanwhile
+            known = None if is_forced else find_good(path, shelf.reader())
+            if known is None:
+                return _make(path, shelf.reader(), is_forced=is_forced)
     return MapReport(records=len(known.keys), is_made=False, changed=known.changed)
-
-
-def _find_good(folder: Path, shelf: Shelf, *, is_forced: bool) -> PlacedMap | None:
-    """Return the map that there is, unless another is due or forced."""
-    placed = None if is_forced else find_placed(folder / MAP_FILE, shelf.reader())
-    return None if placed is None or placed.is_due else placed
 
 
 def _make(path: Path, reader: ShelfReader, *, is_forced: bool) -> MapReport:
@@ -420,8 +421,7 @@ def is_due(folder: Path, reader: ShelfReader) -> bool:
     """Tell whether a map should be made; that of a small catalogue is made when it is asked for."""
     if reader.model is None or reader.count(WHOLE) <= SMALL:
         return False
-    placed = find_placed(folder / MAP_FILE, reader)
-    return placed is None or placed.is_due
+    return find_good(folder / MAP_FILE, reader) is None
 
 
 def keep_map(folder: Path, shelf: Shelf) -> str | None:

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import httpx
 
+from stackroom.checksums import install_file, sha256_of
 from stackroom.errors import StorageError, TooLargeError, UnavailableError
 from stackroom.frozen import frozen
 from stackroom.net import polite
 from stackroom.net.addresses import AddressGuard, ResolvedUrl
-from stackroom.net.files import install_file, sha256_of
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from stackroom.background.background import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.checksums import sync_file, sync_folder
+from stackroom.checksums import sha256_of, sync_file, sync_folder
 from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.frozen import frozen
 from stackroom.library import (
@@ -32,7 +32,6 @@ from stackroom.library import (
     Installed,
     replace_file,
 )
-from stackroom.net.files import sha256_of
 from stackroom.packs import entries
 from stackroom.packs.installed import FORMER_FILE, InstalledPack
 from stackroom.packs.manifest import (

@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from stackroom.checksums import sha256_of
 from stackroom.errors import StorageError
-from stackroom.net.files import sha256_of
 from stackroom.packs.manifest import SHORT, PackFile
 from stackroom.zstd import zstd
 

@@ -30,6 +30,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stackroom.background.background import utc_now
+from stackroom.checksums import install_file, sha256_of
 from stackroom.errors import (
     ConflictError,
     ExpectedError,
@@ -46,7 +47,6 @@ from stackroom.net.addresses import (
     shown_address,
 )
 from stackroom.net.fetch import Fetcher, TransferError, WantedFile
-from stackroom.net.files import install_file, sha256_of
 from stackroom.packs.installed import SOURCE_FILE, InstalledPack
 from stackroom.packs.manifest import (
     MANIFEST_FILE,

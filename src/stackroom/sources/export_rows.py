@@ -11,9 +11,9 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from stackroom.checksums import sha256_of
 from stackroom.errors import InputError
 from stackroom.model.vectors import ModelId
-from stackroom.net.files import sha256_of
 from stackroom.sources.compressed import open_decompressed
 from stackroom.sources.parquet_rows import ParquetRows
 from stackroom.sources.port import EncodedRecord, RowSource, SourceRow, SourceVector

@@ -5,8 +5,14 @@ import os
 import re
 from pathlib import Path
 
-from stackroom.background.background import Background, Task, TaskContext
-from stackroom.background.status_file import FOLDER, list_server_tasks, status_task
+from stackroom.background.background import (
+    FOLDER,
+    Background,
+    Task,
+    TaskContext,
+    list_server_tasks,
+    status_task,
+)
 from stackroom.errors import StorageError
 
 SOON_S = 10.0

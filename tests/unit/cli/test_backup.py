@@ -13,8 +13,7 @@ import orjson
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.background.background import Background, TaskContext
-from stackroom.background.status_file import status_task
+from stackroom.background.background import Background, TaskContext, status_task
 from stackroom.control.control import Control
 from stackroom.jobs.backup import list_backups
 from stackroom.model.principal import LOCAL_USER

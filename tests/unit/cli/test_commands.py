@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.background.background import Background, Task, TaskContext
-from stackroom.background.status_file import status_task
+from stackroom.background.background import Background, Task, TaskContext, status_task
 from stackroom.errors import NotFoundError
 from support.loopback import EmbeddingServer
 

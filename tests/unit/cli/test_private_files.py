@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from stackroom.checksums import open_like
 from stackroom.cli.private_files import keep_private, umask_for
-from stackroom.net.files import open_like
 
 Run = Callable[..., Any]
 ROWS = "title,year\nStalker,1979\nSolaris,1972\nMirror,1975\n"
