@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from stackroom.admin.uploads import ServedLibrary, declare
+from stackroom.admin.uploads import OwnedLibrary, declare
 from stackroom.background.processes import LibraryWork
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ConflictError, InputError, NotFoundError
@@ -100,7 +100,7 @@ class OwnedResult(GenericResult):
 class OwnerPages:
     """The owners' pages of one server."""
 
-    def __init__(self, app: ServedLibrary, *, find_file: Callable[[Call, str, str], Path]) -> None:
+    def __init__(self, app: OwnedLibrary, *, find_file: Callable[[Call, str, str], Path]) -> None:
         """`find_file` returns an uploaded file of the caller by the id of its table, and the
         catalogue that it is to update.
         """

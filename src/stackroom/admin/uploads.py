@@ -44,8 +44,8 @@ from stackroom.tools.operation import FOLLOWING, AnyOperation, Call, Needs, addr
 from stackroom.tools.spec import GenericParams, GenericResult
 
 
-class ServedLibrary(SpecLibrary, Protocol):
-    """The library of a server; `assembly.app.App` is one."""
+class OwnedLibrary(SpecLibrary, Protocol):
+    """The library of a server as its owners need it; `assembly.app.App` is one."""
 
     @property
     def embedder(self) -> Embedder:
@@ -183,7 +183,7 @@ class Uploads:
     """The uploaded tables of one server."""
 
     def __init__(
-        self, app: ServedLibrary, *, monotonic: Callable[[], float] = time.monotonic
+        self, app: OwnedLibrary, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._app = app
         self._monotonic = monotonic

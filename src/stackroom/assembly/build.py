@@ -37,7 +37,7 @@ from stackroom.packages import CataloguePackage, load_target
 from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import find_calibration
 from stackroom.settings import SCHEMES
-from stackroom.shelf.opening import load_postgres
+from stackroom.shelf.opening import create_shelf, load_postgres
 from stackroom.shelf.port import BuildableShelf, ShelfReader
 from stackroom.shelf.store_place import StorePlace
 from stackroom.sources.compressed import find_path
@@ -200,7 +200,7 @@ def add_catalogue(
         if moving is not None:
             moving.start_in_database(workshop.library, place, store)
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
-        shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
+        shelf = create_shelf(place.folder, spec, model=embedder.model if embedder else None)
         update = _Update(
             workshop,
             source,

@@ -20,7 +20,7 @@ from stackroom.maps.making import keep_map
 from stackroom.model.vectors import ModelId
 from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import Calibration, calibrate, save_calibration
-from stackroom.shelf.opening import open_shelf
+from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.sources.port import RowSource
 
@@ -202,7 +202,7 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
     report = IngestReport()
     with closing(workshop.open_shelf(installed)) as shelf:
         shelf.join_build()
-    with closing(workshop.create_shelf(installed, loaded.spec, model=embedder.model)) as shelf:
+    with closing(create_shelf(installed.folder, loaded.spec, model=embedder.model)) as shelf:
         embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
         keep_calibration(
             shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed

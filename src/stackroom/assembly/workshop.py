@@ -10,7 +10,6 @@ from pathlib import Path
 import apsw
 
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.adapters import (
     WatchedEmbedder,
     build_embedder,
@@ -32,8 +31,7 @@ from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.settings import Settings
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded.store import SPEC_MARK
-from stackroom.shelf.opening import create_shelf, open_shelf, open_store
-from stackroom.shelf.port import BuildableShelf
+from stackroom.shelf.opening import open_shelf, open_store
 from stackroom.shelf.store_place import STORE_FILE, has_records_file
 
 
@@ -106,12 +104,6 @@ class Workshop:
             " in the library; put it back from a back-up, or give it again: stackroom add FILE"
             f" --spec {DECLARATION_FILE} --name {name}"
         )
-
-    def create_shelf(
-        self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None
-    ) -> BuildableShelf:
-        """Open the shelf of a catalogue for writing, and create it if it is new."""
-        return create_shelf(place.folder, spec, model=model)
 
     def open_shelf(self, installed: Installed) -> CatalogueShelf:
         """Open the shelf of an installed catalogue for reading."""
