@@ -17,7 +17,15 @@ from stackroom.assembly.order import Order, read_order
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.cli.move import place_at, place_options
-from stackroom.cli.output import HELP, json_option, print_json, print_table, shortened
+from stackroom.cli.output import (
+    FILE,
+    command,
+    flag,
+    json_option,
+    print_json,
+    print_table,
+    shortened,
+)
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.cli.workshop import open_workshop, require_model
@@ -91,7 +99,7 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"left out: {', '.join(names[:SHOWN_LEFT_OUT])}{more}: {reason}"
 
 
-@click.command("add", help=HELP["add"])
+@command("add")
 @click.argument("locations", metavar="LOCATION", nargs=-1, required=True)
 @click.option(
     "--as",
@@ -101,39 +109,32 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
 @click.option(
     "--spec",
     "spec_file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A catalogue.toml that declares the fields.",
 )
 @click.option(
     "--name", help="The catalogue's name; by default that of the package or spec, or of the file."
 )
 @read_options
-@click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
-@click.option(
+@flag("--yes", help="Build without confirmation of the inferred spec.")
+@flag(
     "--accept-losses",
-    is_flag=True,
     help="Build although rows or letters cannot be read, also with --yes.",
 )
-@click.option(
-    "--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none."
-)
+@flag("--no-embed", help="Embed nothing: existing vectors stay, new records have none.")
 @click.option(
     "--model",
     help="The model to embed it with, from now on; by default that of the spec or the settings.",
 )
-@click.option(
+@flag(
     "--replace",
-    is_flag=True,
     help="The table takes the place of the only one that the catalogue has.",
 )
-@click.option(
+@flag(
     "--plan",
-    is_flag=True,
     help="Say what an update would change, with examples, and change nothing.",
 )
-@click.option(
-    "--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before."
-)
+@flag("--force", help="Update a graded catalogue even if it answers worse than before.")
 @click.option(
     "--to",
     "target",

@@ -5,46 +5,52 @@ Filters are typed as options: `--year 2015..2020 --tags space,drama --not-tags h
 """
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
+from annotated_types import Ge, Le
 from click.core import ParameterSource
-from rich.console import Console
-from rich.text import Text
+from pydantic import BaseModel
 
 from stackroom.assembly.app import App, gate_over
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts_of
+from stackroom.cli.answers import NOT, print_records, print_results, show_figures, with_options
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.operations import build_command
-from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table, shortened
+from stackroom.cli.output import (
+    HELP,
+    command,
+    flag,
+    json_option,
+    print_answer,
+    print_json,
+    print_table,
+)
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic import tools
-from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import WhyParams
 from stackroom.generic.export import ExportFormat
 from stackroom.generic.recommend import RecommendParams
-from stackroom.generic.record import BETWEEN_FIELDS, has_value, list_written, number_text, with_unit
-from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
+from stackroom.generic.record import has_value, list_written, number_text, with_unit
+from stackroom.generic.shapes import SearchParams, SimilarParams
 from stackroom.generic.tools import ExportParams
-from stackroom.model.hits import Evidence
-from stackroom.model.scope import WHOLE
-from stackroom.python.catalogue import find_named
-from stackroom.text.safe import safe_line, terminal_stream
+from stackroom.python.catalogue import NamedParams, get_named
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of
-from stackroom.tools.operation import OFF
+from stackroom.tools.operation import OFF, Call, operation
 from stackroom.tools.reading import EVERY, is_list
-from stackroom.tools.spec import VERDICTS, explanation_lines, validate_fields, why_lines
-
-NOT = "not-"
-ARGUMENT = re.compile(r"\b(filters|exclude)\.(?=\w)")
+from stackroom.tools.spec import (
+    GenericParams,
+    explanation_lines,
+    validate_fields,
+    why_lines,
+)
 
 
 def read_filters(
@@ -89,25 +95,24 @@ def read_filters(
     return filters, excluded
 
 
-def with_options(text: str) -> str:
-    """Return a message or a note with the options that its arguments were given by."""
-    return ARGUMENT.sub(lambda found: "--" if found[1] == "filters" else f"--{NOT}", text)
-
-
-def takes_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command with such options name them, and not the arguments of tools, in what it
-    refuses.
+def filtered(name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command with such options, which it names in what it refuses, and not the arguments
+    of tools.
     """
 
-    @wraps(command)
-    def run(*arguments: Any, **given: Any) -> None:
-        try:
-            command(*arguments, **given)
-        except InputError as error:
-            error.message = with_options(error.message)
-            raise
+    def declare(ask: Callable[..., None]) -> click.Command:
+        @wraps(ask)
+        def run(*arguments: Any, **given: Any) -> None:
+            try:
+                ask(*arguments, **given)
+            except InputError as error:
+                error.message = with_options(error.message)
+                raise
 
-    return run
+        free = {"ignore_unknown_options": True, "allow_extra_args": True}
+        return command(name, context_settings=free)(run)
+
+    return declare
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -129,11 +134,33 @@ def split_names(stated: Sequence[str]) -> list[str]:
     return [part.strip() for one in stated for part in one.split(",") if part.strip()]
 
 
-INDENT = "   "
-TITLE_CHARS = 40
-NARROWEST = 40  # the width from which a terminal is wide enough to fold lines to it
 Texts = tuple[str, ...]
-FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
+free_arguments = partial(click.argument, "arguments", nargs=-1, type=click.UNPROCESSED)
+adult_option = partial(flag, "--adult")
+
+
+def limit_option(params: type[BaseModel]) -> Callable[[Any], Any]:
+    """Return the option that limits an answer, as the parameters of its operation do."""
+    limit = params.model_fields["limit"]
+    bounds = {type(mark): mark for mark in limit.metadata}
+    least, most = bounds[Ge].ge, bounds[Le].le
+    return click.option(
+        "--limit", default=limit.default, show_default=True, type=click.IntRange(least, most)
+    )
+
+
+@operation("list")
+def list_opened(call: Call, _params: GenericParams) -> list[dict[str, Any]]:
+    """List catalogues, with how many records each has, and the model of its vectors."""
+    readers = {one.name: one.shelf.reader() for one in call.catalogues}
+    return [
+        {
+            "name": name,
+            "records": reader.count(call.scope),
+            "model": reader.model.name if reader.model else None,
+        }
+        for name, reader in readers.items()
+    ]
 
 
 @click.command("list")
@@ -141,23 +168,20 @@ FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
     app = open_app()
-    rows, notes, problems = [], {}, describe_problems(app.library)
-    for installed in app.library.list_installed():
-        name = installed.name
-        if newer := app.release_status.find_newer(name):
-            notes[name] = f"is outdated: {newer}"
-        if unopened := app.find_problem(name):
-            problems[name] = f"cannot be opened: {unopened}"
-            continue
-        reader = app.open_catalogue(name).shelf.reader()
-        row = {"name": name, "spec": installed.spec_name, "records": reader.count(WHOLE)}
-        row |= {
-            "model": reader.model.name if reader.model else None,
-            "folder": str(installed.folder),
-        }
-        rows.append({**row, "release": app.release_status.installed_version(name)})
+    status, (opened, unopened) = app.release_status, _open_catalogues(app)
+    problems, rows = {**describe_problems(app.library), **unopened}, []
+    notes = {
+        one.name: f"is outdated: {newer}"
+        for one in app.library.list_installed()
+        if (newer := status.find_newer(one.name))
+    }
     for name, note in {**notes, **problems}.items():
         click.echo(f"stackroom: '{name}' {note}", err=True)
+    for counted in gate_over(*opened.values()).ask(list_opened, GenericParams()):
+        installed = app.library.get_installed(counted["name"])
+        placed = {"name": installed.name, "spec": installed.spec_name, **counted}
+        release = status.installed_version(installed.name)
+        rows.append({**placed, "folder": str(installed.folder), "release": release})
     if as_json:
         print_json(rows)
     elif rows:
@@ -167,12 +191,11 @@ def list_command(as_json: bool) -> None:
         click.echo("the library is empty; run: stackroom init")
 
 
-@click.command("search", context_settings=FREE_OPTIONS, help=HELP["search"])
-@click.argument("arguments", metavar="[CATALOGUE] QUERY", nargs=-1, type=click.UNPROCESSED)
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
-@click.option("--adult", is_flag=True, help="Find adult records too.")
+@filtered("search")
+@free_arguments(metavar="[CATALOGUE] QUERY")
+@limit_option(SearchParams)
+@adult_option(help="Find adult records too.")
 @json_option
-@takes_filters
 def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> None:
     """Search CATALOGUE for QUERY, or every catalogue."""
     stated, options = split_arguments(arguments)
@@ -187,7 +210,7 @@ def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> 
         print_json(found.model_dump(mode="json"))
     else:
         is_listed = is_list(query) or (found.understood is not None and not found.understood.query)
-        _print_results(found, is_listed=is_listed, with_names=not catalogue)
+        print_results(found, is_listed=is_listed, with_names=not catalogue)
 
 
 def search_params(
@@ -238,45 +261,27 @@ def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue
         raise NotFoundError(f"{error.message}; {hint}") from error
 
 
+def _open_catalogues(app: App) -> tuple[dict[str, OpenCatalogue], dict[str, str]]:
+    """Return the catalogues that can be opened, and the rest of a sentence about each other."""
+    names = [installed.name for installed in app.library.list_installed()]
+    found = {name: app.find_problem(name) for name in names}
+    problems = {name: f"cannot be opened: {problem}" for name, problem in found.items() if problem}
+    return {name: app.open_catalogue(name) for name in names if name not in problems}, problems
+
+
 def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
     """Return the catalogues that can be opened; say which cannot."""
-    opened = {}
-    for name in [installed.name for installed in app.library.list_installed()]:
-        if (problem := app.find_problem(name)) is None:
-            opened[name] = app.open_catalogue(name)
-        else:
-            click.echo(f"stackroom: '{name}' cannot be opened: {problem}", err=True)
+    opened, problems = _open_catalogues(app)
+    for name, problem in problems.items():
+        click.echo(f"stackroom: '{name}' {problem}", err=True)
     if not opened:
         raise NotFoundError("there is no catalogue to search; run: stackroom init")
     return opened
 
 
-def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) -> None:
-    verdicts = [note for note in found.notes if note in VERDICTS]
-    for verdict in verdicts:
-        click.echo(verdict if found.results else "Nothing was found.")
-    labelled = [
-        (result, (result.relevance or "").replace("_", " ").lower()) for result in found.results
-    ]
-    _print_records(labelled, with_catalogue=with_names)
-    shown, answering = len(labelled), sum(bool(label) for _, label in labelled)
-    if shown and (is_listed or found.only_orders):
-        click.echo(f"{shown} of {found.total} records")
-    elif shown and found.evidence is Evidence.NONE:
-        click.echo(f"evidence: {found.evidence}")
-    elif shown:
-        others = f", {shown - answering} more near" if answering < shown else ""
-        click.echo(f"{answering} of {found.total} that answer{others}; evidence: {found.evidence}")
-    if found.left_out and found.left_out.adult:
-        click.echo(f"{found.left_out.adult} adult records are left out; --adult lists them too")
-    for note in found.notes:
-        if note not in verdicts:
-            click.echo(with_options(note))
-
-
-@click.command("recommend", context_settings=FREE_OPTIONS, help=HELP["recommend"])
+@filtered("recommend")
 @click.argument("catalogue")
-@click.argument("arguments", metavar="[TITLE]...", nargs=-1, type=click.UNPROCESSED)
+@free_arguments(metavar="[TITLE]...")
 @click.option(
     "--wishes", default="", help='In plain words: "post-2010, not horror, under 300 pages".'
 )
@@ -286,9 +291,8 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
 @click.option(
     "--exclude", multiple=True, help="A record to leave out; may be given more than once."
 )
-@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 48))
+@limit_option(RecommendParams)
 @json_option
-@takes_filters
 def recommend_command(
     catalogue: str,
     arguments: Texts,
@@ -321,7 +325,7 @@ def recommend_command(
     for result in found.results:
         signals = ", ".join(f"{name} {value:.2f}" for name, value in (result.signals or {}).items())
         labelled.append((result, f"score {result.score:.2f} ({signals})"))
-    _print_records(labelled, with_catalogue=False)
+    print_records(labelled, with_catalogue=False)
     for wish in found.understood:
         click.echo(f"'{wish.phrase}': {wish.text}")
     for text in found.not_understood:
@@ -332,7 +336,7 @@ def recommend_command(
 
 @click.command("similar")
 @click.argument("record_id", metavar="CATALOGUE/ID")
-@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 50))
+@limit_option(SimilarParams)
 @json_option
 def similar_command(record_id: str, limit: int, as_json: bool) -> None:
     """Show the records nearest in meaning to one: CATALOGUE/ID, CATALOGUE/TITLE, or a TITLE that
@@ -343,7 +347,7 @@ def similar_command(record_id: str, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
-        _print_records(
+        print_records(
             [(one, f"score {one.score:.2f}") for one in found.results], with_catalogue=True
         )
 
@@ -354,74 +358,35 @@ def similar_command(record_id: str, limit: int, as_json: bool) -> None:
 @json_option
 def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
-    view = open_app().open_catalogue(catalogue).view()
-    record, doubt = find_named(view, id_or_title)
+    gate = gate_over(open_app().open_catalogue(catalogue))
+    view, record, doubt = gate.ask(get_named, NamedParams(name=id_or_title))
+    spec = view.spec
     if doubt:
-        click.echo(f"'{id_or_title}': taken as '{view.spec.title_of(record)}' ({doubt})", err=True)
+        click.echo(f"'{id_or_title}': taken as '{spec.title_of(record)}' ({doubt})", err=True)
     if as_json:
         written = list_written(view.catalogue, record)
-        print_json(plain_record(record, view.spec) | ({"written": written} if written else {}))
-    else:
-        rows: list[tuple[str, str]] = [("id", record.id)]
-        for field in view.spec.fields.values():
-            if field.shown and has_value(record, field):
-                value = record.get(field.name)
-                text = (
-                    number_text(value)
-                    if isinstance(value, int | float)
-                    else ", ".join(texts_of(value))
-                )
-                is_json = field.type is FieldType.JSON
-                rows.append(
-                    (
-                        field.name,
-                        orjson.dumps(value).decode() if is_json else with_unit(text, field),
-                    )
-                )
-        print_table(("field", "value"), rows)
+        print_json(plain_record(record, spec) | ({"written": written} if written else {}))
+        return
+    rows: list[tuple[str, str]] = [("id", record.id)]
+    for field in spec.fields.values():
+        if field.shown and has_value(record, field):
+            value = record.get(field.name)
+            is_number = isinstance(value, int | float)
+            text = number_text(value) if is_number else ", ".join(texts_of(value))
+            is_json = field.type is FieldType.JSON
+            shown = orjson.dumps(value).decode() if is_json else with_unit(text, field)
+            rows.append((field.name, shown))
+    print_table(("field", "value"), rows)
 
 
-def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogue: bool) -> None:
-    """Print records, numbered: title, id and label on the first line, then telling fields and the
-    body text.
-    """
-    console = Console(file=terminal_stream(), highlight=False, markup=False, emoji=False)
-    width = console.width if console.is_terminal and console.width >= NARROWEST else None
-    for number, (shown, label) in enumerate(labelled, 1):
-        address = shown.id if with_catalogue else shown.id.removeprefix(f"{shown.catalogue}/")
-        place = f"{number}.".ljust(len(INDENT))
-        first = Text.assemble(
-            place, (safe_line(shown.title), "bold"), (f" [{safe_line(address)}]", "dim")
-        )
-        console.print(first.append(f"  {label}", "green") if label else first, soft_wrap=True)
-        for line in _lines(shown, console, width):
-            console.print(line, soft_wrap=True)
-
-
-def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[Text]:
-    """Yield the lines below the title of a record; on a terminal they are as wide as that."""
-    if told := shown.line():
-        text = Text(safe_line(told))
-        for name in shown.fields:
-            text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
-        lines = [text] if width is None else text.wrap(console, width - len(INDENT))
-        yield from (Text(INDENT) + line for line in lines)
-    if shown.text:
-        line = Text(safe_line(shown.text))
-        if width is not None:
-            line.truncate(width - len(INDENT), overflow="ellipsis")
-        yield Text(INDENT) + line
-
-
-@click.command("explain", context_settings=FREE_OPTIONS, help=HELP["explain"])
+@filtered("explain")
 @click.argument("catalogue")
 @click.argument("query")
 @click.argument("record_id", metavar="[ID]", required=False)
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
-@click.option("--adult", is_flag=True, help="Find adult records too.")
+@limit_option(SearchParams)
+@adult_option(help="Find adult records too.")
 @json_option
 @click.pass_context
-@takes_filters
 def explain_command(
     ctx: click.Context,
     catalogue: str,
@@ -445,12 +410,8 @@ def explain_command(
     if not ids:
         hits = gate.ask(tools.search, params.model_copy(update={"explain": True})).results
         if as_json:
-            print_json(
-                [
-                    hit.model_dump(mode="json", include={"id", "title", "score", "why"})
-                    for hit in hits
-                ]
-            )
+            shown = {"id", "title", "score", "why"}
+            print_json([hit.model_dump(mode="json", include=shown) for hit in hits])
             return
         for number, hit in enumerate(hits, start=1):
             click.echo(f"{number}. {hit.title} [{hit.id}] {hit.score:.4f}")
@@ -459,15 +420,14 @@ def explain_command(
         if not hits:
             click.echo("nothing was found")
         return
-    record, _doubt = find_named(opened.view(), ids[0])
-    asked = WhyParams(
-        id=f"{opened.name}/{record.id}", arguments=params.model_dump(exclude_unset=True)
-    )
+    record = gate.ask(get_named, NamedParams(name=ids[0])).record
+    arguments = params.model_dump(exclude_unset=True)
+    asked = WhyParams(id=f"{opened.name}/{record.id}", arguments=arguments)
     told = {**gate.ask(tools.explain, asked).model_dump(mode="json"), "tool": "stackroom search"}
     print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
 
 
-@click.command("browse", context_settings=FREE_OPTIONS, help=HELP["browse"])
+@filtered("browse")
 @click.argument("catalogue")
 @click.option("--field", help="The field to browse; by default the catalogue's tags.")
 @click.option("--search", help="Only values like this.")
@@ -477,11 +437,10 @@ def explain_command(
 @click.option("--of", help="A number: its minimum, maximum, mean, median and sum.")
 @click.option("--sort", help="The order of groups: count, value, mean, 'mean asc' …")
 @click.option("--query", default="", help="Words that every record has.")
-@click.option("--adult", is_flag=True, help="Count adult records too.")
+@adult_option(help="Count adult records too.")
 @click.option("--limit", default=30, show_default=True, type=click.IntRange(1))
 @json_option
 @click.pass_context
-@takes_filters
 def browse_command(
     ctx: click.Context,
     catalogue: str,
@@ -511,7 +470,7 @@ def browse_command(
         params = params.model_copy(update={"limit": limit})
     found = gate_over(opened).ask(tools.browse, params)
     if params.has_figures:
-        _show_figures(found.catalogues[0], as_json=as_json)
+        show_figures(found.catalogues[0], as_json=as_json)
     else:
         rows = [
             (one.category, one.value, one.count) for one in found.catalogues[0].fields[0].values
@@ -545,51 +504,8 @@ def _require_facet(spec: CatalogueSpec, stated: str | None) -> str:
     return name
 
 
-def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
-    if as_json:
-        print_json(found.model_dump(mode="json"))
-        return
-    groups, overall = found.groups or [], found.overall
-    if overall is None:
-        return
-    known = "" if overall.known is None else f", {overall.known} with {found.of}"
-    click.echo(f"{overall.count} records{known}")
-    of_all = []
-    for name in FIGURES:
-        record = getattr(overall, f"{name}_record", None)
-        told = "" if record is None else f"{shortened(record.title, TITLE_CHARS)} [{record.id}]"
-        of_all += (
-            [(name, getattr(overall, name), told)] if getattr(overall, name) is not None else []
-        )
-    if of_all:
-        print_table((found.number_in_words, "", ""), of_all)
-    if groups:
-        figures = [
-            name for name in FIGURES if any(getattr(group, name) is not None for group in groups)
-        ]
-        rows = [
-            (*group.values.values(), group.count, *(getattr(group, name) for name in figures))
-            for group in groups
-        ]
-        shown = [["" if value is None else value for value in row] for row in rows]
-        print_table((*groups[0].values, "count", *figures), shown)
-    if found.ranked:
-        print_table(
-            (found.number_in_words, "title", "id"),
-            [(one.value, one.title, one.id) for one in found.ranked],
-        )
-    if found.group_count is not None:
-        of_what = "groups" if groups else "records"
-        click.echo(
-            f"{len(groups) + len(found.ranked or ())} of {found.group_count} {of_what}; more with"
-            " --limit"
-        )
-    for name, count in found.without.items():
-        click.echo(lacking_text(name, count).strip())
-
-
-@click.command("export", context_settings=FREE_OPTIONS, help=HELP["export"])
-@click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
+@filtered("export")
+@free_arguments(metavar="CATALOGUE [QUERY]")
 @click.option("--to", "target", required=True, metavar="FILE", help=HELP["export --to"])
 @click.option(
     "--by",
@@ -600,9 +516,8 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
 @click.option(
     "--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first."
 )
-@click.option("--adult", is_flag=True, help="Write adult records too.")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@takes_filters
+@adult_option(help="Write adult records too.")
+@flag("--force", help="Replace the file if it exists.")
 def export_command(
     arguments: Texts,
     target: str,
@@ -658,9 +573,9 @@ def _write_file(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:
 
 def find_derived(name: str) -> click.Command | None:
     """Return the command of an operation over all catalogues for which none is made by hand."""
-    for operation in tools.GENERIC_OPERATIONS:
-        if operation.name == name and operation.faces.command is not OFF:
+    for known in tools.GENERIC_OPERATIONS:
+        if known.name == name and known.faces.command is not OFF:
             return build_command(
-                operation, open_gate=lambda: gate_over(*_every_catalogue(open_app()).values())
+                known, open_gate=lambda: gate_over(*_every_catalogue(open_app()).values())
             )
     return None

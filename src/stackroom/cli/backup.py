@@ -8,7 +8,7 @@ import click
 from stackroom.background.background import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
-from stackroom.cli.output import HELP, json_option, print_answer, print_json
+from stackroom.cli.output import command, flag, json_option, print_answer, print_json
 from stackroom.cli.private_files import keep_private
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
@@ -41,7 +41,7 @@ class _Shown(JobContext):
         self._line.hint(f"{done} of {total} {message}")
 
 
-@click.command("backup", help=HELP["backup"])
+@command("backup")
 @click.option(
     "--to",
     metavar="FOLDER",
@@ -53,9 +53,7 @@ class _Shown(JobContext):
     default=BACKUPS,
     help=f"How many are kept there; default: {BACKUPS}.",
 )
-@click.option(
-    "--models", is_flag=True, help="With the embedding models, which can be fetched again."
-)
+@flag("--models", help="With the embedding models, which can be fetched again.")
 @json_option
 def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> None:
     """Copy records, edits, accounts, audit, settings and uploaded tables to a folder, with
@@ -82,12 +80,11 @@ def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> No
         click.echo(f"note: {note}")
 
 
-@click.command("restore", help=HELP["restore"])
+@command("restore")
 @click.argument("place", metavar="[FROM]", required=False)
 @click.option("--catalogue", metavar="NAME", help="Only this catalogue, whose name must be free.")
-@click.option(
+@flag(
     "--accounts",
-    is_flag=True,
     help="Only accounts and audit; the present ones are kept beside them.",
 )
 @json_option

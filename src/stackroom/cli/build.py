@@ -14,7 +14,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.output import HELP, json_option, print_json, print_table
+from stackroom.cli.output import HELP, command, flag, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line, summary
 from stackroom.cli.releases import install_from_place
 from stackroom.cli.workshop import require_model
@@ -27,13 +27,11 @@ from stackroom.maps.making import refresh_map
 from stackroom.model.scope import WHOLE
 
 
-@click.command("init", help=HELP["init"])
+@command("init")
 @click.argument("name", required=False)
 @click.option("--from", "place", metavar="PLACE", help=HELP["init --from"])
 @click.option("--key", help=HELP["init --key"])
-@click.option(
-    "--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone."
-)
+@flag("--no-model", help="Leave out the embedding model; search uses words alone.")
 @json_option
 def init_command(
     name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool
@@ -71,7 +69,7 @@ def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
         )
 
 
-@click.command("rejects", help=HELP["rejects"])
+@command("rejects")
 @click.argument("catalogue")
 @json_option
 def rejects_command(catalogue: str, as_json: bool) -> None:
@@ -160,9 +158,9 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         )
 
 
-@click.command("map", help=HELP["map"])
+@command("map")
 @click.argument("catalogues", nargs=-1, metavar="[CATALOGUE]...")
-@click.option("--anew", is_flag=True, help="Lay out all records, also where few have changed.")
+@flag("--anew", help="Lay out all records, also where few have changed.")
 @json_option
 def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
     """Lay out the records of catalogues on maps, where similar ones are near each other."""
@@ -246,7 +244,7 @@ def greet() -> None:
 
 def _show_next(*commands: NextCommand) -> None:
     click.echo("\nNext:")
-    width = max(len(command) for command, _ in commands)
-    for command, meaning in commands:
-        click.echo(f"  {command:{width}}  {meaning}")
+    width = max(len(typed) for typed, _ in commands)
+    for typed, meaning in commands:
+        click.echo(f"  {typed:{width}}  {meaning}")
     click.echo("All commands: stackroom --help")

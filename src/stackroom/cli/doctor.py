@@ -17,7 +17,7 @@ from stackroom.assembly.server_health import (
 from stackroom.background.background import list_server_tasks
 from stackroom.background.machine_limits import check_disk
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_answer
+from stackroom.cli.output import command, json_option, print_answer
 from stackroom.control.database.engine import ControlDatabase, check_database
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import database_url, exists
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     ok: bool
 
 
-@click.command("doctor", help=HELP["doctor"])
+@command("doctor")
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, as_json: bool) -> None:

@@ -29,7 +29,7 @@ from stackroom.cli.clients.config_file import (
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import TOML, YAML
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_json, print_table
+from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_json, print_table
 from stackroom.errors import InputError
 from stackroom.settings import load_settings
 from stackroom.toml_text import load_packaged
@@ -254,21 +254,17 @@ class _ClientFile:
             click.echo(message)
 
 
-@click.command("install", help=HELP["install"])
+@command("install")
 @click.argument(
     "client", required=False, metavar="[CLIENT]", type=click.Choice([*CLIENTS, CHATGPT])
 )
 @click.argument("catalogues", nargs=-1)
-@click.option(
-    "--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is."
-)
-@click.option(
-    "--print", "only_print", is_flag=True, help="Show the configuration instead of writing it."
-)
+@flag("--remove", help="Remove the entry again; the rest of the file stays as it is.")
+@flag("--print", "only_print", help="Show the configuration instead of writing it.")
 @click.option("--url", help="Use the shared server at this address instead of starting one.")
 @click.option("--token", help="With --url: a token of that server; - reads it from standard input.")
-@click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
-@click.option("--config", type=click.Path(path_type=Path), help=HELP["install --config"])
+@flag("--yes", help="Overwrite an existing entry without asking.")
+@click.option("--config", type=FILE, help=HELP["install --config"])
 @json_option
 def install_command(
     client: str | None,

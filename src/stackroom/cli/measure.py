@@ -11,7 +11,7 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder, want_model
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_json, print_table
+from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
@@ -38,16 +38,15 @@ from stackroom.library import QUESTIONS_FILE, remove_file
 WHEN = ("before", "after")
 
 
-@click.command("eval", help=HELP["eval"])
+@command("eval")
 @click.argument("target", metavar="CATALOGUE_OR_FOLDER")
 @click.option("--questions", type=click.IntRange(20, 10_000), help=HELP["eval --questions"])
-@click.option("--golden", type=click.Path(path_type=Path), help=HELP["eval --golden"])
-@click.option(
+@click.option("--golden", type=FILE, help=HELP["eval --golden"])
+@flag(
     "--tune",
-    is_flag=True,
     help="Tune the weights of the ranking, and keep them if they do not lose.",
 )
-@click.option("--reset", is_flag=True, help="Remove the tuned weights, then grade.")
+@flag("--reset", help="Remove the tuned weights, then grade.")
 @click.option("--split", help="Of a folder: which qrels/SPLIT.tsv to judge by; by default test.")
 @click.option("--binary/--graded", default=None, help=HELP["eval --binary"])
 @click.option(

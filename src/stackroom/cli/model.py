@@ -14,7 +14,7 @@ from stackroom.assembly.model_choice import (
     want_present_model,
 )
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_json, print_table
+from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress
 from stackroom.cli.workshop import require_model
 from stackroom.embed.models import LOCAL_MODELS, get_local_model
@@ -50,10 +50,8 @@ def model_command() -> None:
 
 
 @model_command.command("pull", help=HELP["model pull"])
-@click.option(
-    "--from", "source", type=click.Path(path_type=Path), help="A folder with the published files."
-)
-@click.option("--force", is_flag=True, help="Get it again even if it is there.")
+@click.option("--from", "source", type=FILE, help="A folder with the published files.")
+@flag("--force", help="Get it again even if it is there.")
 @click.argument("name", default=MODEL_NAME)
 def pull_command(name: str, source: Path | None, force: bool) -> None:
     """Install the local model NAME: by default all-MiniLM-L6-v2 (80 MB, once)."""
@@ -105,11 +103,10 @@ def check_command() -> None:
     click.echo(f"{embedder.model}: works")
 
 
-@click.command("embed", help=HELP["embed"])
+@command("embed")
 @click.argument("catalogue")
-@click.option(
+@flag(
     "--status",
-    is_flag=True,
     help="Only tell how many texts wait, and how far embedding and indexing are.",
 )
 @json_option

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from stackroom.cli.output import HELP, json_option, print_answer
+from stackroom.cli.output import command, json_option, print_answer
 from stackroom.cli.progress import progress_line
 from stackroom.cli.workshop import open_workshop
 from stackroom.errors import InputError
@@ -49,7 +49,7 @@ def place_at(
     return None
 
 
-@click.command("move", help=HELP["move"])
+@command("move")
 @click.argument("name")
 @click.option(
     "--to",

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from stackroom.cli.output import HELP, json_option, print_json
+from stackroom.cli.output import FILE, command, json_option, print_json
 from stackroom.errors import InputError
 from stackroom.library import require_name
 from stackroom.packages import PACKAGES
@@ -23,11 +23,9 @@ ENDING = ".txt"
 MODULE_FOLDER = "module"  # the folder that is written under the name of the module
 
 
-@click.command("new", help=HELP["new"])
+@command("new")
 @click.argument("name")
-@click.option(
-    "--output", type=click.Path(path_type=Path), help="The folder to write; by default ./NAME."
-)
+@click.option("--output", type=FILE, help="The folder to write; by default ./NAME.")
 def new_command(name: str, output: Path | None) -> None:
     """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job
     and a test.

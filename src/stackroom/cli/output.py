@@ -1,6 +1,8 @@
 """What commands print: their help, JSON, tables, and the findings of checks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -48,7 +50,14 @@ def shortened(text: object, length: int = 100) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+FILE = click.Path(path_type=Path)
+flag = partial(click.option, is_flag=True)
+json_option = flag("--json", "as_json", help="Print JSON, for programs.")
+
+
+def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command, with its help."""
+    return click.command(name, help=HELP[name], **settings)
 
 
 def print_json(value: Any) -> None:

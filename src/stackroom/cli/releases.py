@@ -13,7 +13,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_answer, print_json
+from stackroom.cli.output import HELP, command, json_option, print_answer, print_json
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError, InputError
@@ -141,7 +141,7 @@ def _summary(manifest: Manifest) -> str:
 SHOWN_CONFLICTS = 20
 
 
-@click.command("update", help=HELP["update"])
+@command("update")
 @click.argument("name", required=False)
 @json_option
 def update_command(name: str | None, as_json: bool) -> None:
@@ -195,7 +195,7 @@ def _print_conflicts(report: ReleaseReport) -> None:
     )
 
 
-@click.command("rollback", help=HELP["rollback"])
+@command("rollback")
 @click.argument("name")
 @json_option
 def rollback_command(name: str, as_json: bool) -> None:

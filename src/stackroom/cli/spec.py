@@ -9,7 +9,7 @@ from stackroom.assembly.build import open_rows
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.declare import Choices
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_answer, print_json
+from stackroom.cli.output import FILE, HELP, json_option, print_answer, print_json
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
@@ -28,9 +28,7 @@ def spec_command() -> None:
 @click.argument("location")
 @click.option("--name", help="The catalogue's name; by default after the file.")
 @read_options
-@click.option(
-    "--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it."
-)
+@click.option("--output", type=FILE, help="The file to write, instead of printing it.")
 @choice_options
 @json_option
 def infer_command(
@@ -74,7 +72,7 @@ def infer_command(
 
 
 @spec_command.command("check")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 @json_option
 def check_command(file: Path, as_json: bool) -> None:
     """Check a catalogue.toml: print what it declares, or every problem with it."""

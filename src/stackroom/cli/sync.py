@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table
+from stackroom.cli.output import command, json_option, print_answer, print_json, print_table
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.errors import InputError
@@ -22,7 +22,7 @@ SYNCING = "stackroom.assembly.sync"  # loads LanceDB, which takes seconds
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
 
-@click.command("sync", help=HELP["sync"])
+@command("sync")
 @click.argument("database", required=False)
 @click.option(
     "--only", multiple=True, metavar="NAME", help="Sync this collection alone; can be repeated."
@@ -68,7 +68,7 @@ def sync_command(
         ctx.exit(1)
 
 
-@click.command("publish", help=HELP["publish"])
+@command("publish")
 @click.argument("catalogue")
 @click.argument("database", required=False)
 @json_option

@@ -500,18 +500,6 @@ class Gate:
         """Audit an operation that was refused before it reached the gate."""
         self._auditing.note(context, time.perf_counter(), error)
 
-    def refuse_invalid(self, context: CallContext, error: ExpectedError) -> ExpectedError:
-        """Count and audit an operation whose input has not its form; return the error that it is
-        answered with.
-        """
-        answered = error
-        try:
-            self._require_within_limit(context)
-        except ExpectedError as excess:
-            answered = excess
-        self.refuse(context, answered)
-        return answered
-
     def _look_up(
         self, call: _ToolCall, read: Callable[[], Versions | None]
     ) -> tuple[Answer | None, _CacheKey | None]:

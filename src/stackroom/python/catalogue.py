@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from stackroom.catalogue.spec import FieldType
 from stackroom.errors import InputError, NotFoundError
@@ -33,8 +33,9 @@ from stackroom.model.scope import WHOLE
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
 from stackroom.tools.edits import MutateParams, edit_operation
 from stackroom.tools.filters import ADULT, BOUNDS
+from stackroom.tools.operation import Call, operation
 from stackroom.tools.reading import EVERY
-from stackroom.tools.spec import validate_fields
+from stackroom.tools.spec import GenericParams, validate_fields
 
 SHOWN_ROWS = 20
 SHOWN_CHARS = 80
@@ -177,6 +178,37 @@ Stated = str | Record
 """A record, or its id or title."""
 
 
+class NamedParams(GenericParams):
+    """A record, by its id or a title."""
+
+    name: str
+
+
+class NamedRecord(NamedTuple):
+    """A record that was named, and what is not certain about it."""
+
+    view: CatalogueView
+    record: StoredRecord
+    doubt: str = ""
+
+
+@operation("get")
+def get_named(call: Call, params: NamedParams) -> NamedRecord:
+    """Read one record of a catalogue whole, by its id or a title."""
+    view = call.catalogues[0].view()
+    if (record := view.find_stated(params.name, scope=call.scope)) is not None:
+        return NamedRecord(view, record)
+    choice = view.resolve(params.name, scope=call.scope)
+    if choice.record is None:
+        near = (
+            f"did you mean {', '.join(choice.suggestions)}?"
+            if choice.suggestions
+            else "stackroom search finds ids"
+        )
+        raise NotFoundError(f"nothing in '{view.name}' has the id or title '{params.name}'; {near}")
+    return NamedRecord(view, choice.record, choice.doubt)
+
+
 class Catalogue:
     """A catalogue of an open library. Safe to use from several threads; each answer is of one
     moment.
@@ -286,8 +318,8 @@ class Catalogue:
         """Return a record by its id or by a title; NotFoundError, with what may be meant, where
         none has it.
         """
-        view = self._view()
-        return _whole(view, find_named(view, record)[0])
+        found = self._get(record)
+        return _whole(found.view, found.record)
 
     def browse(
         self,
@@ -330,7 +362,7 @@ class Catalogue:
 
     def explain(self, query: str, record: Stated) -> Explanation:
         """Return why a search has a record at its rank, or why it has not."""
-        named, _doubt = find_named(self._view(), id_of(record))
+        named = self._get(id_of(record)).record
         asked = WhyParams(id=f"{self.name}/{named.id}", arguments={"query": query})
         told = self._gate().ask(tools.explain, asked)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
@@ -361,6 +393,9 @@ class Catalogue:
         records = [one.model_dump(mode="json") for one in told.changes]
         return Change(call_id=told.call_id, records=records, notes=told.notes, take_back=self.undo)
 
+    def _get(self, record: str) -> NamedRecord:
+        return self._gate().ask(get_named, NamedParams(name=record))
+
     def _view(self) -> CatalogueView:
         return self._opened().view()
 
@@ -388,21 +423,6 @@ def as_filters(stated: Mapping[str, Any]) -> dict[str, Any]:
 def id_of(stated: Stated) -> str:
     """Return the id of a record, or what was stated in its place."""
     return stated.id if isinstance(stated, Record) else stated
-
-
-def find_named(view: CatalogueView, stated: str) -> tuple[StoredRecord, str]:
-    """Return the record of an id or a title, and what is not certain about it."""
-    if (record := view.find_stated(stated, scope=WHOLE)) is not None:
-        return record, ""
-    choice = view.resolve(stated, scope=WHOLE)
-    if choice.record is None:
-        near = (
-            f"did you mean {', '.join(choice.suggestions)}?"
-            if choice.suggestions
-            else "stackroom search finds ids"
-        )
-        raise NotFoundError(f"nothing in '{view.name}' has the id or title '{stated}'; {near}")
-    return choice.record, choice.doubt
 
 
 def list_whole(view: CatalogueView, shown: Sequence[ShownRecord]) -> dict[str, Record]:

@@ -28,7 +28,7 @@ from stackroom.errors import (
 )
 from stackroom.gate.answer import Answer, Shown
 from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import TOOL_CALL, Gate, Pending, Show, tool_params
+from stackroom.gate.gate import TOOL_CALL, Gate, Pending, Show, raise_error, tool_params
 from stackroom.model.principal import Principal
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
@@ -299,10 +299,11 @@ class AsyncGate:
         # Another error of the same words: that one refers to the input, and a thread remembers what
         # it worked on.
         kind = TooLargeError if isinstance(error, TooLargeError) else InputError
-        words = kind(error.message)
-        return await self._work(
-            lambda gate: gate.refuse_invalid(ask, words), of=ask.origin.principal, noted=ask
-        )
+        refuse = partial(raise_error, kind(error.message))
+        try:
+            return await self.perform(ask, lambda _gate: refuse())
+        except (kind, RateLimitedError) as refusal:
+            return refusal
 
     async def introduce(self, principal: Principal, *, is_plain: bool) -> str:
         """Return a caller's instructions; general ones where the catalogues take long to load, or

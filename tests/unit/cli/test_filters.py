@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.cli.ask import read_filters, with_options
+from stackroom.cli.answers import with_options
+from stackroom.cli.ask import read_filters
 from stackroom.errors import InputError
 
 

@@ -98,7 +98,7 @@ class NewSession(NamedTuple):
 
 async def log_in(request: ServerRequest) -> Response:
     """Begin a session; its token is also set as a cookie."""
-    return _session_reply(request, await begin_session(request, request.body))
+    return _session_reply(request, await begin_session(request, request.params))
 
 
 async def begin_session(
@@ -209,7 +209,7 @@ def _describe(control: Control | None, identity: Identity, kind: str) -> MeResul
 
 
 def _put_password(request: ServerRequest) -> NewSession:
-    accounts, identity, wanted = request.control.accounts, request.caller.identity, request.body
+    accounts, identity, wanted = request.control.accounts, request.caller.identity, request.params
     user = accounts.get_user(identity.principal.name)
     if identity.must_choose_password:
         accounts.choose_password(user.name, wanted.password)

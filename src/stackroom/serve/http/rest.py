@@ -91,7 +91,7 @@ async def call_tool(request: ServerRequest) -> Response:
 
 async def list_resources(request: ServerRequest) -> Response:
     """List a page of the resources that the caller may read."""
-    cursor = request.query.cursor
+    cursor = request.params.cursor
     page = await request.look(lambda gate, principal: gate.list_resources(principal, cursor))
     entries = [resource_entry(entry) for entry in page.entries]
     return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
@@ -107,7 +107,7 @@ async def list_resource_templates(request: ServerRequest) -> Response:
 
 async def show_resource(request: ServerRequest) -> Response:
     """Return the content of a resource, under its own type."""
-    raw = RawParams(values={}, ready=request.query)
+    raw = RawParams(values={}, ready=request.params)
     content = await request.service.gate.run(read_resource, request.caller, raw, show=show_content)
     return content_reply(content)
 

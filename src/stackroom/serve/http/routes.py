@@ -23,7 +23,7 @@ from stackroom.serve.http.openapi import openapi_door
 from stackroom.serve.http.protocols import ProtocolLogins, Run, build_protocol_app, text_reply
 from stackroom.serve.http.rest import REST_DOORS
 from stackroom.serve.http.server import SERVER_DOORS
-from stackroom.serve.http.service import Service, read_raw, read_request
+from stackroom.serve.http.service import ServerRequest, Service, read_raw
 from stackroom.tools.faces.rest import Door, Download, TextReply, list_doors
 from stackroom.tools.media import MediaFile, MediaKind
 from stackroom.tools.operation import (
@@ -152,16 +152,19 @@ def _build_app(service: Service, door: Door, logins: ProtocolLogins) -> ASGIApp:
     if door.needs.accounts and service.control is None:
         return request_response(replies.with_error_replies(_refuse_without_accounts))
     run = _answer_of(service, door.behind) if isinstance(door.behind, Operation) else None
+    shape = door.body or door.query
     if run and door.rest.protocol:
         return build_protocol_app(service, logins, door, door.rest.protocol, run)
 
     async def handle(request: Request) -> Response:
+        raw = await read_raw(door, request)
         if run is not None:
-            return await run(request, await read_raw(door, request))
+            return await run(request, raw)
         try:
-            asked = await read_request(service, door, request)
+            params = raw.read(shape) if shape else None
         except ExpectedError as error:
             raise await service.refused(request, door.name, error) from None
+        asked = ServerRequest(service=service, http=request, params=params)
         reply: Response = await door.behind(asked)
         return reply
 

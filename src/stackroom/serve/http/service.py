@@ -34,7 +34,6 @@ from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.faces.rest import Door
 from stackroom.tools.operation import AnyOperation, Origin, RawParams, origin_of
-from stackroom.tools.spec import validate_fields
 
 ResultT = TypeVar("ResultT")
 
@@ -121,8 +120,7 @@ class ServerRequest:
 
     service: Service
     http: Request
-    query: Any = None
-    body: Any = None
+    params: Any = None
 
     @property
     def caller(self) -> Origin:
@@ -174,18 +172,6 @@ def _read_query(shape: type[BaseModel] | None, request: Request) -> dict[str, An
         if values:
             sent[name] = values[0]
     return sent
-
-
-async def read_request(service: Service, door: Door, request: Request) -> ServerRequest:
-    """Return a request with its body and query validated; refuse it where they are not as
-    declared.
-    """
-    body = validate_fields(door.body, await read_object(request)) if door.body else None
-    query = None
-    if door.query:
-        sent = _read_query(door.query, request)
-        query = validate_fields(door.query, sent, noun=PARAMETER, shows_values=True)
-    return ServerRequest(service=service, http=request, query=query, body=body)
 
 
 async def read_object(request: Request) -> dict[str, Any]:
