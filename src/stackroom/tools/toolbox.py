@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from stackroom.background.threads import new_pool
 from stackroom.frozen import frozen
@@ -198,13 +198,8 @@ class Toolbox:
 
     def find_versions(self, names: Iterable[str] | None) -> Versions | None:
         """Return the same where all are known without blocking."""
-        known = []
-        for one in self._watched(names):
-            version = one.find_version()
-            if version is None:
-                return None
-            known.append(version)
-        return tuple(known)
+        found = [one.find_version() for one in self._watched(names)]
+        return None if None in found else cast(Versions, tuple(found))
 
     def _watched(self, names: Iterable[str] | None) -> list[VersionedCatalogue]:
         if self._behind is not None:
@@ -232,7 +227,9 @@ class ToolboxesByVisibility:
         """
         self._names = tuple(names)
         self._make = lru_cache(maxsize=KEPT_TOOLBOXES)(make)
-        self._find = lru_cache(maxsize=KEPT_TOOLBOXES)(self._make_for)
+        self._find = lru_cache(maxsize=KEPT_TOOLBOXES)(
+            lambda visibility: self._make(tuple(filter(visibility.sees_catalogue, self._names)))
+        )
         self._find_names = find_names
         self._guard = threading.Lock()
 
@@ -240,9 +237,6 @@ class ToolboxesByVisibility:
         """Return the toolbox over the catalogues of this visibility."""
         with self._guard:
             return self._find(visibility)
-
-    def _make_for(self, visibility: Visibility) -> Toolbox:
-        return self._make(tuple(filter(visibility.sees_catalogue, self._names)))
 
     def refresh(self) -> bool:
         """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other

@@ -116,11 +116,7 @@ class Served:
         if not self.has_choice:
             return words
         chosen = {"catalogue": {"type": "string", "enum": self.names}}
-        return Words(
-            properties={**words.properties, **chosen},
-            definitions=words.definitions,
-            descriptions=words.descriptions,
-        )
+        return replace(words, properties={**words.properties, **chosen})
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
