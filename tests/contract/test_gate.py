@@ -46,9 +46,8 @@ from stackroom.tools.operation import (
     AnyOperation,
     Call,
     Operation,
-    Origin,
     RawParams,
-    identity_of,
+    origin_of,
 )
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import copy_samples
@@ -187,13 +186,13 @@ class Gated:
         self, gate: Gate, asked: Asked, principal: Principal = LOCAL_USER, **more: Any
     ) -> ExpectedError | None:
         """Call an operation, and return its error; None where it was done."""
-        origin = Origin(identity=identity_of(principal), via="rest", as_tool=asked.as_tool)
+        origin = origin_of(principal, via="rest")
         noun = "argument" if asked.as_tool else "field"
         raw = RawParams(
             values={**asked.values, **more}, noun=noun, shows_values=bool(asked.as_tool)
         )
         try:
-            answer = gate.begin(None if asked.as_tool else asked.operation, origin, raw).finish()
+            answer = gate.begin(asked.as_tool or asked.operation, origin, raw).finish()
         except ExpectedError as error:
             return error
         return answer.error if isinstance(answer, Answer) else None
@@ -315,6 +314,15 @@ def test_bad_input_names_its_field_and_nothing_of_it_is_noted(gated: Gated) -> N
             gated.sink.entries.clear()
             assert error is not None, asked
             assert f"'{name}' is missing" in error.message, asked
+
+
+@pytest.mark.row("Z14")
+def test_null_for_what_may_be_left_out_is_as_leaving_it_out(gated: Gated) -> None:
+    gate = gated.gate()
+    for asked in gated.asked:
+        names = {one.alias or name for name, one in asked.params.model_fields.items()}
+        nulls = dict.fromkeys(names - asked.values.keys())
+        assert gated.call(gate, asked, **nulls) is None, asked
 
 
 @pytest.mark.row("Z13")

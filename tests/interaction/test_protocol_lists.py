@@ -115,42 +115,6 @@ def test_a_tool_that_is_not_there_by_either_name_is_unknown(whole: Any) -> None:
     ask(whole, call)
 
 
-def test_null_for_every_optional_argument_of_every_tool_is_as_leaving_it_out(whole: Any) -> None:
-    required: dict[str, Any] = {
-        "query": "space",
-        "query_type": "stats",
-        "titles": ["Cowboy Bebop"],
-        "id": "anime/mal-1",
-        "idA": 1,
-        "idB": 2,
-        "code": "JDKN-7Q2M-X4WE-RTYC",
-        "action": "undo",
-        "title": "Cowboy Bebop",
-        "arguments": {"query": "space"},
-    }
-
-    async def call(client: Client) -> dict[str, str]:
-        problems = {}
-        for tool in (await client.list_tools()).tools:
-            wanted = tool.input_schema.get("required", [])
-            given = dict.fromkeys(tool.input_schema["properties"]) | {
-                name: required[name] for name in wanted
-            }
-            if tool.name == "get_anime_details":
-                given["title"] = required["title"]
-            answer = await client.call_tool(tool.name, given)
-            text = (
-                answer.content[0].text if isinstance(answer.content[0], types.TextContent) else ""
-            )
-            if answer.is_error and any(
-                word in text for word in ("null", "None", "must be", "unknown argument")
-            ):
-                problems[tool.name] = text
-        return problems
-
-    assert ask(whole, call) == {}
-
-
 OF_ANIME: list[tuple[str, dict[str, Any], str]] = [
     ("search_anime", {"query": "x", "filters": {"type": ["BOOK"]}}, "MOVIE"),
     (
