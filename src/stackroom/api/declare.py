@@ -84,11 +84,7 @@ class SeenCatalogue:
     def list(self, *, limit: int = MOST_LISTED, **values: str | Sequence[str]) -> list[Record]:
         """Return the records that have a value of each field: `kind="item", maker_ids="m1"`."""
         scope = self._scope(values)
-        return list(
-            self.view.reader.fetch(
-                self.view.reader.scan(scope=scope, limit=limit), scope=scope
-            ).values()
-        )
+        return self.view.records(scope=scope, limit=limit)
 
     def search(
         self, query: str, *, limit: int = 10, **values: str | Sequence[str]

@@ -5,8 +5,6 @@ rules of APIs that clients know from other servers.
 from collections.abc import Callable
 from typing import Any
 
-from pydantic.alias_generators import to_camel
-
 from stackroom.errors import UnauthenticatedError
 from stackroom.model.principal import Action, Cost
 from stackroom.tools.faces.rest import (
@@ -18,16 +16,13 @@ from stackroom.tools.faces.rest import (
 )
 from stackroom.tools.media import MediaFile, MediaKind
 from stackroom.tools.operation import (
-    OFF,
     Audit,
     Call,
-    Faces,
     Needs,
     Operation,
     ParamsT,
-    Rest,
     ResultT,
-    operation,
+    addressed,
 )
 
 __all__ = ["ClientProtocol", "GivenLogin", "MediaFile", "MediaKind", "PageParams", "TextReply"]
@@ -39,7 +34,6 @@ def endpoint(
     status: int = 200,
     *,
     tag: str,
-    name: str = "",
     action: Action | None = Action.ACCESS_CATALOG,
     is_public: bool = False,
     needs_accounts: bool = False,
@@ -47,42 +41,25 @@ def endpoint(
     target: str = "",
     is_noted: bool = True,
     is_limited: bool = True,
-    max_body_bytes: int | None = None,
-    media_type: str = "application/json",
-    result_refusals: tuple[int, ...] = (),
-    protocol: ClientProtocol | None = None,
-    **declared: Any,
+    **face: Any,
 ) -> Callable[[Callable[[Call, ParamsT], ResultT]], Operation[ParamsT, ResultT]]:
     """Declare a function of a call and its parameters as an endpoint, and nothing else, such as
-    `GET /v1/shelves/{id}`; it is named after the function.
+    `GET /v1/shelves/{id}`; it is named after the function, unless `name` is given.
 
     Without an action every authenticated caller may call it. One that needs accounts is not there
-    on a server without them. The audit notes a call with the parameter `target`.
+    on a server without them. The audit notes a call with the parameter `target`. `face` are
+    `params`, `max_body_bytes`, `media_type`, `result_refusals` and `protocol`.
     """
-
-    def declare(run: Callable[[Call, ParamsT], ResultT]) -> Operation[ParamsT, ResultT]:
-        called = name or run.__name__
-        rest = Rest(
-            address,
-            status,
-            tag,
-            f"{tag}{called[0].upper()}{called[1:]}" if name else to_camel(called),
-            max_body_bytes,
-            media_type,
-            result_refusals,
-            protocol,
-        )
-        audit = Audit(
+    return addressed(
+        address,
+        status,
+        tag=tag,
+        needs=Needs(
+            any_of=(action,) if action else (), is_public=is_public, accounts=needs_accounts
+        ),
+        cost=Cost.WRITE if writes else Cost.READ,
+        audit=Audit(
             target=target, notes_parameters=False, is_noted=is_noted, is_limited=is_limited
-        )
-        return operation(
-            f"{tag}/{called}",
-            needs=Needs(
-                any_of=(action,) if action else (), is_public=is_public, accounts=needs_accounts
-            ),
-            cost=Cost.WRITE if writes else Cost.READ,
-            faces=Faces(tool=OFF, rest=rest, command=OFF, audit=audit),
-            **declared,
-        )(run)
-
-    return declare
+        ),
+        **face,
+    )

@@ -200,6 +200,13 @@ class ByCatalogue(Generic[FoundT]):
     found: dict[str, FoundT]
     skipped: list[str]
 
+    def ask(
+        self, ask: Callable[[FoundT], AskedT], *, pool: Executor | None = None
+    ) -> "ByCatalogue[AskedT]":
+        """Ask each further; skip those whose storage fails, unless it fails for all of them."""
+        asked = ask_each(self.found, ask, pool=pool)
+        return ByCatalogue(found=asked.found, skipped=[*self.skipped, *asked.skipped])
+
 
 def ask_each(
     asked: Mapping[str, AskedT], ask: Callable[[AskedT], FoundT], *, pool: Executor | None = None

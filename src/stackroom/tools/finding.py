@@ -19,38 +19,28 @@ from stackroom.model.hits import Evidence, Ranking
 from stackroom.model.scope import Condition, NoneOf, Scope, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.search.question import ReadQuestion, in_order, list_records, plain_reading
-from stackroom.search.ranked import Ranked
 from stackroom.search.result_set import Part, ResultSet, by_catalogue, list_part
 from stackroom.search.searcher import FURTHEST, QueryVector
 from stackroom.search.values import Label, argument_of, resolve_condition, without_adult
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import clean
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, FoundT, ask_each
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each
 from stackroom.tools.reading import EVERY, read_question
 
 SORTED_DEEP = 400  # how many hits of a search are looked at for those that answer, to sort them
 
-Rank = Callable[[CatalogueView, str, Scope, QueryVector | None, int], Ranked]
-"""Ranks the records of a catalogue in a scope for a query, whose vector may be known, so many
-deep.
-"""
 Read = Callable[[CatalogueView, Scope], ReadQuestion]
 
 
-def usual_rank(
-    view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int
-) -> Ranked:
-    """Rank the records in scope for a query in the catalogue's usual way."""
-    return view.catalogue.searcher.rank(
-        view.reader, query, scope=scope, limit=limit, query_vector=vector
-    )
+Also = Callable[[CatalogueView, str], Collection[str]]
+"""Returns further words to search for, beside those of a query in a catalogue."""
 
 
 def find(
     scoped: "CatalogueScopes",
     *,
     read: "Read | None" = None,
-    rank: Rank = usual_rank,
+    also: Also | None = None,
     pool: Executor | None = None,
 ) -> ResultSet:
     """Return what a call finds in every catalogue, its question read and searched in the scope of
@@ -70,11 +60,11 @@ def find(
 
     def find_in(view: CatalogueView) -> Part:
         reading = readings.found[view.name]
-        part = find_part(view, reading, rank=rank, vector=vectors.get(view.name))
+        part = find_part(view, reading, also=also, vector=vectors.get(view.name))
         if part.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
             as_words = reading.likely  # words of the topic
             again = read_question(view, reading.asked, reading.given, as_words=as_words)
-            part = find_part(view, replace(again, sort=reading.sort), rank=rank)
+            part = find_part(view, replace(again, sort=reading.sort), also=also)
         if len(known) > 1:  # one whose records cannot be read fails here alone, not a page of all
             part.hits(1)
         return part
@@ -92,7 +82,7 @@ def find_part(
     view: CatalogueView,
     reading: ReadQuestion,
     *,
-    rank: Rank = usual_rank,
+    also: Also | None = None,
     vector: QueryVector | None = None,
     limit: int = FURTHEST,
 ) -> Part:
@@ -103,10 +93,19 @@ def find_part(
     if reading.is_list:
         return list_part(view, reading)
     deep = max(limit, SORTED_DEEP) if reading.sort else limit
-    ranked = in_order(rank(view, reading.query, reading.scope, vector, deep), view, reading)
+    words = also(view, clean(reading.query[:MAX_CHARS])) if also else ()
+    found = view.catalogue.searcher.rank(
+        view.reader,
+        reading.query,
+        scope=reading.scope,
+        limit=deep,
+        query_vector=vector,
+        also=words,
+    )
+    ranked = in_order(found, view, reading)
 
     def again(scope: Scope, limit: int) -> Part:
-        return find_part(view, replace(reading, scope=scope), rank=rank, vector=vector, limit=limit)
+        return find_part(view, replace(reading, scope=scope), also=also, vector=vector, limit=limit)
 
     part = Part(view=view, reading=reading, ranking=ranked.ranking, ranked=ranked, again=again)
     if part.evidence is not Evidence.NONE or not reading.may_order:
@@ -179,16 +178,11 @@ class CatalogueScopes:
     scopes: Mapping[str, Scope]
     notes: list[str]
 
-    def ask(self, ask: Callable[[CatalogueView], FoundT]) -> ByCatalogue[FoundT]:
-        """Ask each catalogue; skip those whose storage fails, unless it fails for all of them."""
-        asked = ask_each(self.views.found, ask)
-        return replace(asked, skipped=[*self.views.skipped, *asked.skipped])
-
     def find(
         self,
         *,
         is_plain: bool = False,
-        also: Callable[[CatalogueView, str], Collection[str]] = lambda _view, _query: (),
+        also: Also | None = None,
         pool: Executor | None = None,
         page_size: int = 10,
         explains: bool = False,
@@ -202,15 +196,7 @@ class CatalogueScopes:
         def read(_view: CatalogueView, scope: Scope) -> ReadQuestion:
             return plain_reading(self.asked.query, scope)
 
-        def rank(
-            view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int
-        ) -> Ranked:
-            words = also(view, clean(query[:MAX_CHARS]))
-            return view.catalogue.searcher.rank(
-                view.reader, query, scope=scope, limit=limit, query_vector=vector, also=words
-            )
-
-        found = find(self, read=read if is_plain else None, rank=rank, pool=pool)
+        found = find(self, read=read if is_plain else None, also=also, pool=pool)
         return replace(found, page_size=page_size, explains=explains)
 
 
@@ -229,7 +215,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     """Return the scope of a call in each catalogue; raise InputError for a value that no catalogue
     knows.
     """
-    answers = ask_each(views.found, lambda view: _scope_or_refusal(view, asked))
+    answers = views.ask(lambda view: _scope_or_refusal(view, asked))
     found = {name: one for name, one in answers.found.items() if isinstance(one, _Scope)}
     refused = {name: one for name, one in answers.found.items() if isinstance(one, InputError)}
     if refused and not found:
@@ -239,8 +225,8 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
         # to exclude what no catalogue has would do nothing, and nobody would be told
         if name not in known:
             raise error
-    skipped = [*views.skipped, *answers.skipped]
-    readable = ByCatalogue(found={name: views.found[name] for name in found}, skipped=skipped)
+    here = {name: views.found[name] for name in found}
+    readable = ByCatalogue(found=here, skipped=answers.skipped)
     left_out = (
         [f"not searched, without a value that was asked for: {', '.join(refused)}"]
         if refused

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -23,7 +22,6 @@ from stackroom.tools.catalogue import (
     ByCatalogue,
     CatalogueView,
     FoundRecord,
-    FoundT,
     OpenCatalogue,
     ask_each,
 )
@@ -73,13 +71,6 @@ class Views(ByCatalogue[CatalogueView]):
         return cls(
             found=opened.found, skipped=opened.skipped, principal=principal, has_choice=has_choice
         )
-
-    def ask(
-        self, ask: Callable[[CatalogueView], FoundT], *, pool: Executor | None = None
-    ) -> ByCatalogue[FoundT]:
-        """Ask each catalogue; skip those whose storage fails, unless it fails for all of them."""
-        asked = ask_each(self.found, ask, pool=pool)
-        return replace(asked, skipped=[*self.skipped, *asked.skipped])
 
     def only(self, names: Iterable[str], skipped: Sequence[str]) -> "Views":
         """Return some of the catalogues, with the names of those that were skipped."""

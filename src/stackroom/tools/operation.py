@@ -479,23 +479,27 @@ def addressed(
     status: int = 200,
     *,
     tag: str,
+    name: str = "",
     needs: Needs = READS_CATALOGUES,
     cost: Cost = Cost.READ,
     target: str = "",
     audit: Audit | None = None,
+    params: type[BaseModel] | None = None,
     **rest: Any,
 ) -> Callable[[Callable[[Call, ParamsT], ResultT]], Operation[ParamsT, ResultT]]:
     """Declare a function as an operation of programs and pages, which is no tool and no command. It
-    is named after the function; of a call its target is noted, and nothing else.
+    is named after the function, and takes what its annotation says, unless `name` and `params` say
+    otherwise; of a call its target is noted, and nothing else.
     """
     audit = audit or Audit(target=target, notes_parameters=False)
+    stated = {"params": params} if params else {}
 
     def declare(run: Callable[[Call, ParamsT], ResultT]) -> Operation[ParamsT, ResultT]:
-        called = run.__name__
+        called = name or run.__name__
         named = {"tag": tag, "operation_id": to_camel(called), "max_body_bytes": None}
         face = Rest(address, status, **{**named, **rest})
         faces = Faces(tool=OFF, rest=face, command=OFF, audit=audit)
-        return operation(f"{tag}/{called}", needs=needs, cost=cost, faces=faces)(run)
+        return operation(f"{tag}/{called}", needs=needs, cost=cost, faces=faces, **stated)(run)
 
     return declare
 

@@ -38,7 +38,7 @@ def find_kinds(call: api.Call, params: SearchMusicParams) -> dict[str, api.Resul
         conditions = scoped.scopes[view.name].conditions
         return find_parts(MusicLibrary(view, call.principal, conditions=conditions), params)
 
-    asked = scoped.ask(find)
+    asked = scoped.views.ask(find)
     found = api.ResultSet(
         parts=[],
         page_size=params.limit,

@@ -19,15 +19,14 @@ from stackroom.api.ranking import Key
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import find_parts
-from stackroom_catalogues.music.shapes import MOST, SearchMusicParams, genre_names
+from stackroom_catalogues.music.shapes import GROUPS, MOST, SearchMusicParams, genre_names
 
 OfAll = Literal["artists", "albums", "tracks", "search", "recent"]
 OfRecord = Literal["artist", "album", "track"]
 OfCaller = Literal["likes", "plays", "heard", "playlist"]
 List = Literal[OfAll, OfRecord, OfCaller, "similar", "radio", "genres"]
 Sort = Literal["", "name", "artist", "year", "-year", "new", "random"]
-KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
-GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
+KIND_OF: Mapping[str, str] = {group: kind for kind, group in GROUPS.items()}
 MOST_LISTED = 2_000
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
@@ -246,7 +245,7 @@ class ListenAnswer:
         """Return the lists that were asked for."""
         wanted = self._query.list
         if wanted in KIND_OF:
-            return ListenResult().model_copy(update={wanted: self._listed(KIND_OF[wanted])})
+            return _result({wanted: self._listed(KIND_OF[wanted])})
         own: Mapping[str, Callable[[], ListenResult]] = {
             "search": self._search,
             "recent": self._recent,
@@ -413,18 +412,16 @@ class ListenAnswer:
         placed = self._get(None)
         found = find_similar(placed.library, placed.record, limit=MOST)
         page = self._page_of(placed.library, [one for one, _ in found])
-        return ListenResult(item=self._item(placed)).model_copy(
-            update={GROUP_OF[placed.record.kind]: page}
-        )
+        return _result({"item": self._item(placed), GROUPS[placed.record.kind]: page})
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
         placed, missing = self._kept([like.id for like in likes])
         groups = {
-            GROUP_OF[kind]: self._page([one for one in placed if one.record.kind == kind])
-            for kind in KINDS
+            group: self._page([one for one in placed if one.record.kind == kind])
+            for kind, group in GROUPS.items()
         }
-        return ListenResult(missing=missing).model_copy(update=groups)
+        return _result({"missing": missing, **groups})
 
     def _plays(self) -> ListenResult:
         """Return the tracks that the caller played, and their albums: the most played first, or the
@@ -506,6 +503,10 @@ class ListenAnswer:
             for name, library in self._libraries.items()
             for facet in library.reader.facets(field, scope=library.scope(of))
         }
+
+
+def _result(parts: dict[str, Any]) -> ListenResult:
+    return ListenResult(**parts)
 
 
 COUNTED = {ALBUM: (TRACK, "album_id"), ARTIST: (ALBUM, "artist_ids")}

@@ -445,6 +445,7 @@ def _endpoint(name: str, **declared: Any) -> Any:
         f"GET /rest/{name}",
         tag="subsonic",
         name=name,
+        operation_id=f"subsonic{name[0].upper()}{name[1:]}",
         media_type="*/*",
         max_body_bytes=MOST_BODY,
         protocol=PROTOCOL,
