@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
+from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
@@ -48,7 +49,7 @@ def gate(samples_home: Path) -> Iterator[Gate]:
 def own_app(tmp_path: Path, embedder: Any) -> Iterator[App]:
     """An empty library, with the word embedder."""
     app = App(Settings(home=tmp_path / "home"))
-    app.embedder = embedder
+    app.embedder = WatchedEmbedder(embedder)
     yield app
     app.close()
 
