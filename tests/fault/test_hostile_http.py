@@ -277,30 +277,18 @@ def test_there_is_nothing_at_a_path_that_is_none_of_ours(besieged: Any, path: st
 
 NO_HTTP = {
     "garbage": bytes(range(256)) * 2,
-    "NULs": bytes(100),
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "HTTP/0.9": b"GET /health\r\n\r\n",
-    "a small method": get().replace(b"GET", b"get"),
     "bare line feeds": get().replace(b"\r\n", b"\n"),
     "a folded header": get("X: a", " b"),
     "a blank before the colon": raw("GET /health HTTP/1.1", "Host : localhost"),
-    "a header without a name": get(": x"),
     "a header with a NUL": get("X: a\0b"),
-    "a path without a slash": get(path="health"),
     "another's address": raw("CONNECT evil.com:443 HTTP/1.1", "Host: evil.com:443"),
     "a length below zero": post("Content-Length: -1"),
-    "a length beyond all": post("Content-Length: 99999999999999999999999"),
     "two lengths": post("Content-Length: 5", "Content-Length: 6", body="hello!"),
     "a length and parts": post("Content-Length: 5", "Transfer-Encoding: chunked", body="0\r\n\r\n"),
-    "parts and a length": post("Transfer-Encoding: chunked", "Content-Length: 5", body="0\r\n\r\n"),
-    "parts of parts": post("Transfer-Encoding: chunked, chunked", body="0\r\n\r\n"),
     "an encoding that is none": post("Transfer-Encoding: xchunked", body="0\r\n\r\n"),
     "a part of no size": post("Transfer-Encoding: chunked", body="zz\r\n\r\n"),
-    "a part beyond all": post("Transfer-Encoding: chunked", body="f" * 18 + "\r\n\r\n"),
-    "a part longer than it says": post(
-        "Transfer-Encoding: chunked", body="2\r\nhello\r\n0\r\n\r\n"
-    ),
     "a second request that is none": HEALTH + b"GARBAGE\r\n\r\n",
 }
 
@@ -317,11 +305,8 @@ def test_what_is_no_http_is_refused_and_the_connection_closed(besieged: Any, nam
 
 TOO_MUCH = {
     "a long header": get("X: " + "x" * 100_000),
-    "a header of a megabyte": get("X: " + "x" * 1_000_000),
     "a long name": get("x" * 100_000 + ": y"),
     "ten thousand headers": get(*(f"X{number}: y" for number in range(10_000))),
-    "a hundred thousand empty headers": get(*["A:"] * 100_000),
-    "a body behind it": post("X: " + "x" * 70_000, "Content-Length: 5", body="hello"),
     "a request behind it": get("X: " + "x" * 70_000) + HEALTH,
     "what follows the body": post(
         "Transfer-Encoding: chunked", body="0\r\n" + "X: y\r\n" * 20_000 + "\r\n"
@@ -341,19 +326,15 @@ def test_a_head_that_is_too_long_is_refused_and_what_follows_is_not_answered(
 
 HARMLESS = {
     "HTTP/1.0": get(version="1.0"),
-    "empty lines before": b"\r\n\r\n\r\n" + get(),
     "a thousand headers": get(*(f"X{number}: y" for number in range(1_000))),
     "a header that is no ASCII": get("X: \xff\xfe"),
     "another protocol": get(
         "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"
     ),
-    "a protocol that is none": get("Connection: Upgrade", "Upgrade: \xff"),
-    "close and keep": get("Connection: close, keep-alive"),
     "what a proxy says": get(
         "X-Forwarded-Host: evil.com", "X-Forwarded-Proto: https", "Forwarded: host=evil.com"
     ),
     "another method by a header": get("X-HTTP-Method-Override: DELETE"),
-    "many ranges": get("Range: bytes=0-1,0-1,999999999999-"),
     "a body": get("Content-Length: 5") + b"hello",
 }
 
