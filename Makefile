@@ -61,7 +61,7 @@ databases: $(STAMP)  ## hold shelves in PostgreSQL to the whole contract for all
 chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases and flipped bits for half an hour, and judge them
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
 
-drill: $(STAMP)  ## rehearse a year of running a server: backups, failures, restored accounts, a full disk, an upgrade, 200 clients
+drill: $(STAMP)  ## rehearse a year of running a server: backups, failures, restored accounts, a full disk, 200 clients
 	PYTHONPATH=tests $(BIN)/python -m drill $(DRILL)
 
 damage: $(STAMP)  ## flip bits and cut off files of every kind of a small library, 100 times each, and see that no answer is silently wrong

@@ -1,9 +1,9 @@
 """A year of running a server, in one sitting: `make drill`.
 
-Accounts, jobs, backups, a backup that fails, a database that is restored under a running server, an
-upgrade from an early commit and the way back, a disk that fills, and many clients at once. After
-each step the four places that tell of it are asked: `/health`, `stackroom doctor`, `/metrics` and
-the audit log. It ends with 0 where each told what it must.
+Accounts, jobs, backups, a backup that fails, a database that is restored under a running server, a
+disk that fills, and many clients at once. After each step the four places that tell of it are
+asked: `/health`, `stackroom doctor`, `/metrics` and the audit log. It ends with 0 where each told
+what it must.
 """
 
 import argparse

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import statistics
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,14 +13,10 @@ from pathlib import Path
 import httpx
 
 from drill.record import Step
-from drill.world import COUNTRIES, TABLE, WORDS, World, write_table
+from drill.world import COUNTRIES, TABLE, WORDS, World
 from support.disks import filled
 from support.processes import becomes
 
-FORMER_COMMIT = "1788d3c6"
-"""The commit that the upgrade comes from."""
-FORMER_NAME = "pina" + "kes"
-"""The name of the program then."""
 NOTICED_S = 5.0
 """How soon another control database must be noticed."""
 TOLD_S = 90.0
@@ -162,66 +157,6 @@ def restore_accounts(world: World, step: Step) -> None:
     step.see("audit", "calls since are in the restored file", ok=rows and whole)
 
 
-def upgrade(world: World, step: Step) -> None:
-    """Take over a library of an early commit, and see that its program refuses what it cannot
-    read.
-    """
-    former = _install_former(world.folder / "former", step)
-    if former is None:
-        step.skipped = f"commit {FORMER_COMMIT} cannot be installed here"
-        return
-    home, run = world.folder / "taken-over", _former_program(former)
-    table = write_table(world.folder / "old.csv", 60)
-    for arguments in (
-        ("add", str(table), "--yes", "--no-embed"),
-        ("user", "add", "ida", "--role", "user"),
-    ):
-        done = run(home, *arguments)
-        assert done.returncode == 0, f"{arguments}: {done.stderr[-400:]}"
-    token = run(home, "token", "add", "t", "--user", "ida").stdout.strip()
-    before = run(home, "search", "old", "oak", "--json")
-    found = world.must_run("search", "old", "oak", "--json", home=home)
-    step.require('"Wine ' in found and before.returncode == 0, "the library is searched as it is")
-    step.require(
-        run(home, "list").returncode == 0, "the former program still reads it after a search"
-    )
-    server, world.server = world.server, None
-    kept, world.home = world.home, home
-    try:
-        world.tokens["ida"] = token
-        world.start()
-        step.require(
-            world.call("search", user="ida", query="oak").status_code == 200,
-            "the former token works",
-        )
-        world.add_user("root", "admin")
-        step.see("health", "ok", ok=not world.health())
-        bad = [line for line in world.doctor() if "job backup" not in line and "embed" not in line]
-        step.see("doctor", "ok", ok=not bad)
-        step.say(f"doctor: {bad}")
-        layout = world.metric("build_info", accounts_layout="10")
-        step.see(
-            "metrics", "build_info with layouts", ok=layout == 1 or world.total("build_info") == 1
-        )
-        users = {row["user"] for row in world.audit("-n", "50")}
-        whole = world.run("audit", "verify").returncode == 0
-        step.see("audit", "one chain over both versions", ok="ida" in users and whole)
-        world.stop()
-        copies = [path.name for path in home.glob("control.sqlite.layout-*")]
-        step.require(copies, f"a copy of the former accounts is kept: {copies}")
-        back = run(home, "user", "list")
-        step.require(
-            back.returncode != 0 and "newer" in back.stderr, f"back: {back.stderr.strip()[:150]}"
-        )
-        step.count(f"the former program says: “{back.stderr.strip().splitlines()[-1][:120]}”")
-        still = run(home, "search", "old", "oak")
-        step.count(f"its search ends with {still.returncode}")
-    finally:
-        world.stop()
-        world.home, world.server = kept, server
-        world.tokens["root"] = world.must_run("token", "add", "again", "--user", "root").strip()
-
-
 def fill_the_disk(world: World, step: Step) -> None:
     """Fill the disk under a running server: reads go on, writes are refused, and nothing is called
     damaged.
@@ -328,7 +263,6 @@ STEPS: dict[str, Callable[[World, Step], None]] = {
     "a kill": be_killed,
     "the disk fills": fill_the_disk,
     "many clients": be_overrun,
-    "an upgrade": upgrade,
 }
 
 
@@ -363,39 +297,3 @@ def _client(url: str, token: str, number: int, ends_at: float) -> list[tuple[str
                     )
                 )
     return told
-
-
-def _install_former(folder: Path, step: Step) -> Path | None:
-    """Install the early commit in an environment of its own; return its folder, None where that
-    cannot be done.
-    """
-    folder.mkdir()
-    archive = subprocess.run(["git", "archive", FORMER_COMMIT], capture_output=True, check=False)
-    if archive.returncode != 0:
-        return None
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-    step.say(f"installing commit {FORMER_COMMIT}")
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("VENV", "PYTHONPATH")
-    }
-    command = ["sh", "scripts/environment.sh", "serving"]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    return folder if done.returncode == 0 else None
-
-
-def _former_program(former: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        settings = {"HOME": str(home), "OFFLINE": "1"}
-        environment = {
-            **kept,
-            **{f"{FORMER_NAME.upper()}_{name}": value for name, value in settings.items()},
-        }
-        command = [str(former / ".venv/bin" / FORMER_NAME), *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=600
-        )
-
-    return run

@@ -78,11 +78,11 @@ class World:
             one["part"]: one["reason"] for one in self.send("GET", "/health").json()["degraded"]
         }
 
-    def doctor(self, home: Path | None = None) -> list[str]:
+    def doctor(self) -> list[str]:
         """Return what `stackroom doctor` calls bad, but for the model, which a drill does
         without.
         """
-        lines = self.run("doctor", home=home).stdout.splitlines()
+        lines = self.run("doctor").stdout.splitlines()
         return [
             line for line in lines if line.startswith("BAD") and not line.startswith("BAD embedder")
         ]
@@ -158,12 +158,12 @@ def made_world(folder: Path, *, nights: int) -> Iterator[World]:
         yield world
 
 
-def write_table(path: Path, rows: int = ROWS) -> Path:
+def write_table(path: Path) -> Path:
     """Write a table of wines."""
     lines = [
         f"Wine {number},{COUNTRIES[number % 5]},{5 + number % 40},{WORDS[number % 7]} and"
         f" {WORDS[number % 3]}"
-        for number in range(rows)
+        for number in range(ROWS)
     ]
     path.write_text("\n".join(["name,country,price,notes", *lines]) + "\n")
     return path

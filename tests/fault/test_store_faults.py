@@ -165,21 +165,6 @@ def test_faults_at_random_leave_the_former_version_or_the_new_one(bucket: Bucket
     assert bucket.served_editions() == {edition + 2}
 
 
-@pytest.mark.row("T7")
-def test_an_outside_client_reads_text_metadata_and_vectors_from_the_bucket(bucket: Bucket) -> None:
-    bucket.proxy.find_fault = no_fault
-    table = lancedb.connect(PLACE).open_table("games_documents")
-    row = table.search().where("id = 'g3'").limit(1).to_list()[0]
-    assert (row["text"], row["heading"], json.loads(row["metadata"])["title"]) == (
-        "Game 3",
-        "Game 3",
-        "Game 3",
-    )
-    assert {"text", "path", "heading", "first_line", "last_line", "metadata"} <= set(
-        table.schema.names
-    )
-
-
 # Beside a server
 
 

@@ -111,48 +111,6 @@ def test_what_is_embedded_and_compared_follows_from_the_fields() -> None:
     )
 
 
-def product_rows() -> list[Row]:
-    return [
-        {
-            "SKU": f"MUG-{number:03d}",
-            "Product Name": f"Mug number {number}",
-            "Price": f"${10 + number}.90",
-            "Old price": "call us" if number == 3 else f"${20 + number}.00",
-            "In Stock": ["yes", "no"][number % 2],
-            "active": ["TRUE", "0", "y"][number % 3],
-            "Description": (
-                f"<p>A <b>fine</b> mug, the {number}th of its kind, with room for plenty of"
-                " tea.</p>"
-            ),
-            "product_type": ["Home > Kitchen > Mugs", "Home > Garden"][number % 2],
-            "Link": f"https://shop.example/{number}",
-            "kind": "thing",
-            "stats": {"weight": number},
-            "Product Name ": f"Mug number {number}",
-            "": "nameless",
-            "notes": None,
-        }
-        for number in range(12)
-    ]
-
-
-def test_a_product_feed_with_dirty_cells_keeps_every_row() -> None:
-    spec, inferred = infer(product_rows())
-    assert spec.id_path == "SKU"
-    assert spec.fields["sku"].searched
-    assert spec.title_field.source_path == "Product Name"
-    assert spec.fields["price"].type is FieldType.FLOAT
-    assert spec.fields["old_price"].type is FieldType.FLOAT
-    for name in ("in_stock", "active"):
-        assert (spec.fields[name].type, spec.fields[name].facet) == (FieldType.TEXT, True)
-    assert spec.fields["description"].role is FieldRole.BODY
-    assert spec.fields["product_type"].split == ">"
-    assert (spec.fields["link"].type, spec.fields["stats"].type) == (FieldType.URL, FieldType.JSON)
-    left_out = dict(inferred.left_out)
-    assert left_out["Product Name "] == "it holds the same as 'Product Name'"
-    assert set(left_out) == {"Product Name ", "", "notes"}
-
-
 def test_columns_become_legal_field_names_and_are_still_found() -> None:
     row = {
         "Average Rating": 1.5,

@@ -37,12 +37,6 @@ def hang(handler: Any) -> None:
     handler.released.wait(30)
 
 
-def trickle_headers(handler: Any) -> None:
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while not handler.released.wait(TIMEOUT_S / 10):
-        handler.wfile.write(b"x")
-
-
 def trickle_body(handler: Any) -> None:
     handler.send(200, b"{", length=1_000_000)
     while not handler.released.wait(TIMEOUT_S / 10):
@@ -163,21 +157,17 @@ def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: F
     ("behaviour", "reason"),
     [
         (hang, "did not answer in time"),
-        (trickle_headers, "did not answer in time"),
         (trickle_body, "did not answer in time"),
         (pause_within_body, "did not answer in time"),
         (close_half_way, "peer closed connection"),
         (close_at_once, "disconnected without sending a response"),
         (lambda handler: handler.send(200, b"<html>"), "not JSON"),
-        (lambda handler: handler.send(200, b""), "not JSON"),
         (
             lambda handler: handler.send(200, b'{"data": [{"embedding": [NaN, 1, 1, 1]}]}'),
             "not JSON",
         ),
-        (lambda handler: handler.send(404, b"no such model"), "answered status 404"),
         (lambda handler: handler.send(500, b"oops"), "answered status 500"),
         (answering(lambda _: {"error": "x"}), "not in the form of an embeddings answer"),
-        (answering(lambda _: [1, 2]), "not in the form of an embeddings answer"),
         (answering(lambda _: {"data": [1]}), "not in the form of an embeddings answer"),
         (one_row("AAAA"), "not in the form of an embeddings answer"),
         (answering(lambda _: {"data": []}), r"shape \(0,\), wanted \(1, 4\)"),
@@ -189,7 +179,6 @@ def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: F
             one_row([1, 2, 3]),
             r"shape \(1, 3\), wanted \(1, 4\); is it the model the catalogue was built with",
         ),
-        (one_row([[1, 2, 3, 4]]), r"shape \(1, 1, 4\)"),
         (one_row([None, 1, 1, 1]), "zero or not finite"),
         (one_row([0, 0, 0, 0]), "zero or not finite"),
     ],

@@ -84,11 +84,6 @@ def test_every_paper_is_there_with_its_vector_as_plain_float32(papers: Any, tmp_
     assert rows[9][2:] == ("[]", None, None, None)
 
 
-def test_the_config_names_the_model_and_its_dimension(papers: Any, tmp_path: Path) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
-    assert json.loads((tmp_path / "p.json").read_text()) == {"model": "word-hash", "dimension": 64}
-
-
 @pytest.mark.row("P6")
 def test_the_config_has_the_mean_that_queries_need_where_vectors_are_centred(
     papers: Any, tmp_path: Path

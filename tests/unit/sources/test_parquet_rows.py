@@ -133,11 +133,6 @@ def test_a_time_that_python_has_no_value_for_costs_its_cell_and_is_noted(tmp_pat
     assert note.startswith("1 cell of 'at' cannot be read, left empty (first: row 2: year")
 
 
-def test_a_missing_value_is_none_and_a_file_without_rows_gives_none(tmp_path: Path) -> None:
-    assert values(tmp_path, {"a": texts(None, "x")}) == [{"a": None}, {"a": "x"}]
-    assert list(source(tmp_path, numbered(0)).iter_rows()) == []
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("content", [b"", b"PAR", b"id,title\n1,a\n", bytes(500), b"PAREencrypted"])
 def test_what_is_no_parquet_is_refused_by_name(tmp_path: Path, content: bytes, suffix: str) -> None:

@@ -297,22 +297,6 @@ def test_dates_of_any_precision_and_order_are_dates(
     assert not any(read(row).unread for row in rows)
 
 
-def test_amounts_in_several_currencies_are_kept_beside_the_numbers_in_the_main_one() -> None:
-    values = [f"${number},000" for number in range(1, 31)] + [
-        f"€{number},500" for number in range(1, 11)
-    ]
-    spec, _ = infer(column_of(values, "budget"))
-    assert (spec.fields["budget"].type, spec.fields["budget_usd"].unit) == (FieldType.TEXT, "$")
-
-
-def test_lists_as_numpy_writes_them_are_lists_of_their_items() -> None:
-    rows = column_of(["['side dish' 'lunch']", "['lunch' 'dinner']", "[]"] * 4, "dishTypes")
-    spec, _ = infer(rows)
-    mapping = build_mapping(spec)
-    (record,) = mapping.records_of(rows[0])
-    assert [tag.value for tag in record.get("dishTypes") or ()] == ["side dish", "lunch"]
-
-
 def test_written_objects_are_no_main_text() -> None:
     cell = "[{'aisle': 'Milk', 'steps': array([{'n': 1}], dtype=object)}]"
     rows = [
@@ -335,17 +319,6 @@ def reasons(rows: Sequence[Row], **options: Any) -> dict[str, str]:
 def test_a_column_without_a_name_that_counts_the_rows_is_left_out(name: str) -> None:
     rows = [{name: number, "title": f"T{number}"} for number in range(12)]
     assert reasons(rows) == {name: "it only counts the rows"}
-
-
-def test_several_columns_with_one_value_are_left_out_and_one_is_kept() -> None:
-    constant = {"a": "no", "b": "no", "c": 7}
-    rows = [{"title": f"T{n}", **constant} for n in range(30)]
-    assert reasons(rows) == {
-        "a": "it is 'no' in every row",
-        "b": "it is 'no' in every row",
-        "c": "it is '7' in every row",
-    }
-    assert reasons([{"title": f"T{n}", "a": "no"} for n in range(30)]) == {}
 
 
 def test_numbered_columns_are_one_list() -> None:

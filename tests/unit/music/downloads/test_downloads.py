@@ -111,12 +111,6 @@ def test_a_single_track_is_fetched_by_its_address(place, tracks):
     assert place.landed("Handel/Unknown") == {"01.mp3": tracks["01.mp3"]}
 
 
-def test_a_manifest_is_fetched_by_its_address_and_the_callers_names_win(place, tracks):
-    done = place.fetch(url=f"{place.server.url}{MANIFEST}", artist=None, album="HWV 348")
-    assert done.state is DownloadState.DONE
-    assert place.landed("Handel/HWV 348") == tracks
-
-
 def test_a_transfer_that_is_cut_is_put_off_and_begun_again(place, tracks):
     body = tracks["01.mp3"]
     place.server.replies["/Handel/01.mp3"] = [

@@ -147,15 +147,6 @@ def test_the_queue_is_paged(downloads):
     assert downloads.answer(VIEWER, "query", query_type="queue", state="failed")["total"] == 0
 
 
-def test_the_counts_name_every_state(downloads):
-    downloads.request(ANN)
-
-    stats = downloads.answer(VIEWER, "query", query_type="stats")["stats"]
-
-    assert stats["by_state"] == {"queued": 1, "running": 0, "done": 0, "failed": 0, "cancelled": 0}
-    assert stats["providers"] == ["archive"]
-
-
 @pytest.mark.parametrize(
     "visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))]
 )
