@@ -130,19 +130,16 @@ def explain_record(
     audiences = record.audiences if sees_all and PUBLIC not in record.audiences else ()
     by_score = standing.whole.rank
     is_put_off = ranked.has_series and rank is not None and by_score is not None and rank > by_score
+    stale = ranked.reader.stale
     because = [
         *_left_out(found.label, keyed, failed, place, sentence),
-        *([f"only these see it, and ServerAdmin: {', '.join(audiences)}"] if audiences else []),
+        f"only these see it, and ServerAdmin: {', '.join(audiences)}" if audiences else "",
         *found.filter_notes,
         *part.reading.notes,
-        *([f"by its score it is number {by_score}; {SERIES_BOUND}"] if is_put_off else []),
+        f"by its score it is number {by_score}; {SERIES_BOUND}" if is_put_off else "",
         _about_words(ranked, standing, terms),
         _about_meaning(ranked, standing, key),
-        *(
-            [f"the index is older than the records: {ranked.reader.stale}"]
-            if ranked.reader.stale
-            else []
-        ),
+        f"the index is older than the records: {stale}" if stale else "",
     ]
     return ExplainResult(
         **_placed(view, record, rank, page=found.page_size, why=standing.why),
@@ -155,7 +152,7 @@ def explain_record(
         meaning=RankResult.model_validate(standing.meaning),
         whole=RankResult.model_validate(standing.whole),
         terms=terms,
-        because=because,
+        because=list(filter(None, because)),
     )
 
 

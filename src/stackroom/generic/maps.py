@@ -161,11 +161,6 @@ class VisibleMap:
             colours = colour_by_numbers(numbers, _written_steps(numbers, steps, field), steps)
         else:
             colours = colour_by_values(self.places, self._values_of(name))
-        shown = [
-            _shown_range(value, field) if field and colours.is_ordered else value
-            for value in colours.values
-        ]
-        counted = zip(shown, colours.counts, colours.values, strict=True)
         return MapColour(
             field=name,
             label=fields[name],
@@ -175,8 +170,12 @@ class VisibleMap:
             ),
             ordered=colours.is_ordered,
             values=[
-                ColourCount(value=value, count=count, wanted=wanted)
-                for value, count, wanted in counted
+                ColourCount(
+                    value=_shown_range(value, field) if field and colours.is_ordered else value,
+                    count=count,
+                    wanted=value,
+                )
+                for value, count in zip(colours.values, colours.counts, strict=True)
             ],
             codes=_base64(colours.codes),
         )
@@ -273,13 +272,13 @@ def show_map(call: Call, params: MapParams) -> MapResult:
     scope = shown_scope(view, call.principal.visibility)
     seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
     rows, is_there = find_rows(placed.keys, seen)
-    keys, places, unplaced = (
-        seen[is_there],
-        placed.places[rows[is_there]],
-        int(np.count_nonzero(~is_there)),
-    )
     visible = VisibleMap(
-        view=view, scope=scope, keys=keys, places=places, words=placed.words, unplaced=unplaced
+        view=view,
+        scope=scope,
+        keys=seen[is_there],
+        places=placed.places[rows[is_there]],
+        words=placed.words,
+        unplaced=int(np.count_nonzero(~is_there)),
     )
     digest = sha256(visible.keys.tobytes() + visible.unplaced.to_bytes(8)).digest()
     made = placed.finished.find_or_make((digest, params), lambda: visible.finish(params))

@@ -108,22 +108,18 @@ def recommend_by_taste(
         spec = taste_spec(view.spec, params.weights)
         signals_of = {item.key: signal_values(item.signals, spec) for item in answer.items}
         results = [
-            shown.model_copy(
-                update={
-                    "signals": {
-                        name: round(value, 4) for name, value in signals_of[hit.key].items()
-                    }
-                }
-            )
+            shown.model_copy(update={"signals": signals_of[hit.key]})
             for shown, hit in zip(results, hits, strict=True)
         ]
+        likes, dislikes = (
+            shape_records(view, [one.record for one in some if one.record], form)
+            for some in (tray.likes, tray.dislikes)
+        )
         drawn = {
-            name: shape_records(view, [one.record for one in some if one.record], form)
-            for name, some in {"likes": tray.likes, "dislikes": tray.dislikes}.items()
-        }
-        drawn |= {
+            "likes": likes,
+            "dislikes": dislikes,
             "taste": list(answer.taste_tags),
-            "signals": [_signal(weight) for weight in signal_weights(spec)],
+            "signals": list(map(_signal, signal_weights(spec))),
         }
     return RecommendResult(
         results=results,

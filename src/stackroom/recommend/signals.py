@@ -55,8 +55,8 @@ class Signals(Generic[SignalT]):
             "semantic": spec.semantic,
             "taxonomy": spec.taxonomy.weight,
             "temporal": spec.temporal.weight,
+            "format": spec.format.weight,
         }
-        weights["format"] = spec.format.weight
         fame = spec.popularity.weight if self.popularity is not None else 0.0
         total = sum(weights.values()) or 1.0
         parts = {
@@ -255,28 +255,27 @@ def signal_weights(spec: CatalogueSpec) -> list[SignalWeight]:
     """Return the signals of a spec with their weights, in the order in which they are shown."""
     recommend = spec.recommend or RecommendSpec()
     fame, time = recommend.popularity, recommend.temporal
+    tags, form = recommend.taxonomy, recommend.format
     parts = [
-        (SEMANTIC, spec.embed is not None, recommend.semantic, ()),
-        (
-            TAXONOMY,
-            bool(recommend.taxonomy.fields),
-            recommend.taxonomy.weight,
-            recommend.taxonomy.fields,
-        ),
-        (FORMAT, bool(recommend.format.fields), recommend.format.weight, recommend.format.fields),
-        (TEMPORAL, bool(time.field), time.weight, (time.field,)),
-        (POPULARITY, bool(fame.field), fame.weight, (fame.field,)),
-        (KNOWN, bool(spec.known) and not fame.weight, recommend.known, ()),
+        (SEMANTIC, spec.embed, recommend.semantic, ()),
+        (TAXONOMY, tags.fields, tags.weight, tags.fields),
+        (FORMAT, form.fields, form.weight, form.fields),
+        (TEMPORAL, time.field, time.weight, (time.field,)),
+        (POPULARITY, fame.field, fame.weight, (fame.field,)),
+        (KNOWN, spec.known and not fame.weight, recommend.known, ()),
         (WISH, True, recommend.wish, ()),
     ]
-    there = [(name, weight, fields) for name, is_there, weight, fields in parts if is_there]
-    return [SignalWeight(name=name, fields=fields, weight=weight) for name, weight, fields in there]
+    return [
+        SignalWeight(name=name, fields=fields, weight=weight)
+        for name, is_there, weight, fields in parts
+        if is_there
+    ]
 
 
 def signal_values(signals: Signals[float], spec: CatalogueSpec) -> dict[str, float]:
-    """Return the signals of a recommendation that the spec weighs, by name."""
+    """Return the signals of a recommendation that the spec weighs, by name, as they are shown."""
     values = {one.name: getattr(signals, one.name) for one in signal_weights(spec)}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: round(value, 4) for name, value in values.items() if value is not None}
 
 
 def _with_signals(spec: CatalogueSpec) -> RecommendSpec:

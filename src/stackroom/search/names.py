@@ -357,8 +357,8 @@ def describe(spec: CatalogueSpec, record: Record) -> str:
     told = [
         record.kind if record.kind != DEFAULT_KIND else "",
         *(_told(record, name) for name in form[:1]),
+        _told(record, time.name) if time else "",
     ]
-    told.append(_told(record, time.name) if time else "")
     return f"{spec.title_of(record)} ({', '.join([*filter(None, told), record.id])})"
 
 

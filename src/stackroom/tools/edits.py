@@ -490,8 +490,12 @@ class _Entry:
     def plain(self) -> dict[str, Any]:
         """Return the entry as JSON values."""
         newest, oldest = self.changes[0], self.changes[-1]
-        by = {"at": _time(newest), "principal": newest.author.principal}
-        shown = {"catalogue": self.catalogue, "change_no": newest.change_no, **by}
+        shown = {
+            "catalogue": self.catalogue,
+            "change_no": newest.change_no,
+            "at": _time(newest),
+            "principal": newest.author.principal,
+        }
         if newest is oldest:
             call = {"call_id": newest.author.call_id} if newest.author.call_id else {}
             return {**shown, **call, **_told(newest)}
@@ -540,11 +544,8 @@ def read_changelog(
     older = [
         name for name in changes.found if by_name[name].shelf.reader().change_no > CHANGES_READ
     ]
-    head = (
-        {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"}
-        if older
-        else {}
-    )
+    not_listed = f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"
+    head = {"not_listed": not_listed} if older else {}
     return ContentList(name="changes", total=len(entries), after=after, head=head)
 
 

@@ -524,11 +524,7 @@ def choice(
         """Run the chosen operation; refuse a parameter that it would ignore."""
         chosen = str(getattr(given, chosen_by))
         wanted = operations[chosen]
-        values = {
-            one: value
-            for one in type(given).model_fields
-            if one != chosen_by and (value := getattr(given, one)) is not None
-        }
+        values = given.model_dump(exclude={chosen_by}, exclude_none=True)
         taken = wanted.params.model_fields
         for ignored in sorted(values.keys() - taken.keys() - OF_EVERY_LIST):
             takers = [

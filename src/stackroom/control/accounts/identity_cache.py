@@ -85,13 +85,8 @@ class Rights:
         )
         hidden = hidden_among(self.restrictions, user, actions)
         quotas = [self.quotas[role] for role in user.roles] or [self.usual_quotas]
-        only = (
-            catalogues
-            if user.only is None
-            else user.only
-            if catalogues is None
-            else user.only & catalogues
-        )
+        lists = [one for one in (user.only, catalogues) if one is not None]
+        only = frozenset.intersection(*lists) if lists else None
         return Principal(
             name=user.name,
             actions=actions,

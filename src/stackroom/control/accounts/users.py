@@ -130,24 +130,20 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     """Return the users of these rows, in the same order, with their permissions."""
     ids = [row.id for row in rows]
     of_roles = {role.name: role for role in load_roles(connection)}
-    has = user_roles.c
-    having = (
-        select(has.user_id, has.role).where(has.user_id.in_(ids)).order_by(has.user_id, has.role)
-    )
-    role_names = _grouped(connection.execute(having).all())
-    granting = select(user_grants.c.user_id, user_grants.c.action).where(
-        user_grants.c.user_id.in_(ids)
-    )
-    grants = _grouped(connection.execute(granting).all())
+    has, of_users = user_roles.c, user_roles.c.user_id.in_(ids)
+    having = select(has.user_id, has.role).where(of_users).order_by(has.user_id, has.role)
+    role_names = _grouped(connection.execute(having))
+    granting = select(user_grants).where(user_grants.c.user_id.in_(ids))
+    grants = _grouped(connection.execute(granting))
     loaded = []
     for row in rows:
         names, granted = role_names[row.id], frozenset(map(Action, grants[row.id]))
-        same = {
-            name: getattr(row, name)
-            for name in ("id", "name", "disabled", "created_at", "catalogues")
-        }
         user = User(
-            **same,
+            id=row.id,
+            name=row.name,
+            disabled=row.disabled,
+            created_at=row.created_at,
+            catalogues=row.catalogues,
             roles=tuple(names),
             granted=granted,
             actions=granted.union(*(of_roles[name].actions for name in names)),
@@ -175,7 +171,7 @@ def only_of(own: frozenset[str] | None, roles: Sequence[Role]) -> frozenset[str]
 
 def load_roles(connection: Connection) -> list[Role]:
     """Return every role, ordered by name."""
-    actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
+    actions = _grouped(connection.execute(select(role_actions)))
     return [
         Role(
             name=row.name,
@@ -222,19 +218,14 @@ Restrictions = Mapping[str, Restriction]  # the restriction of each restricted c
 
 def load_restrictions(connection: Connection) -> dict[str, Restriction]:
     """Return the restriction of each restricted catalogue, by name."""
-    names = (
-        connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue))
-        .scalars()
-        .all()
-    )
+    listed = select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)
+    names = connection.execute(listed).scalars().all()
     if not names:
         return {}
     of_users = _grouped(
         connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users))
     )
-    of_roles = _grouped(
-        connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role))
-    )
+    of_roles = _grouped(connection.execute(select(restriction_roles)))
     return {
         name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name]))
         for name in names
