@@ -222,10 +222,8 @@ class Uploads:
     def list_tables(self, call: Call, _params: GenericParams) -> TablesResult:
         """Tell what can be uploaded, and list the caller's tables."""
         owner = _owner(call)
-        mine = sorted(
-            (table for table in list(self._tables.values()) if table.owner == owner),
-            key=lambda table: -table.created_at,
-        )
+        newest_first = reversed(list(self._tables.values()))
+        mine = [table for table in newest_first if table.owner == owner]
         return TablesResult(
             max_bytes=self._max_bytes,
             piece_bytes=PIECE_BYTES,
