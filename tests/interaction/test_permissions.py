@@ -4,7 +4,6 @@ kept for some.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +14,6 @@ from stackroom.assembly.serving import ToolChoice
 from stackroom.errors import UnknownResourceError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
-from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.toolbox import Toolbox
@@ -200,20 +198,6 @@ def never_had(whole: Any) -> Iterator[Gate]:
 def reader() -> Principal:
     """Somebody who may read the catalogues, and do nothing else."""
     return somebody(frozenset({Action.ACCESS_CATALOG}))
-
-
-@pytest.mark.row("Z3")
-@pytest.mark.parametrize("some", [(), ("music",), ("anime", "handbook", "personal")], ids=len)
-def test_any_part_of_the_library_is_as_a_library_of_its_own(
-    whole: Any, asker_of: Any, request_of: Any, some: tuple[str, ...]
-) -> None:
-    app, gate = apart(whole.home, *some) if some else (None, Gate(Toolbox([])))
-    principal = replace(somebody(frozenset(Action)), visibility=Visibility(only=frozenset(some)))
-    for operation, target, arguments in ABOUT_THE_HIDDEN:
-        request = request_of(operation, target, **arguments)
-        assert asker_of(whole.gate, principal).ask(request) == asker_of(gate).ask(request), request
-    if app:
-        app.close()
 
 
 @pytest.fixture(scope="module")

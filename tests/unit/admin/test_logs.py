@@ -11,17 +11,15 @@ import pytest
 
 from stackroom.admin import logs
 from stackroom.admin.logs import LogRing, log_resources
-from stackroom.errors import UnknownResourceError
 from stackroom.gate.auditing import LONGEST_TEXT, REDACTED, redacted
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.principal import LOCAL_USER
 from stackroom.serve.logs import CallLog
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z11")
 
 SECRET = "stk_t_abcdefghijklmnopqrstuvwxyz0123456789"
-READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 
 
 @pytest.fixture
@@ -146,20 +144,6 @@ def test_a_line_of_a_call_says_each_fact_once(ring: LogRing) -> None:
     )
     assert "message" not in line
     assert json.dumps(line).count("logs://recent") == 1
-
-
-def test_only_the_servers_admin_reads_the_log(
-    ring: LogRing, behind_gate: Callable[..., Any]
-) -> None:
-    gate = behind_gate([], log_resources(ring)).gate
-    assert [entry.uri for entry in gate.list_resources(LOCAL_USER).entries] == [
-        "logs://recent",
-        "logs://errors",
-    ]
-    assert gate.list_resources(READER).entries == []
-    for principal, uri in ((READER, "logs://recent"), (LOCAL_USER, "logs://../etc/passwd")):
-        with pytest.raises(UnknownResourceError):
-            gate.read(principal, uri)
 
 
 def test_the_log_says_which_process_it_is_of(

@@ -20,7 +20,6 @@ from stackroom.admin.server import (
     server_tool,
 )
 from stackroom.control.accounts.credentials import Credential
-from stackroom.errors import UnknownResourceError
 from stackroom.model.principal import LOCAL_USER, Action, Identity, Principal
 from stackroom.model.scope import Visibility
 from stackroom.settings import (
@@ -224,15 +223,3 @@ def test_every_setting_that_sounds_like_a_secret_is_redacted() -> None:
     )
     assert shown["embedding"]["api_key"] == REDACTED
     assert shown["server"]["port"] == 3001
-
-
-@pytest.mark.row("Z11")
-def test_only_the_servers_admin_reads_the_configuration(served: Any) -> None:
-    assert [entry.uri for entry in served.gate.list_resources(LOCAL_USER).entries] == [
-        "config://server"
-    ]
-    assert served.gate.list_resources(READER).entries == []
-    with pytest.raises(UnknownResourceError):
-        served.gate.read(READER, "config://server")
-    with pytest.raises(UnknownResourceError):
-        served.gate.read(LOCAL_USER, "config://server/etc/passwd")

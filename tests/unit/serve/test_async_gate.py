@@ -154,15 +154,6 @@ def test_what_there_is_no_room_for_is_noted_once_if_it_is_noted_at_all(operation
     assert told == [(operation, Outcome.OVERLOADED)] * (operation != "not noted")
 
 
-def test_reads_are_answered() -> None:
-    gate = AsyncGate(loaded(gate_of()), Workers())
-
-    async def talk() -> str | None:
-        return (await gate.run(read_resource, CALLER, address_params("notes://sea"))).text
-
-    assert anyio.run(talk) == "sea"
-
-
 @pytest.mark.parametrize("operation", ["call", "read"])
 def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in(
     operation: str,

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
+from stackroom.model.principal import LOCAL_USER
 from stackroom.serve.async_gate import AsyncGate, Workers, caller_of
 from stackroom.serve.direct_calls import DirectCalls
 from stackroom.serve.http.app import build_app
@@ -208,18 +208,6 @@ def test_an_unknown_tool_and_wrong_parameters_are_left_to_the_sdk(notes: Notes) 
     for given in ({"name": "no.such"}, {"name": ["x"]}, {"arguments": "x"}):
         assert not isinstance(answer(direct, LOCAL, request(**given), LEGACY), bytes)
     assert len(notes.entries) == 1  # the unknown tool, whose call is begun
-
-
-def test_a_call_beyond_the_limit_is_refused_at_once() -> None:
-    gate = make_gate()
-    ada = Principal(
-        name="ada",
-        actions=frozenset({Action.ACCESS_CATALOG}),
-        quotas=Quotas(read=0, write=0, sql=0),
-    )
-    found = answer(direct_over(gate), origin_of(ada, via="http"), request(name="slow"), LEGACY)
-    assert isinstance(found, bytes)
-    assert orjson.loads(found)["result"]["isError"] is True
 
 
 def test_a_cached_answer_is_encoded_once_and_takes_no_more_than_so_many_own_calls() -> None:
