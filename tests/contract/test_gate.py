@@ -77,7 +77,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 KEEPS_ITS_OWN = {"map"}
 """Tools that say what they read, and keep what they made themselves."""
 HIDDEN = "hunter22-hunter22"
-WRONG: list[Any] = [{"key": [HIDDEN]}, [[HIDDEN]], 1.5, True]
+WRONG: list[Any] = [HIDDEN, {"key": [HIDDEN]}, [[HIDDEN]], 1.5, True]
 """Values of which no parameter takes all; the bytes of a body are none of them."""
 FOREIGN = ("Input should", "List should", "Value error", "None", "dictionary", "pydantic")
 """Words of the library that validates, which mean nothing to callers."""
