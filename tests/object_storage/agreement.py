@@ -59,7 +59,7 @@ def _compare(here: App, there: App, name: str, count: int) -> Agreement:
     catalogue = here.open_catalogue(name)
     reader = catalogue.shelf.reader()
     asked = write_golden_set(reader, catalogue.spec, count)
-    queries = [question.query for question in asked if question.like is None]
+    queries = [question.query for question in asked]
     answers = [(_top_ten(here, name, query), _top_ten(there, name, query)) for query in queries]
     return Agreement(
         collection=name,
