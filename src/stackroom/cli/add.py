@@ -36,7 +36,7 @@ from stackroom.errors import (
     ModelError,
     UnavailableError,
 )
-from stackroom.generic.record import field_line, telling_of
+from stackroom.generic.record_text import field_line, telling_of
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.ingest.proposal import Proposal, profile_table
 from stackroom.ingest.renamed_columns import find_lost_columns

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from stackroom.cli.output import print_json, print_table, shortened
 from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
-from stackroom.generic.record import BETWEEN_FIELDS
+from stackroom.generic.record_text import BETWEEN_FIELDS
 from stackroom.generic.shapes import SearchResult, ShownRecord
 from stackroom.model.hits import Evidence
 from stackroom.text.safe import safe_line, terminal_stream

@@ -37,7 +37,8 @@ from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import WhyParams
 from stackroom.generic.export import ExportFormat
 from stackroom.generic.recommend import RecommendParams
-from stackroom.generic.record import has_value, list_written, number_text, with_unit
+from stackroom.generic.record import list_written
+from stackroom.generic.record_text import has_value, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SimilarParams
 from stackroom.generic.tools import ExportParams
 from stackroom.python.catalogue import NamedParams, get_named

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import ExpectedError, did_you_mean
 from stackroom.generic.browse import number_ranges
-from stackroom.generic.record import with_unit
+from stackroom.generic.record_text import with_unit
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant

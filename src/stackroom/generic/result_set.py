@@ -30,7 +30,8 @@ from stackroom.generic.browse import (
 )
 from stackroom.generic.buckets import round_width, usual_range
 from stackroom.generic.maps import in_area
-from stackroom.generic.record import describe_field, find_image, number_in_words, table_columns
+from stackroom.generic.record import describe_field, find_image
+from stackroom.generic.record_text import number_in_words, table_columns
 from stackroom.generic.shapes import (
     Bar,
     Facet,

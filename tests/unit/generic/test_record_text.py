@@ -10,13 +10,7 @@ import pytest
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.generic.record import (
-    field_line,
-    record_text,
-    short_value,
-    stems_of,
-    telling_of,
-)
+from stackroom.generic.record_text import field_line, record_text, short_value, stems_of, telling_of
 from stackroom.model.record import Record, RecordId, Tag
 
 FILMS = Path(__file__).with_name("films.toml").read_text("utf-8")
@@ -168,7 +162,7 @@ def test_fields_that_were_asked_for_are_told_too(spec: CatalogueSpec) -> None:
 
 SNIPPETS = """
 import random
-from stackroom.generic.record import _find_passage, stems_of
+from stackroom.generic.record_text import _find_passage, stems_of
 chance = random.Random(7)
 words = [f"w{place:02}ord" for place in range(30)]
 for _ in range(300):
