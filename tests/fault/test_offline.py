@@ -249,8 +249,8 @@ def test_the_app_uses_neither_an_embedder_nor_a_reranker_elsewhere_offline(tmp_p
         "STACKROOM_RERANK_URL": "http://203.0.113.7/rerank",
     }
     offline = App(load_settings({**environment, "RAG_STRICT_OFFLINE": "1"}))
-    assert isinstance(offline.embedder, UnusableEmbedder)
+    assert isinstance(offline.embedder.inner, UnusableEmbedder)
     assert offline.reranker is None
     online = App(load_settings(environment))
-    assert isinstance(online.embedder, GuardedEmbedder)
+    assert isinstance(online.embedder.inner, GuardedEmbedder)
     assert online.reranker is not None

@@ -15,6 +15,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.assembly.serving import ToolChoice
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import ExpectedError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
@@ -107,7 +108,7 @@ def add_films(home: Path, table: Path) -> None:
 def open_app(home: Path) -> App:
     """Open a library with an embedder that hashes words."""
     app = App(Settings(home=home, offline=True))
-    app.__dict__["embedder"] = WordEmbedder()
+    app.__dict__["embedder"] = WatchedEmbedder(WordEmbedder())
     return app
 
 

@@ -31,7 +31,7 @@ class WatchedEmbedder:
     """
 
     def __init__(self, inner: Embedder) -> None:
-        self._inner = inner
+        self.inner = inner
         self.failures = self.queries = 0
         self.seconds = 0.0
         self.problem: str | None = None
@@ -40,25 +40,25 @@ class WatchedEmbedder:
     @property
     def model(self) -> ModelId:
         """The model of the inner embedder."""
-        return self._inner.model
+        return self.inner.model
 
     def check(self) -> str | None:
         """Return why the embedder cannot be used now, or None when it can."""
-        return self._inner.check()
+        return self.inner.check()
 
     def close(self) -> None:
         """Close the inner embedder."""
-        self._inner.close()
+        self.inner.close()
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Embed documents; a build waits or fails by itself, so failures are not counted."""
-        return self._inner.embed_documents(texts)
+        return self.inner.embed_documents(texts)
 
     def embed_query(self, text: str) -> Vector:
         """Embed a query."""
         began_at = time.perf_counter()
         try:
-            vector = self._inner.embed_query(text)
+            vector = self.inner.embed_query(text)
         except ExpectedError as error:
             self.failures += 1
             self.problem = error.message
