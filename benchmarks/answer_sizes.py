@@ -207,7 +207,9 @@ def _find_size(gate: Gate, call: Measured) -> list[Size]:
     if first.is_error:
         print(f"left out: {call.tool} {call.arguments}: {first.text[:200]}", file=sys.stderr)
         return []
-    has_budget = "max_tokens" in gate.get_tool(LOCAL_USER, call.tool).input_schema["properties"]
+    has_budget = (
+        "max_tokens" in gate.toolbox_of(LOCAL_USER).tools[call.tool].input_schema["properties"]
+    )
     small = list(_pages(gate, call, {"max_tokens": SMALL_TOKENS} if has_budget else {}))
     whole = list(_pages(gate, call, {"max_tokens": ALL_TOKENS} if has_budget else {}))
     seen = [item for page in small for item in _items(page, call.items)]

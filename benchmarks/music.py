@@ -154,7 +154,7 @@ def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, fl
         embed=embed,
     )
     gate = app.build_gate([name])
-    tool = gate.get_tool(LOCAL_USER, "catalog.search")
+    tool = gate.toolbox_of(LOCAL_USER).tools["catalog.search"]
     call = Call(identity=identity_of(), server=gate.toolbox_of(LOCAL_USER))
     walls = []
     cpu = time.process_time()

@@ -87,7 +87,8 @@ def check_text(library: Library, tool: str, arguments: dict[str, Any]) -> None:
     for budget in ({}, {"max_tokens": SMALL_TOKENS}, {"max_tokens": ALL_TOKENS}):
         more = (
             budget
-            if "max_tokens" in library.gate.get_tool(LOCAL_USER, tool).input_schema["properties"]
+            if "max_tokens"
+            in library.gate.toolbox_of(LOCAL_USER).tools[tool].input_schema["properties"]
             else {}
         )
         found = answer(library, tool, **arguments, **more)

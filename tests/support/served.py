@@ -44,7 +44,7 @@ class Served:
         """Call a tool that must answer as its schemas say, and return its structured content."""
         answer = self.call(tool, principal=principal, **arguments)
         assert answer.structured is not None, answer.text
-        spec = self.gate.get_tool(principal, tool)
+        spec = self.gate.toolbox_of(principal).tools[tool]
         require_fitting(arguments, spec.input_schema)
         require_fitting(answer.structured, spec.output_schema)
         return answer.structured

@@ -11,10 +11,9 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -23,7 +22,6 @@ from stackroom.errors import (
     ForbiddenError,
     OverloadedError,
     RateLimitedError,
-    StorageError,
     UnauthenticatedError,
     UnknownResourceError,
     UnknownToolError,
@@ -48,6 +46,14 @@ class ResultSummary(NamedTuple):
 
 
 NO_SUMMARY = ResultSummary(0, "")
+
+
+class Summarised(Protocol):
+    """A result of which the audit keeps a summary."""
+
+    @property
+    def summary(self) -> ResultSummary:
+        """What is kept of it."""
 
 
 class Shown(NamedTuple):
@@ -94,13 +100,10 @@ class Answer:
         return orjson.dumps(self.structured)
 
     @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the structured content."""
-        return hashlib.sha256(self.encoded).hexdigest()
-
     def summary(self) -> ResultSummary:
-        """Return what the audit keeps of it."""
-        return ResultSummary(len(self.encoded), self.digest, self.count)
+        """What the audit keeps of it, with the SHA-256 of the structured content."""
+        digest = hashlib.sha256(self.encoded).hexdigest()
+        return ResultSummary(len(self.encoded), digest, self.count)
 
 
 def outcome_of(error: Exception | None) -> Outcome:
@@ -187,9 +190,8 @@ def with_age_of(content: ResourceContent, toolbox: Toolbox, catalogue: str) -> R
     """Return the content of a resource with such a note on the catalogue of this name, if there is
     one.
     """
-    with suppress(StorageError):
-        return replace(content, notes=tuple(_age_notes(toolbox.versions([catalogue]))))
-    return content
+    versions = toolbox.find_versions([catalogue], may_wait=True)
+    return replace(content, notes=tuple(_age_notes(versions)))
 
 
 def _age_notes(versions: Versions | None) -> list[str]:

@@ -6,17 +6,18 @@ rebuilt where the process ends before it is written.
 """
 
 import logging
-import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from secrets import token_hex
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.gate.answer import NO_SUMMARY, ResultSummary, outcome_of
+from stackroom.gate.answer import Shown, Summarised, outcome_of
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.net.addresses import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
 from stackroom.tools.operation import Origin
@@ -84,7 +85,8 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 logger = logging.getLogger(__name__)
 
-ResultT = TypeVar("ResultT")
+ResultT = TypeVar("ResultT", bound=Summarised)
+NOTHING = Shown(None)
 
 
 class Observer(Protocol):
@@ -114,7 +116,7 @@ class CallContext:
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
     is_noted: bool = True
-    call_id: str = field(default_factory=lambda: f"{random.getrandbits(64):016x}")
+    call_id: str = field(default_factory=partial(token_hex, 8))
 
 
 class Auditing:
@@ -133,12 +135,7 @@ class Auditing:
         self._observers = tuple(observers)
         self._auditors = [observer for observer in observers if isinstance(observer, Auditor)]
 
-    def run(
-        self,
-        context: CallContext,
-        work: Callable[[], ResultT],
-        summary: Callable[[ResultT], ResultSummary] = lambda _result: NO_SUMMARY,
-    ) -> ResultT:
+    def run(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
         """Do the work, and audit the outcome before it is returned.
 
         A change that was noted before it was made is acknowledged although its row cannot be
@@ -155,11 +152,11 @@ class Auditing:
             self._hide_from(context.origin.principal, error)
             raise
         try:
-            self.note(context, started, None, summary=lambda: summary(result))
+            self.note(context, started, result=result)
         except StorageError:
             if not is_announced:
                 raise
-            entry = _entry(context, Outcome.OK, started=started, left=summary(result))
+            entry = _entry(context, Outcome.OK, started=started, result=result)
             for observer in self._observers:
                 with suppress(StorageError):  # one that never can adds it at its next start
                     observer.write(entry, durable=False)
@@ -169,16 +166,16 @@ class Auditing:
         self,
         context: CallContext,
         started: float,
-        error: Exception | None,
+        error: Exception | None = None,
         *,
-        summary: Callable[[], ResultSummary] = lambda: NO_SUMMARY,
+        result: Summarised = NOTHING,
     ) -> None:
         """Tell the observers of an operation that has ended."""
         if isinstance(error, StorageError):
             self._on_storage_error()
         if not (self._observers and context.is_noted):
             return
-        entry = _entry(context, outcome_of(error), error=error, started=started, left=summary())
+        entry = _entry(context, outcome_of(error), error=error, started=started, result=result)
         for observer in self._observers:
             observer.write(entry, durable=context.cost is not Cost.READ)
 
@@ -206,8 +203,9 @@ def _entry(
     *,
     error: Exception | None = None,
     started: float | None = None,
-    left: ResultSummary = NO_SUMMARY,
+    result: Summarised = NOTHING,
 ) -> AuditEntry:
+    left = result.summary
     return AuditEntry(
         at=datetime.now(UTC),
         call_id=context.call_id,

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from types import NoneType
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
@@ -74,20 +73,6 @@ from stackroom.tools.toolbox import Toolbox, Toolboxes, Versions
 ResultT = TypeVar("ResultT")
 
 PAUSES_S = (0.05, 0.2)  # pauses between the attempts of a read that fails in storage
-
-
-def with_retries(work: Callable[[], ResultT]) -> ResultT:
-    """Run a read, and retry it after each pause where storage fails, unless it is known that it
-    would fail again.
-    """
-    for pause_s in PAUSES_S:
-        try:
-            return work()
-        except StorageError as error:
-            if isinstance(error, FailingCatalogueError) and error.retry_in_s > pause_s:
-                raise  # it would fail again
-            time.sleep(pause_s)
-    return work()
 
 
 PAUSE_S = 30.0
@@ -152,15 +137,19 @@ class Pending(Generic[ResultT]):
     """A call that has begun: refused or answered already, or with the function that finishes it."""
 
     context: CallContext
-    finish: Callable[[], ResultT]  # runs the rest of the call; may block
+    work: Callable[[], ResultT] | None = None  # the rest of the call, which may block
     answer: ResultT | None = None
     refusal: Exception | None = None
-    waits: bool = False  # whether `finish` only waits for another process, and uses no CPU
+    waits: bool = False  # whether `work` only waits for another process, and uses no CPU
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether `finish` does not block."""
-        return self.answer is not None or self.refusal is not None
+    def finish(self) -> ResultT:
+        """Do the rest of the call; return its answer, or raise the error that refused it."""
+        if self.work is not None:
+            return self.work()
+        if self.answer is not None:
+            return self.answer
+        assert self.refusal is not None, "a call has an end"
+        raise self.refusal
 
 
 Show = Callable[[Any], Shown]
@@ -200,35 +189,23 @@ class _ToolCall:
     call: Call
     params: Any
     values: Mapping[str, Any]
+    reads: Iterable[str] | None  # the names of the catalogues that it reads; None: all
 
-    @property
-    def _reads(self) -> Iterable[str] | None:
-        return self.served.reads(self.params)
-
-    def find_versions(self) -> Versions | None:
-        """Return the versions of the catalogues that it reads, where they are known without
-        waiting.
-        """
-        return self.call.server.find_versions(self._reads)
-
-    def read_versions(self) -> Versions | None:
-        """Return the versions of the catalogues that it reads; None where one cannot be read.
+    def find_versions(self, *, may_wait: bool = True) -> Versions | None:
+        """Return the versions of the catalogues that it reads; None where one cannot be read, or
+        not without waiting.
 
         Such a call is not cached; the tool itself decides whether it can answer without that
         catalogue.
         """
-        try:
-            return self.call.server.versions(self._reads)
-        except StorageError:
-            return None
+        return self.call.server.find_versions(self.reads, may_wait=may_wait)
 
     def list_catalogues(self) -> list[OpenCatalogue]:
         """Return the catalogues that it reads."""
-        names = self._reads
         return [
             catalogue
             for catalogue in self.call.server.catalogues
-            if names is None or catalogue.name in names
+            if self.reads is None or catalogue.name in self.reads
         ]
 
     def key_at(self, versions: Versions, failures: int) -> _CacheKey:
@@ -329,22 +306,17 @@ class Gate:
 
     def list_tools(self, principal: Principal) -> list[Served]:
         """Return the tools that the principal may call, sorted by name."""
-        return self._toolboxes.of(principal.visibility).list_callable(principal)
+        return self.toolbox_of(principal).list_callable(principal)
 
     def instructions(self, principal: Principal) -> str:
         """Return what the principal's assistant reads when it connects: the catalogues, and how to
         ask.
         """
-        toolbox = self._toolboxes.of(principal.visibility)
+        toolbox = self.toolbox_of(principal)
         tools = toolbox.list_callable(principal)
         return instructions_for(
             toolbox.catalogues, tools, principal.visibility, unserved=toolbox.unserved
         )
-
-    def get_tool(self, principal: Principal, name: str) -> Served:
-        """Return a tool; one that the principal may not call is reported as unknown."""
-        toolbox = self.toolbox_of(principal)
-        return _find_tool(toolbox, principal, name) or _refuse_tool(toolbox, principal, name)
 
     def call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
@@ -396,7 +368,7 @@ class Gate:
         started, principal = time.perf_counter(), origin.principal
         toolbox = self.toolbox_of(principal)
         if isinstance(wanted, str):
-            served = _find_tool(toolbox, principal, wanted)
+            served = toolbox.find_callable(principal, wanted)
             noted_as, target = TOOL_CALL, served.name if served else wanted
         else:
             served, noted_as, target = toolbox.serve(wanted), wanted.noted_as, ""
@@ -412,8 +384,8 @@ class Gate:
         try:
             if raw.ready is not None:
                 context = _noted(context, operation, raw, raw.ready)
-            if operation.faces.audit.is_limited:
-                self._require_within_limit(context)
+            if self._limiter and operation.faces.audit.is_limited:
+                self._limiter.require(principal, context.cost)
             if served is None:
                 _refuse_tool(toolbox, principal, target)
             params = raw.read(served.params)
@@ -432,35 +404,38 @@ class Gate:
             call_id=context.call_id,
         )
         if noted_as == TOOL_CALL:
-            asked = _ToolCall(served=served, call=call, params=params, values=raw.values)
+            reads = served.reads(params)
+            asked = _ToolCall(
+                served=served, call=call, params=params, values=raw.values, reads=reads
+            )
             return self._begin_tool(context, asked, started)
 
         def work() -> Shown:
             return show(_result_of(operation, call, params))
 
         def finish() -> Any:
-            return self._auditing.run(context, work, attrgetter("summary")).reply
+            return self._auditing.run(context, work).reply
 
-        return Pending(context=context, finish=finish, waits=operation.cost is Cost.SQL)
+        return Pending(context=context, work=finish, waits=operation.cost is Cost.SQL)
 
     def _begin_tool(self, context: CallContext, call: _ToolCall, started: float) -> Pending[Answer]:
         """Look up the answer of a tool. A call whose entry has to be durable is not answered here:
         to note it may block.
         """
-        kept, missed = (
-            self._look_up(call, call.find_versions) if context.cost is Cost.READ else (None, None)
-        )
+        kept, missed = None, None
+        if context.cost is Cost.READ:
+            kept, missed = self._look_up(call, may_wait=False)
         if kept is not None:
-            self._auditing.note(context, started, None, summary=kept.summary)
-            return _finished(context, kept)
+            self._auditing.note(context, started, result=kept)
+            return Pending(context=context, answer=kept)
 
         def finish() -> Answer:
             try:
-                return self._auditing.run(context, lambda: self._run(call, missed), Answer.summary)
+                return self._auditing.run(context, partial(self._run, call, missed))
             except ExpectedError as error:
                 return Answer.of_error(error)
 
-        return Pending(context=context, finish=finish, waits=call.served.operation.cost is Cost.SQL)
+        return Pending(context=context, work=finish, waits=call.served.operation.cost is Cost.SQL)
 
     def _refused(self, context: CallContext, error: ExpectedError, started: float) -> Pending[Any]:
         """Return the end of a call that is refused."""
@@ -468,9 +443,9 @@ class Gate:
             problem = error.problem if isinstance(error, InvalidParamsError) else error.message
             context = replace(context, parameters={"problem": problem})
         self._auditing.note(context, started, error)
-        if context.operation == TOOL_CALL and not isinstance(error, UnknownToolError):
-            return _finished(context, Answer.of_error(error))
-        return Pending(context=context, finish=partial(raise_error, error), refusal=error)
+        is_told = context.operation == TOOL_CALL and not isinstance(error, UnknownToolError)
+        answer = Answer.of_error(error) if is_told else None
+        return Pending(context=context, answer=answer, refusal=error)
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a page of the resources that the principal may read; `cursor` is the one of the
@@ -490,28 +465,29 @@ class Gate:
     def perform(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
         """Do what is no operation, such as a login, limited and audited."""
 
-        def limited() -> ResultT:
-            self._require_within_limit(context)
-            return work()
+        def limited() -> Shown:
+            if self._limiter:
+                self._limiter.require(context.origin.principal, context.cost)
+            return Shown(work())
 
-        return self._auditing.run(context, limited)
+        result: ResultT = self._auditing.run(context, limited).reply
+        return result
 
     def refuse(self, context: CallContext, error: ExpectedError) -> None:
         """Audit an operation that was refused before it reached the gate."""
         self._auditing.note(context, time.perf_counter(), error)
 
     def _look_up(
-        self, call: _ToolCall, read: Callable[[], Versions | None]
+        self, call: _ToolCall, *, may_wait: bool
     ) -> tuple[Answer | None, _CacheKey | None]:
         """Return the cached answer of a call, and the key to keep one by; neither where it cannot
         be cached.
         """
         reads = call.served.operation.reads
-        may_cache = (
-            self.cache is not None and reads is not None and reads.kept(call.call, call.params)
-        )
-        versions = read() if may_cache else None
-        if versions is None or self.cache is None:
+        if self.cache is None or reads is None or not reads.kept(call.call, call.params):
+            return None, None
+        versions = call.find_versions(may_wait=may_wait)
+        if versions is None:
             return None, None
         key = call.key_at(versions, self._failures())
         return self.cache.find(key.key), key
@@ -524,23 +500,19 @@ class Gate:
         if not operation.is_read:
             return call.answer(None)
         # Versions are read before it is run: an answer may be newer than it says, and not older.
-        kept, missed = (None, missed) if missed else self._look_up(call, call.read_versions)
+        kept, missed = (None, missed) if missed else self._look_up(call, may_wait=True)
         if kept is not None:
             return kept
-        versions = missed.seen[0] if missed else call.read_versions() if operation.reads else None
-        answer = self._damage.run(lambda: call.answer(versions), call.list_catalogues)
+        versions = missed.seen[0] if missed else call.find_versions() if operation.reads else None
+        answer = self._damage.run(partial(call.answer, versions), call.list_catalogues)
         if (
             self.cache
             and missed
-            and (call.read_versions(), self._failures()) == missed.seen
+            and (call.find_versions(), self._failures()) == missed.seen
             and not answer.is_partial
         ):
             self.cache.keep(missed.key, answer)
         return answer
-
-    def _require_within_limit(self, context: CallContext) -> None:
-        if self._limiter:
-            self._limiter.require(context.origin.principal, context.cost)
 
 
 def tool_params(arguments: Mapping[str, Any]) -> RawParams:
@@ -548,19 +520,18 @@ def tool_params(arguments: Mapping[str, Any]) -> RawParams:
     return RawParams(values=arguments, noun="argument", shows_values=True)
 
 
-def _finished(context: CallContext, answer: Answer) -> Pending[Answer]:
-    return Pending(context=context, finish=lambda: answer, answer=answer, refusal=answer.error)
-
-
-def raise_error(error: Exception) -> NoReturn:
-    """Raise an error, as the end of a call that failed already."""
-    raise error
-
-
 def _result_of(operation: AnyOperation, call: Call, params: BaseModel) -> Any:
-    """Run an operation; one that changes nothing is tried again where storage fails."""
-    run = partial(operation.run, call, params)
-    return with_retries(run) if operation.is_read else run()
+    """Run an operation; one that changes nothing is tried again after each pause where storage
+    fails, unless it is known that it would fail again.
+    """
+    for pause_s in PAUSES_S if operation.is_read else ():
+        try:
+            return operation.run(call, params)
+        except StorageError as error:
+            if isinstance(error, FailingCatalogueError) and error.retry_in_s > pause_s:
+                raise  # it would fail again
+            time.sleep(pause_s)
+    return operation.run(call, params)
 
 
 def _noted(
@@ -574,11 +545,6 @@ def _noted(
         parameters = params.model_dump(mode="json", exclude_unset=True, exclude={face.target})
     target = str(getattr(params, face.target)) if face.target else ""
     return replace(context, target=target, parameters=parameters)
-
-
-def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> Served | None:
-    tool = toolbox.find_tool(name)
-    return tool if tool and tool.operation.needs.allow(principal) else None
 
 
 def _refuse_tool(toolbox: Toolbox, principal: Principal, name: str) -> NoReturn:

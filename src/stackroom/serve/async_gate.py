@@ -28,7 +28,7 @@ from stackroom.errors import (
 )
 from stackroom.gate.answer import Answer, Shown
 from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import TOOL_CALL, Gate, Pending, Show, raise_error, tool_params
+from stackroom.gate.gate import TOOL_CALL, Gate, Pending, Show, tool_params
 from stackroom.model.principal import Principal
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
@@ -258,7 +258,7 @@ class AsyncGate:
 
     async def finish(self, pending: Pending[Any]) -> Any:
         """Finish a call: at once, or in a thread. A tool answers that all are busy."""
-        if pending.is_finished:
+        if pending.work is None:
             return pending.finish()
         context, waits = pending.context, pending.waits
         try:
@@ -299,9 +299,13 @@ class AsyncGate:
         # Another error of the same words: that one refers to the input, and a thread remembers what
         # it worked on.
         kind = TooLargeError if isinstance(error, TooLargeError) else InputError
-        refuse = partial(raise_error, kind(error.message))
+        wrong = kind(error.message)
+
+        def refuse(_gate: Gate) -> ExpectedError:
+            raise wrong
+
         try:
-            return await self.perform(ask, lambda _gate: refuse())
+            return await self.perform(ask, refuse)
         except (kind, RateLimitedError) as refusal:
             return refusal
 

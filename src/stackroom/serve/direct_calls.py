@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import orjson
@@ -20,7 +19,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import Pending, raise_error, tool_params
+from stackroom.gate.gate import Pending, tool_params
 from stackroom.model.principal import Cost
 from stackroom.model.record import Flag
 from stackroom.serve.async_gate import AsyncGate
@@ -45,7 +44,7 @@ def tool_result(answer: Answer) -> dict[str, Any]:
     """
     result: dict[str, Any] = {
         "content": [{"type": "text", "text": answer.text}],
-        "isError": answer.is_error,
+        "isError": answer.error is not None,
         "resultType": "complete",
     }
     if answer.structured is not None:
@@ -98,22 +97,16 @@ class DirectCalls:
         is_finished = (
             may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
         )
-        if is_finished and not begun.is_finished:
-            begun = await self._finish(begun)
+        if is_finished and begun.work is not None:
+            try:
+                begun = replace(begun, work=None, answer=await self._gate.finish(begun))
+            except Exception as error:  # for the SDK to say why
+                begun = replace(begun, work=None, refusal=error)
         if begun.answer is not None and (is_finished or DRAWN not in begun.answer.encodings):
             with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
                 result = self._encoded(begun.answer, revision)
                 return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
         return begun
-
-    async def _finish(self, begun: Pending[Answer]) -> Pending[Answer]:
-        """Return a call with its answer; one that fails will do so again, for the SDK to say
-        why.
-        """
-        try:
-            return replace(begun, answer=await self._gate.finish(begun))
-        except Exception as error:
-            return replace(begun, finish=partial(raise_error, error), refusal=error)
 
     def _encoded(self, answer: Answer, revision: str) -> bytes:
         """Return the result of a call as JSON, which is kept with a cached answer."""

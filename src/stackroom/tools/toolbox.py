@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from stackroom.background.threads import new_pool
+from stackroom.errors import StorageError
 from stackroom.frozen import frozen
 from stackroom.model.principal import Cost, Principal
 from stackroom.model.scope import SEES_PUBLIC, WHOLE, Scope, Visibility
-from stackroom.shelf.port import ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.faces.mcp import DeclaredTool, Served, serve
 from stackroom.tools.media import CallerMedia, MediaSpec
@@ -72,30 +72,21 @@ class VersionedCatalogue:
         self._catalogue = catalogue
         self._last: CatalogueVersion | None = None
 
-    def version(self) -> CatalogueVersion:
-        """Return the current version; raise StorageError where the store cannot be read."""
-        reader = self._catalogue.shelf.reader()
-        known = self._known(reader)
-        if known is None:
+    def find_version(self, *, may_wait: bool) -> CatalogueVersion | None:
+        """Return the current version; None where it is not known without waiting. Raise
+        StorageError where the store cannot be read.
+        """
+        shelf, last = self._catalogue.shelf, self._last
+        reader = shelf.reader() if may_wait else shelf.find_reader()
+        if reader is None:
+            return None
+        state = reader.change_no, reader.vector_no, reader.stale
+        if last and last[1:4] == state:
+            return last
+        if may_wait:
             is_public = reader.count(NO_AUDIENCE) == reader.count(WHOLE)
-            known = CatalogueVersion(
-                self._catalogue.name, reader.change_no, reader.vector_no, reader.stale, is_public
-            )
-            self._last = known
-        return known
-
-    def find_version(self) -> CatalogueVersion | None:
-        """Return the current version where it is known without blocking."""
-        reader = self._catalogue.shelf.find_reader()
-        return None if reader is None else self._known(reader)
-
-    def _known(self, reader: ShelfReader) -> CatalogueVersion | None:
-        last = self._last
-        return (
-            last
-            if last and last[1:4] == (reader.change_no, reader.vector_no, reader.stale)
-            else None
-        )
+            self._last = CatalogueVersion(self._catalogue.name, *state, is_public)
+        return self._last if may_wait else None
 
 
 @frozen
@@ -174,13 +165,14 @@ class Toolbox:
         """Return the files of records that a caller may see."""
         return CallerMedia(principal, self.media)
 
-    def find_tool(self, name: str) -> Served | None:
-        """Return a tool by its name, or by its plain name; also one of a catalogue that is
-        absent.
+    def find_callable(self, principal: Principal, name: str) -> Served | None:
+        """Return a tool that a principal may call by its name, or by its plain name; also one of a
+        catalogue that is absent.
         """
         if self._behind is not None:
-            return self._behind.find_tool(name)
-        return self.tools.get(name) or self.tools.get(self._by_plain_name.get(name, ""))
+            return self._behind.find_callable(principal, name)
+        tool = self.tools.get(name) or self.tools.get(self._by_plain_name.get(name, ""))
+        return tool if tool and tool.operation.needs.allow(principal) else None
 
     def of(self, _visibility: Visibility) -> "Toolbox":
         """Return this toolbox, the same for every caller."""
@@ -190,22 +182,25 @@ class Toolbox:
         """Do nothing: the toolbox is always the same."""
         return False
 
-    def versions(self, names: Iterable[str] | None) -> Versions:
-        """Return the version of each of these catalogues, or of all; raise StorageError where one
-        cannot be read.
+    def find_versions(
+        self, names: Iterable[str] | None, *, may_wait: bool = False
+    ) -> Versions | None:
+        """Return the version of each of these catalogues, or of all; None where one cannot be read,
+        or not without waiting.
         """
-        return tuple(one.version() for one in self._watched(names))
-
-    def find_versions(self, names: Iterable[str] | None) -> Versions | None:
-        """Return the same where all are known without blocking."""
-        found = [one.find_version() for one in self._watched(names)]
-        return None if None in found else cast(Versions, tuple(found))
-
-    def _watched(self, names: Iterable[str] | None) -> list[VersionedCatalogue]:
         if self._behind is not None:
-            return self._behind._watched(names)
-        wanted = self._versioned if names is None else set(names)
-        return [one for name, one in self._versioned.items() if name in wanted]
+            return self._behind.find_versions(names, may_wait=may_wait)
+        wanted, found = self._versioned if names is None else set(names), []
+        for name, one in self._versioned.items():
+            if name in wanted:
+                try:
+                    version = one.find_version(may_wait=may_wait)
+                except StorageError:
+                    return None
+                if version is None:
+                    return None
+                found.append(version)
+        return tuple(found)
 
 
 class ToolboxesByVisibility:

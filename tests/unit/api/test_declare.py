@@ -57,7 +57,7 @@ def everything_of(seen: SeenCatalogue, title: str) -> dict[str, list[str]]:
 
 def test_a_function_declares_a_tool_by_its_signature_and_docstring() -> None:
     gate = gate_of(stories_of)
-    tool = gate.get_tool(LOCAL_USER, "stories_of")
+    tool = gate.toolbox_of(LOCAL_USER).tools["stories_of"]
     assert (tool.display_name, tool.description) == (
         "Stories by author",
         "List the stories of an author.",

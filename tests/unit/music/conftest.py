@@ -305,7 +305,9 @@ class MusicHome:
         gate = self.gate
         answer = gate.call(LOCAL_USER, tool, arguments)
         if not answer.is_error:
-            require_fitting(answer.structured, gate.get_tool(LOCAL_USER, tool).output_schema)
+            require_fitting(
+                answer.structured, gate.toolbox_of(LOCAL_USER).tools[tool].output_schema
+            )
             assert values_missing_from_text(answer.structured, answer.text) == []
         return answer
 

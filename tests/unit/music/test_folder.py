@@ -180,7 +180,7 @@ def test_a_search_takes_little_work(audio: Any, home: Any, fill: Callable[..., N
 
 def calls_of_a_search(gate: Gate) -> int:
     """Return how many calls the greediest of a few searches makes."""
-    tool = gate.get_tool(LOCAL_USER, "catalog.search")
+    tool = gate.toolbox_of(LOCAL_USER).tools["catalog.search"]
     call = Call(identity=identity_of(), server=gate.toolbox_of(LOCAL_USER))
     words = ("amber", "river", "jazz", "the falcon", "metalica", "garden of iron")
     queries = [f"{word} {other}" for word in words for other in ("", "and", "garden", "live", "9")]

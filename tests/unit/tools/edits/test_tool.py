@@ -152,7 +152,7 @@ def test_a_server_without_an_editable_catalogue_has_no_such_tool(
 
 
 def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Editing) -> None:
-    schema = music.gate.get_tool(EDITOR, "catalog.mutate").input_schema
+    schema = music.gate.toolbox_of(EDITOR).tools["catalog.mutate"].input_schema
     assert schema["properties"]["action"]["enum"] == ["create", "update", "delete", "undo"]
     assert schema["properties"]["kind"]["enum"] == ["artist", "album", "track"]
     assert "name, aliases, genres, year" in schema["properties"]["fields"]["description"]
@@ -215,7 +215,7 @@ def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Edi
 
 
 def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Editing) -> None:
-    tool = music.gate.get_tool(EDITOR, "catalog.mutate").operation
+    tool = music.gate.toolbox_of(EDITOR).tools["catalog.mutate"].operation
     assert tool.cost_of({"action": "create", "preview": True}) is Cost.READ
     for arguments in (
         {"action": "create"},
@@ -364,7 +364,7 @@ def test_where_several_can_be_edited_one_is_named_and_an_undo_finds_its_own(
     serve_specs: Callable[..., Editing],
 ) -> None:
     served = serve_specs(BOOKS, MUSIC)
-    schema = served.gate.get_tool(EDITOR, "catalog.mutate").input_schema
+    schema = served.gate.toolbox_of(EDITOR).tools["catalog.mutate"].input_schema
     assert schema["properties"]["catalogue"] == {"type": "string", "enum": ["books", "music"]}
     served.mutate(
         action="create", catalogue="music", kind="artist", fields={"name": "Clara Schumann"}
