@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from libraries import DEFAULT_HOME, open_library
-from recorded_figures import flatten
+from recorded_figures import as_json, flatten
 
 from stackroom.gate.gate import Gate
-from stackroom.grading.metrics import as_json, build_figure, ndcg
+from stackroom.grading.metrics import build_figure, ndcg
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.series import Work, same_franchise, work_of

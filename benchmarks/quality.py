@@ -23,9 +23,9 @@ import recommendation
 import retrieval
 import wishes
 from libraries import DATA, DEFAULT_HOME
-from recorded_figures import find_falls, flatten, load_recorded, save_recorded
+from recorded_figures import as_json, find_falls, flatten, load_recorded, save_recorded
 
-from stackroom.grading.metrics import Figure, as_json
+from stackroom.grading.metrics import Figure
 
 RECORDED = Path(__file__).parent / "recorded.json"
 MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stackroom.grading.metrics import Figure, as_json, build_figure
+from stackroom.grading.metrics import Figure, build_figure, figure_json
 
 SMALLEST_FALL = 0.005
 """A smaller difference is never a fall: another processor's rounding can make it."""
@@ -68,6 +68,16 @@ def save_recorded(figures: Mapping[str, Figure], path: Path) -> None:
         f" {json.dumps(name)}: {json.dumps(as_json(figures[name]))}" for name in sorted(figures)
     ]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def as_json(figure: Figure) -> dict[str, Any]:
+    """Return a figure as JSON has it, without what is not there."""
+    kept: dict[str, Any] = {**figure_json(figure)}
+    if figure.lower_is_better:
+        kept["lower_is_better"] = True
+    if figure.values:
+        kept["values"] = [int(value) if value in (0, 1) else value for value in figure.values]
+    return kept
 
 
 def _figure_of(value: Any) -> Figure | None:

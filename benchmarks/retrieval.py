@@ -7,11 +7,13 @@ from libraries import DATA, link_models
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder, want_model
-from stackroom.grading.judged import choose_grades, evaluate, judged_spec, load_collection
+from stackroom.grading.judged import evaluate, judged_spec, load_collection
 from stackroom.grading.metrics import Figure
 from stackroom.settings import Settings
 
 COLLECTIONS = DATA / "benchmarks"
+NOT_GAINS = {"cranfield": "the lowest of Cranfield's grades mixes minimum interest with none"}
+"""Collections by folder name whose grades are no gains, and why."""
 
 
 def measure(home: Path) -> dict[str, Any]:
@@ -30,17 +32,18 @@ def evaluate_one(app: App, path: Path) -> dict[str, Any]:
     """Evaluate a collection; the default search with the values of each query, the others as means
     only.
     """
-    collection, grades = choose_grades(load_collection(path, split="test"), binary=None)
-    work = app.settings.home / "evaluations" / collection.name
+    is_binary = path.name in NOT_GAINS
+    collection = load_collection(path, is_binary=is_binary)
+    work = app.settings.home / "evaluations" / path.name
     embedder = get_embedder(app, want_model(app, judged_spec(), None))
     found = evaluate(collection, embedder=embedder, work=work, progress=lambda _: None)
     measured: dict[str, Any] = {
         "queries": len(collection.queries),
-        "grades": grades,
+        "grades": "binary" if is_binary else "used",
         "model": embedder.model.name,
     }
     for method, quality in found.items():
-        figures = {"ndcg@10": quality.ndcg_10, "recall@100": quality.recall_100}
+        figures = {"ndcg@10": quality["ndcg_10"], "recall@100": quality["recall_100"]}
         measured[method] = (
             figures if method == "hybrid" else {name: as_mean(one) for name, one in figures.items()}
         )

@@ -8,7 +8,7 @@ import pytest
 
 from stackroom.catalogue.compiler import load_spec
 from stackroom.errors import ExpectedError
-from stackroom.grading.questions import load_own_questions
+from stackroom.grading.golden_set import load_own_questions
 from stackroom.settings import load_settings
 from stackroom.toml_text import TomlError, parse_toml
 

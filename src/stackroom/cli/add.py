@@ -22,9 +22,10 @@ from stackroom.cli.output import (
     command,
     flag,
     json_option,
-    print_json,
+    print_as_json,
     print_table,
     shortened,
+    wants_json,
 )
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
@@ -160,7 +161,6 @@ def add_command(
     schema: str | None,
     search_there: bool,
     choices: Choices,
-    as_json: bool,
 ) -> None:
     """Build a catalogue from LOCATION, or update it."""
     workshop = open_workshop()
@@ -168,7 +168,7 @@ def add_command(
         workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options
     )
     store = place_at(target, order.name, schema, search_there=search_there)
-    recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
+    recipe = _settle(workshop, order, choices, show=not wants_json(), ask=not yes)
     if recipe is None:
         click.echo(
             "nothing was built; --title, --type and the like change the spec, or write it to a"
@@ -189,7 +189,7 @@ def add_command(
         made = load_target(PLAN)(
             workshop, order.source, recipe=recipe, name=order.name, replaces=replace
         )
-        _print_plan(made, as_json=as_json)
+        _print_plan(made)
         return
     spec, is_own = recipe.loaded.spec, recipe.is_own
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
@@ -198,9 +198,8 @@ def add_command(
         require_model(
             workshop,
             want_model(workshop, spec, installed, asked=model, is_own=is_own),
-            quiet=as_json,
         )
-    with _reporting(workshop, order, hidden=as_json) as report_progress:
+    with _reporting(workshop, order) as report_progress:
         report = add_catalogue(
             workshop,
             order.source,
@@ -214,7 +213,7 @@ def add_command(
             replaces=replace,
             store=store,
         )
-    _print_report(order.name, report, as_json=as_json)
+    _print_report(order.name, report)
 
 
 def _settle(
@@ -258,16 +257,14 @@ def _agrees(question: str, *, default: bool) -> bool:
 
 
 @contextmanager
-def _reporting(workshop: Workshop, order: Order, *, hidden: bool) -> Iterator[Progress]:
+def _reporting(workshop: Workshop, order: Order) -> Iterator[Progress]:
     """Show the progress of a build; of one that is stopped, or whose embedder fails, say what there
     is.
     """
     searchable = f'search it now: stackroom search {order.name} "..."'
     total = order.source.count_rows()
     try:
-        with build_progress(
-            order.name, total=total, hidden=hidden, when_searchable=searchable
-        ) as report_progress:
+        with build_progress(order.name, total=total, when_searchable=searchable) as report_progress:
             yield report_progress
     except KeyboardInterrupt as error:
         there = describe_built(workshop, order.name)
@@ -316,9 +313,8 @@ def _proposed_recipe(
     return own_recipe(proposal.loaded) if is_agreed else None
 
 
-def _print_plan(plan: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(plan)
+def _print_plan(plan: dict[str, Any]) -> None:
+    if print_as_json(plan):
         return
     counts = ("added", "changed", "removed", "unchanged", "rejected")
     click.echo("it would be: " + ", ".join(f"{plan[name]:,} {name}" for name in counts))
@@ -333,9 +329,8 @@ def _print_plan(plan: dict[str, Any], *, as_json: bool) -> None:
         click.echo(safe_line(f"left out: {place}: {reason}"))
 
 
-def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"catalogue": name, **asdict(report)})
+def _print_report(name: str, report: IngestReport) -> None:
+    if print_as_json({"catalogue": name, **asdict(report)}):
         return
     click.echo(summary(report))
     for note in report.notes:

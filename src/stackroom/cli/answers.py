@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from stackroom.cli.output import print_json, print_table, shortened
+from stackroom.cli.output import print_as_json, print_table, shortened
 from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.record_text import BETWEEN_FIELDS
 from stackroom.generic.shapes import SearchResult, ShownRecord
@@ -83,10 +83,9 @@ def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[
         yield Text(INDENT) + line
 
 
-def show_figures(found: AggregateParts, *, as_json: bool) -> None:
+def show_figures(found: AggregateParts) -> None:
     """Print the figures of all records, of groups, and the records at the ends."""
-    if as_json:
-        print_json(found.model_dump(mode="json"))
+    if print_as_json(found.model_dump(mode="json")):
         return
     groups, overall = found.groups or [], found.overall
     if overall is None:

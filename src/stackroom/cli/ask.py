@@ -28,8 +28,9 @@ from stackroom.cli.output import (
     flag,
     json_option,
     print_answer,
-    print_json,
+    print_as_json,
     print_table,
+    wants_json,
 )
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic import tools
@@ -166,7 +167,7 @@ def list_opened(call: Call, _params: GenericParams) -> list[dict[str, Any]]:
 
 @click.command("list")
 @json_option
-def list_command(as_json: bool) -> None:
+def list_command() -> None:
     """List the catalogues in the library."""
     app = open_app()
     status, (opened, unopened) = app.release_status, _open_catalogues(app)
@@ -183,9 +184,9 @@ def list_command(as_json: bool) -> None:
         placed = {"name": installed.name, "spec": installed.spec_name, **counted}
         release = status.installed_version(installed.name)
         rows.append({**placed, "folder": str(installed.folder), "release": release})
-    if as_json:
-        print_json(rows)
-    elif rows:
+    if print_as_json(rows):
+        return
+    if rows:
         columns = ("name", "records", "model", "folder")
         print_table(columns, [[row[column] for column in columns] for row in rows])
     elif not problems:
@@ -197,7 +198,7 @@ def list_command(as_json: bool) -> None:
 @limit_option(SearchParams)
 @adult_option(help="Find adult records too.")
 @json_option
-def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> None:
+def search_command(arguments: Texts, limit: int, adult: bool) -> None:
     """Search CATALOGUE for QUERY, or every catalogue."""
     stated, options = split_arguments(arguments)
     app = open_app()
@@ -207,9 +208,7 @@ def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> 
         query, options, [one.spec for one in chosen.values()], limit=limit, with_adult=adult
     )
     found = gate_over(*chosen.values()).ask(tools.search, params)
-    if as_json:
-        print_json(found.model_dump(mode="json"))
-    else:
+    if not print_as_json(found.model_dump(mode="json")):
         is_listed = is_list(query) or (found.understood is not None and not found.understood.query)
         print_results(found, is_listed=is_listed, with_names=not catalogue)
 
@@ -301,7 +300,6 @@ def recommend_command(
     dislike: Texts,
     exclude: Texts,
     limit: int,
-    as_json: bool,
 ) -> None:
     """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the
     wishes.
@@ -319,8 +317,7 @@ def recommend_command(
         include=["tiles"],
     )
     found = gate_over(opened).ask(tools.recommend, params)
-    if as_json:
-        print_json(found.model_dump(mode="json"))
+    if print_as_json(found.model_dump(mode="json")):
         return
     labelled = []
     for result in found.results:
@@ -339,15 +336,13 @@ def recommend_command(
 @click.argument("record_id", metavar="CATALOGUE/ID")
 @limit_option(SimilarParams)
 @json_option
-def similar_command(record_id: str, limit: int, as_json: bool) -> None:
+def similar_command(record_id: str, limit: int) -> None:
     """Show the records nearest in meaning to one: CATALOGUE/ID, CATALOGUE/TITLE, or a TITLE that
     only one has.
     """
     gate = gate_over(*_every_catalogue(open_app()).values())
     found = gate.ask(tools.similar, SimilarParams(id=record_id, limit=limit))
-    if as_json:
-        print_json(found.model_dump(mode="json"))
-    else:
+    if not print_as_json(found.model_dump(mode="json")):
         print_records(
             [(one, f"score {one.score:.2f}") for one in found.results], with_catalogue=True
         )
@@ -357,16 +352,15 @@ def similar_command(record_id: str, limit: int, as_json: bool) -> None:
 @click.argument("catalogue")
 @click.argument("id_or_title")
 @json_option
-def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
+def get_command(catalogue: str, id_or_title: str) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
     gate = gate_over(open_app().open_catalogue(catalogue))
     view, record, doubt = gate.ask(get_named, NamedParams(name=id_or_title))
     spec = view.spec
     if doubt:
         click.echo(f"'{id_or_title}': taken as '{spec.title_of(record)}' ({doubt})", err=True)
-    if as_json:
-        written = list_written(view.catalogue, record)
-        print_json(plain_record(record, spec) | ({"written": written} if written else {}))
+    written = list_written(view.catalogue, record)
+    if print_as_json(plain_record(record, spec) | ({"written": written} if written else {})):
         return
     rows: list[tuple[str, str]] = [("id", record.id)]
     for field in spec.fields.values():
@@ -395,7 +389,6 @@ def explain_command(
     record_id: str | None,
     limit: int,
     adult: bool,
-    as_json: bool,
 ) -> None:
     """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has
     its place or none.
@@ -410,9 +403,8 @@ def explain_command(
     gate = gate_over(opened)
     if not ids:
         hits = gate.ask(tools.search, params.model_copy(update={"explain": True})).results
-        if as_json:
-            shown = {"id", "title", "score", "why"}
-            print_json([hit.model_dump(mode="json", include=shown) for hit in hits])
+        shown = {"id", "title", "score", "why"}
+        if print_as_json([hit.model_dump(mode="json", include=shown) for hit in hits]):
             return
         for number, hit in enumerate(hits, start=1):
             click.echo(f"{number}. {hit.title} [{hit.id}] {hit.score:.4f}")
@@ -425,7 +417,7 @@ def explain_command(
     arguments = params.model_dump(exclude_unset=True)
     asked = WhyParams(id=f"{opened.name}/{record.id}", arguments=arguments)
     told = {**gate.ask(tools.explain, asked).model_dump(mode="json"), "tool": "stackroom search"}
-    print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
+    print_answer(told, with_options("\n".join(explanation_lines(told))))
 
 
 @filtered("browse")
@@ -453,7 +445,6 @@ def browse_command(
     query: str,
     adult: bool,
     limit: int,
-    as_json: bool,
 ) -> None:
     """Show the values of a field of CATALOGUE with how many records have each, or count and sum
     records by group.
@@ -471,22 +462,19 @@ def browse_command(
         params = params.model_copy(update={"limit": limit})
     found = gate_over(opened).ask(tools.browse, params)
     if params.has_figures:
-        show_figures(found.catalogues[0], as_json=as_json)
+        show_figures(found.catalogues[0])
     else:
         rows = [
             (one.category, one.value, one.count) for one in found.catalogues[0].fields[0].values
         ]
-        if as_json:
-            print_json(
-                [dict(zip(("category", "value", "count"), row, strict=True)) for row in rows]
-            )
-        else:
+        columns = ("category", "value", "count")
+        if not print_as_json([dict(zip(columns, row, strict=True)) for row in rows]):
             print_table(
                 ("value", "category", "count"),
                 [(value, category, count) for category, value, count in rows],
             )
     for note in found.notes:
-        click.echo(with_options(note), err=as_json)
+        click.echo(with_options(note), err=wants_json())
 
 
 def _require_facet(spec: CatalogueSpec, stated: str | None) -> str:

@@ -8,7 +8,7 @@ import click
 from stackroom.background.background import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
-from stackroom.cli.output import command, flag, json_option, print_answer, print_json
+from stackroom.cli.output import command, flag, json_option, print_answer, print_as_json
 from stackroom.cli.private_files import keep_private
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
@@ -55,25 +55,24 @@ class _Shown(JobContext):
 )
 @flag("--models", help="With the embedding models, which can be fetched again.")
 @json_option
-def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> None:
+def backup_command(to: str | None, keep: int, models: bool) -> None:
     """Copy records, edits, accounts, audit, settings and uploaded tables to a folder, with
     checksums.
     """
     app = open_app()
-    with find_control() as control, progress_line("backup", hidden=as_json) as line:
+    with find_control() as control, progress_line("backup") as line:
         plan = plan_backup(app, control, with_models=models)
         made, size_bytes = store_backup(
             plan, app.settings, to=to, at=utc_now(), keep=keep, context=_Shown(line)
         )
-    if as_json:
-        print_json(
-            {
-                "folder": str(made),
-                "items": len(plan.items),
-                "size_bytes": size_bytes,
-                "notes": plan.notes,
-            }
-        )
+    if print_as_json(
+        {
+            "folder": str(made),
+            "items": len(plan.items),
+            "size_bytes": size_bytes,
+            "notes": plan.notes,
+        }
+    ):
         return
     click.echo(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {made}")
     for note in plan.notes:
@@ -88,9 +87,7 @@ def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> No
     help="Only accounts and audit; the present ones are kept beside them.",
 )
 @json_option
-def restore_command(
-    place: str | None, catalogue: str | None, accounts: bool, as_json: bool
-) -> None:
+def restore_command(place: str | None, catalogue: str | None, accounts: bool) -> None:
     """Bring the back-up FROM into the library; by default the newest one of the folder where its
     back-ups are kept.
     """
@@ -109,7 +106,7 @@ def restore_command(
     names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
     restore_files(backup, settings.home, {name: name for name in names})
     text = f"restored from {backup.name}: {', '.join(names)}; check it: stackroom doctor"
-    print_answer({"backup": backup.name, "restored": names}, text, as_json=as_json)
+    print_answer({"backup": backup.name, "restored": names}, text)
 
 
 def _names_of(

@@ -14,7 +14,15 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.output import HELP, command, flag, json_option, print_json, print_table
+from stackroom.cli.output import (
+    HELP,
+    command,
+    flag,
+    json_option,
+    print_as_json,
+    print_table,
+    wants_json,
+)
 from stackroom.cli.progress import build_progress, progress_line, summary
 from stackroom.cli.releases import install_from_place
 from stackroom.cli.workshop import require_model
@@ -33,14 +41,12 @@ from stackroom.model.scope import WHOLE
 @click.option("--key", help=HELP["init --key"])
 @flag("--no-model", help="Leave out the embedding model; search uses words alone.")
 @json_option
-def init_command(
-    name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool
-) -> None:
+def init_command(name: str | None, place: str | None, key: str | None, no_model: bool) -> None:
     """Set up a library: the embedding model and the sample catalogues."""
     app = open_app()
     if place is not None and name is not None:
-        get_model = None if no_model else partial(_get_known_model, app, quiet=as_json)
-        install_from_place(app, name, place, key=key, get_model=get_model, as_json=as_json)
+        get_model = None if no_model else partial(_get_known_model, app)
+        install_from_place(app, name, place, key=key, get_model=get_model)
         return
     if name is not None or place is not None or key is not None:
         raise click.UsageError(
@@ -50,7 +56,7 @@ def init_command(
     click.echo(f"the library is ready in {app.settings.home}")
 
 
-def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
+def _get_known_model(app: App, name: str) -> None:
     """Install the model of a release's vectors where it is known and missing; without it, search
     uses words alone.
     """
@@ -61,7 +67,7 @@ def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
             )
         return
     try:
-        require_model(app, ModelChoice(name=name), quiet=quiet)
+        require_model(app, ModelChoice(name=name))
     except ExpectedError as error:
         click.echo(
             f"without the embedding model {name}, search uses words alone: {error.message}",
@@ -72,7 +78,7 @@ def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
 @command("rejects")
 @click.argument("catalogue")
 @json_option
-def rejects_command(catalogue: str, as_json: bool) -> None:
+def rejects_command(catalogue: str) -> None:
     """List the rows and cells that were left out of CATALOGUE when it was built, and why."""
     app = open_app()
     installed = app.library.get_installed(catalogue)
@@ -96,14 +102,13 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
         ("cells left out of their records:", ("source", "place", "field", "reason"), cells),
         ("read as other than it is written:", ("source", "column", "cells"), changes),
     )
-    if as_json:
-        print_json(
-            [
-                dict(zip(columns, entry, strict=True))
-                for _, columns, entries in listed
-                for entry in entries
-            ]
-        )
+    if print_as_json(
+        [
+            dict(zip(columns, entry, strict=True))
+            for _, columns, entries in listed
+            for entry in entries
+        ]
+    ):
         return
     for heading, columns, entries in listed:
         if entries and heading:
@@ -125,9 +130,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
                 f"stackroom: '{sample.name}' is left as it is: {problems[sample.name]}", err=True
             )
         elif not app.library.find_installed(sample.name):
-            with build_progress(
-                f"sample catalogue '{sample.name}'", hidden=False
-            ) as report_progress:
+            with build_progress(f"sample catalogue '{sample.name}'") as report_progress:
                 report = add_sample(app, sample.name, progress=report_progress, embed=False)
             click.echo(f"{sample.name}: {summary(report)}")
     if not with_model:
@@ -144,12 +147,10 @@ def set_up(app: App, *, with_model: bool = True) -> None:
             waiting.append((package, sample.name))
     try:
         if not waiting:
-            require_model(app, quiet=False)
+            require_model(app)
         for package, name in waiting:
-            require_model(
-                app, want_model(app, package.spec, app.library.find_installed(name)), quiet=False
-            )
-            with build_progress(f"sample catalogue '{name}'", hidden=False) as report_progress:
+            require_model(app, want_model(app, package.spec, app.library.find_installed(name)))
+            with build_progress(f"sample catalogue '{name}'") as report_progress:
                 report = embed_waiting(app, name, progress=report_progress)
             click.echo(f"{name}: {report.embedded} texts embedded")
     except ExpectedError as error:
@@ -162,14 +163,14 @@ def set_up(app: App, *, with_model: bool = True) -> None:
 @click.argument("catalogues", nargs=-1, metavar="[CATALOGUE]...")
 @flag("--anew", help="Lay out all records, also where few have changed.")
 @json_option
-def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
+def map_command(catalogues: tuple[str, ...], anew: bool) -> None:
     """Lay out the records of catalogues on maps, where similar ones are near each other."""
     app = open_app()
     made = {}
     for name in catalogues or [one.name for one in app.library.list_installed()]:
         started = time.perf_counter()
         installed, shelf = app.library.get_installed(name), app.open_catalogue(name).shelf
-        with progress_line(name, hidden=as_json) as line:
+        with progress_line(name) as line:
             line.hint("laying out its records")
             report = refresh_map(installed.folder, shelf, is_forced=anew)
         seconds = time.perf_counter() - started
@@ -179,11 +180,9 @@ def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
             "changed": report.changed,
             "seconds": seconds,
         }
-        if not as_json:
+        if not wants_json():
             click.echo(f"{name}: {report}" + (f" in {seconds:.1f} s" if report.is_made else ""))
-    if as_json:
-        print_json(made)
-    elif not made:
+    if not print_as_json(made) and not made:
         click.echo("there are no catalogues")
 
 

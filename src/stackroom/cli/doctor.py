@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 @command("doctor")
 @json_option
 @click.pass_context
-def doctor_command(ctx: click.Context, as_json: bool) -> None:
+def doctor_command(ctx: click.Context) -> None:
     """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when
     something is wrong.
     """
@@ -51,7 +51,7 @@ def doctor_command(ctx: click.Context, as_json: bool) -> None:
     text = "\n".join(
         f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}" for finding in findings
     )
-    print_answer([finding._asdict() for finding in findings], text, as_json=as_json)
+    print_answer([finding._asdict() for finding in findings], text)
     if not all(finding.ok for finding in findings):
         ctx.exit(1)
 

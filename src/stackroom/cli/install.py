@@ -29,7 +29,17 @@ from stackroom.cli.clients.config_file import (
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import TOML, YAML
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_json, print_table
+from stackroom.cli.output import (
+    FILE,
+    HELP,
+    command,
+    flag,
+    json_option,
+    print_answer,
+    print_as_json,
+    print_table,
+    wants_json,
+)
 from stackroom.errors import InputError
 from stackroom.settings import load_settings
 from stackroom.toml_text import load_packaged
@@ -233,7 +243,6 @@ class _ClientFile:
     client: str
     spec: ClientSpec
     path: Path
-    as_json: bool
 
     def find_entry(self) -> Any | None:
         """Return the entry that the file has, or None."""
@@ -248,10 +257,8 @@ class _ClientFile:
 
     def report(self, action: str, message: str, **more: Any) -> None:
         """Say what was done."""
-        if self.as_json:
-            print_json({"client": self.client, "file": str(self.path), "action": action, **more})
-        else:
-            click.echo(message)
+        told = {"client": self.client, "file": str(self.path), "action": action, **more}
+        print_answer(told, message)
 
 
 @command("install")
@@ -275,13 +282,12 @@ def install_command(
     token: str | None,
     yes: bool,
     config: Path | None,
-    as_json: bool,
 ) -> None:
     """Write CLIENT's configuration, so that it starts Stackroom with CATALOGUES (all of the
     library's by default).
     """
     if client is None:
-        _list_clients(as_json=as_json)
+        _list_clients()
         return
     if token is not None and url is None:
         raise InputError("--token is for --url only")
@@ -296,7 +302,7 @@ def install_command(
             f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}"
         )
     spec = CLIENTS[client]
-    file = _ClientFile(client=client, spec=spec, path=config or spec.path(), as_json=as_json)
+    file = _ClientFile(client=client, spec=spec, path=config or spec.path())
     if remove:
         _remove(file)
         return
@@ -356,7 +362,7 @@ def _write(file: _ClientFile, entry: Entry, *, yes: bool) -> None:
             is_private=is_private,
         )
     except ConfigTextError as error:
-        if not file.as_json:
+        if not wants_json():
             click.echo(spec.form.insert("", spec.section, entry), nl=False)
         problem = (
             f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
@@ -399,11 +405,11 @@ def _remove(file: _ClientFile) -> None:
         file.report("absent", f"{path} has no entry 'stackroom'")
 
 
-def _list_clients(*, as_json: bool) -> None:
+def _list_clients() -> None:
     rows: list[dict[str, Any]] = []
     for name, spec in CLIENTS.items():
         file, is_installed = (
-            _ClientFile(client=name, spec=spec, path=spec.path(), as_json=as_json),
+            _ClientFile(client=name, spec=spec, path=spec.path()),
             False,
         )
         with suppress(ConfigTextError, InputError):
@@ -415,8 +421,7 @@ def _list_clients(*, as_json: bool) -> None:
             "installed": is_installed,
         }
         rows.append({**told, "file": str(file.path)})
-    if as_json:
-        print_json(rows)
+    if print_as_json(rows):
         return
     shown = [
         (

@@ -9,7 +9,7 @@ from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import build_server_parts, open_board
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import build_group, look_at_control, make_control, perform
-from stackroom.cli.output import HELP, json_option, print_json, shortened
+from stackroom.cli.output import HELP, json_option, print_as_json, shortened
 from stackroom.cli.progress import progress_line
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
@@ -34,13 +34,13 @@ job_command = build_group("job", HELP["job"], JOB_OPERATIONS, open_board=_open_b
 @click.argument("job_id")
 @json_option
 @click.pass_context
-def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
+def run_job_command(ctx: click.Context, job_id: str) -> None:
     """Run the job JOB_ID now, in this process, and print its output."""
     with look_at_control() as control:
         name = _open_board(control).get_spec(job_id).name  # before a database is made
     with make_control() as control:
         board = _open_board(control)
-        with progress_line(name, hidden=as_json) as line:
+        with progress_line(name) as line:
 
             def hint(_run: JobRun, report: RunReport) -> None:
                 """Show how far a run is."""
@@ -52,9 +52,8 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
             run = perform(control, "job/run", name, {}, work)
         output = board.find_output(str(run.id))
     text = output.text if output else ""
-    if as_json:
-        print_json({"run": RunShape.model_validate(run).model_dump(mode="json"), "output": text})
-    else:
+    shown = RunShape.model_validate(run).model_dump(mode="json")
+    if not print_as_json({"run": shown, "output": text}):
         click.echo(safe_text(text), nl=False)
         click.echo(
             f"{run.job}: {run.state}{f': {safe_line(run.error)}' if run.error else ''}", err=True

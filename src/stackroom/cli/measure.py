@@ -1,7 +1,6 @@
 """`eval`: the quality of a catalogue with its tuning, or of search on judged questions."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,31 +10,26 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder, want_model
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_json, print_table
+from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_as_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
-from stackroom.grading.grade import BY_VECTORS, KindGrade
+from stackroom.grading.grade import BY_VECTORS
 from stackroom.grading.graded_catalogue import (
     GradedCatalogue,
     grade_catalogue,
     keep_own_questions,
     tune_catalogue,
 )
-from stackroom.grading.judged import (
-    Quality,
-    choose_grades,
-    evaluate,
-    judged_spec,
-    load_collection,
-)
-from stackroom.grading.metrics import Figure
-from stackroom.grading.metrics import as_json as as_json_figure
+from stackroom.grading.judged import evaluate, judged_spec, load_collection
+from stackroom.grading.metrics import MRR, NDCG, Figure, Quality, figure_json
 from stackroom.grading.tuning import TUNED_FILE, Tuning, describe_weights, difference, find_tuned
 from stackroom.library import QUESTIONS_FILE, remove_file
 
 WHEN = ("before", "after")
+BINARY = "binary: every grade above 0 is relevant"
+GRADED = "used: the gain of a document is its grade"
 
 
 @command("eval")
@@ -48,7 +42,7 @@ WHEN = ("before", "after")
 )
 @flag("--reset", help="Remove the tuned weights, then grade.")
 @click.option("--split", help="Of a folder: which qrels/SPLIT.tsv to judge by; by default test.")
-@click.option("--binary/--graded", default=None, help=HELP["eval --binary"])
+@flag("--binary", help="Of a folder: count every grade above 0 as 1.")
 @click.option(
     "--model", help="Of a folder: the embedding model; by default granite, or an endpoint."
 )
@@ -60,9 +54,8 @@ def eval_command(
     tune: bool,
     reset: bool,
     split: str | None,
-    binary: bool | None,
+    binary: bool,
     model: str | None,
-    as_json: bool,
 ) -> None:
     """Grade a catalogue by questions that it writes itself, or search by the questions of a
     folder.
@@ -72,20 +65,19 @@ def eval_command(
     of_folder = {"--split": split, "--binary": binary, "--model": model}
     if app.library.find_installed(target) is None and Path(target).is_dir():
         _refuse(of_catalogue, f"{target} is a folder", "is for a catalogue")
-        _judge_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
+        _judge_folder(app, Path(target), split or "test", model, is_binary=binary)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
     tuned = app.library.get_installed(target).folder / TUNED_FILE
     if golden is not None:
         keep_own_questions(app, target, golden)
     was_tuned = reset and remove_file(tuned)
-    with progress_line(target, hidden=as_json) as line:
+    with progress_line(target) as line:
         count = questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS)
         graded = grade_catalogue(app, target, count, asking=partial(line.show, "questions asked"))
         line.hint("tuning" if tune else "")
         tuning = tune_catalogue(graded) if tune else None
-    if as_json:
-        print_json(_plain(target, graded, tuning))
+    if print_as_json(_plain(target, graded, tuning)):
         return
     if was_tuned:
         click.echo("the tuned weights were removed")
@@ -99,10 +91,10 @@ def _print_grade(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> N
         [
             (
                 kind,
-                one.questions,
-                _cell(one.ndcg_10),
-                f"{one.recall_50.mean:.4f}",
-                f"{one.mrr_10.mean:.4f}",
+                len(one[NDCG].values),
+                _cell(one[NDCG]),
+                f"{one['recall_50'].mean:.4f}",
+                f"{one[MRR].mean:.4f}",
             )
             for kind, one in grade.kinds.items()
         ],
@@ -139,7 +131,7 @@ def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[st
         "records": grade.records,
         "model": grade.model,
         "kinds": {
-            kind: {"questions": one.questions, **_plain_figures(one)}
+            kind: {"questions": len(one[NDCG].values), **_plain_figures(one)}
             for kind, one in grade.kinds.items()
         },
     }
@@ -148,8 +140,8 @@ def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[st
             "accepted": tuning.is_accepted,
             "reason": tuning.reason,
             "weights": difference(tuning.tried, graded.spec.search),
-            "tuned_half": dict(zip(WHEN, map(_plain_figure, tuning.tuned_half), strict=True)),
-            "other_half": dict(zip(WHEN, map(_plain_figure, tuning.other_half), strict=True)),
+            "tuned_half": dict(zip(WHEN, map(figure_json, tuning.tuned_half), strict=True)),
+            "other_half": dict(zip(WHEN, map(figure_json, tuning.other_half), strict=True)),
         }
     return plain
 
@@ -162,52 +154,33 @@ def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:
 
 
 def _judge_folder(
-    app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool
+    app: App, folder: Path, split: str, model: str | None, *, is_binary: bool
 ) -> None:
     """Measure every search method on a judged collection, and print the figures."""
     choice = want_model(app, judged_spec(), None, asked=model)
-    require_model(app, choice, quiet=as_json)
+    require_model(app, choice)
     embedder = get_embedder(app, choice)
-    collection, grades = choose_grades(load_collection(folder, split=split), binary=binary)
+    collection = load_collection(folder, split=split, is_binary=is_binary)
+    grades = BINARY if is_binary else GRADED
     work = app.settings.home / "evaluations" / folder.resolve().name
-    with build_progress(folder.name, hidden=as_json) as progress:
+    with build_progress(folder.name) as progress:
         found = evaluate(collection, embedder=embedder, work=work, progress=progress)
     name, queries = embedder.model.name, len(collection.queries)
-    if as_json:
-        told = {
-            "folder": str(folder),
-            "split": split,
-            "model": name,
-            "queries": queries,
-            "grades": grades,
-        }
-        print_json(
-            {
-                **told,
-                "results": {method: _plain_figures(quality) for method, quality in found.items()},
-            }
-        )
+    told = {"folder": str(folder), "split": split, "model": name, "queries": queries}
+    results = {method: _plain_figures(quality) for method, quality in found.items()}
+    if print_as_json({**told, "grades": grades, "results": results}):
         return
-    rows = [
-        (method, _cell(q.ndcg_10), _cell(q.recall_100), _cell(q.mrr_10))
-        for method, q in found.items()
-    ]
     print_table(
         ("", "nDCG@10", "Recall@100", "MRR@10"),
-        rows,
+        [(method, *map(_cell, quality.values())) for method, quality in found.items()],
         title=f"{folder.name}, {queries} queries, {name}",
     )
     click.echo(f"grades {grades}")
 
 
-def _plain_figures(found: KindGrade | Quality) -> dict[str, dict[str, Any]]:
+def _plain_figures(found: Quality) -> dict[str, dict[str, float]]:
     """Return each metric with its interval."""
-    return {field.name: _plain_figure(getattr(found, field.name)) for field in fields(found)}
-
-
-def _plain_figure(figure: Figure) -> dict[str, Any]:
-    """Return a figure without the values of single questions."""
-    return as_json_figure(replace(figure, values=()))
+    return {name: figure_json(figure) for name, figure in found.items()}
 
 
 def _cell(value: Figure) -> str:

@@ -14,7 +14,7 @@ from stackroom.assembly.model_choice import (
     want_present_model,
 )
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_json, print_table
+from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_as_json, print_table
 from stackroom.cli.progress import build_progress
 from stackroom.cli.workshop import require_model
 from stackroom.embed.models import LOCAL_MODELS, get_local_model
@@ -65,7 +65,7 @@ def pull_command(name: str, source: Path | None, force: bool) -> None:
 
 @model_command.command("list")
 @json_option
-def list_models_command(as_json: bool) -> None:
+def list_models_command() -> None:
     """List the local models and the configured endpoint."""
     settings = load_settings()
     rows: list[tuple[Any, ...]] = []
@@ -78,9 +78,7 @@ def list_models_command(as_json: bool) -> None:
     if (remote := settings.embedding).kind != "local":
         ready = open_app(settings).embedder.check() is None
         rows.append((remote.model, remote.url, remote.dimension, ready, "by the server"))
-    if as_json:
-        print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
-    else:
+    if not print_as_json([dict(zip(COLUMNS, row, strict=True)) for row in rows]):
         print_table(COLUMNS, rows)
 
 
@@ -110,16 +108,16 @@ def check_command() -> None:
     help="Only tell how many texts wait, and how far embedding and indexing are.",
 )
 @json_option
-def embed_command(catalogue: str, status: bool, as_json: bool) -> None:
+def embed_command(catalogue: str, status: bool) -> None:
     """Embed the records of CATALOGUE that have no vector yet, while it is read."""
     app = open_app()
     if not status:
-        require_model(app, want_present_model(app, catalogue), quiet=as_json)
-        with build_progress(catalogue, hidden=as_json) as report_progress:
+        require_model(app, want_present_model(app, catalogue))
+        with build_progress(catalogue) as report_progress:
             embedded = embed_waiting(app, catalogue, progress=report_progress).embedded
     waiting, shared = count_waiting(app, catalogue), find_shared_progress(app, catalogue)
-    if as_json:
-        print_json({**({} if status else {"embedded": embedded}), "waiting": waiting, **shared})
+    made = {} if status else {"embedded": embedded}
+    if print_as_json({**made, "waiting": waiting, **shared}):
         return
     if not status:
         click.echo(f"{catalogue}: {embedded} texts embedded here")

@@ -59,14 +59,12 @@ def place_at(
 )
 @place_options
 @json_option
-def move_command(
-    name: str, target: str, schema: str | None, search_there: bool, as_json: bool
-) -> None:
+def move_command(name: str, target: str, schema: str | None, search_there: bool) -> None:
     """Move the records of NAME into a PostgreSQL database that many servers share, or back."""
     place = place_at(target, name, schema, search_there=search_there)
     moving, workshop = load_postgres(MOVING), open_workshop()
     moving.drop_former(workshop, now=time.time())
-    with progress_line(name, hidden=as_json) as line:
+    with progress_line(name) as line:
         if place is None:
             report = moving.move_to_folder(workshop, name, advance=line.add)
         else:
@@ -79,4 +77,4 @@ def move_command(
         f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
     )
     text = f"{report.catalogue}: the records are in {report.place} now ({rows}{answers})"
-    print_answer(asdict(report), text, as_json=as_json)
+    print_answer(asdict(report), text)

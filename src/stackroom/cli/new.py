@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from stackroom.cli.output import FILE, command, json_option, print_json
+from stackroom.cli.output import FILE, command, json_option, print_as_json
 from stackroom.errors import InputError
 from stackroom.library import require_name
 from stackroom.packages import PACKAGES
@@ -74,7 +74,7 @@ def new_command(name: str, output: Path | None) -> None:
 
 @click.command("packages")
 @json_option
-def packages_command(as_json: bool) -> None:
+def packages_command() -> None:
     """List the catalogue packages that are installed, and what each adds: tools, endpoints, samples
     and sources.
     """
@@ -94,8 +94,7 @@ def packages_command(as_json: bool) -> None:
         }
         for package in PACKAGES.iter_packages()
     ]
-    if as_json:
-        print_json(rows)
+    if print_as_json(rows):
         return
     for row in rows:
         click.echo(f"{row['name']} ({row['from']}): {row['summary']}")

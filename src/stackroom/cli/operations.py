@@ -23,7 +23,14 @@ from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
 from stackroom.admin.catalogues import describe, remove, rename, undo
 from stackroom.admin.users import NO_ACCOUNTS, ROLE_OPERATIONS, USER_OPERATIONS
-from stackroom.cli.output import HELP, json_option, print_json, print_table, shortened
+from stackroom.cli.output import (
+    HELP,
+    json_option,
+    print_as_json,
+    print_table,
+    shortened,
+    wants_json,
+)
 from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
 from stackroom.control.opening import exists
@@ -224,7 +231,6 @@ def _run(
     board: OpenBoard | None,
     open_gate: Callable[[], Gate] | None,
     *,
-    as_json: bool,
     yes: bool = False,
     **typed: Any,
 ) -> None:
@@ -232,7 +238,7 @@ def _run(
     face, values = _face_of(operation), _values_of(typed)
     if open_gate is not None:
         result = open_gate().run(operation, LOCAL, RawParams(values=values))
-        print_result(operation, result, as_json=as_json)
+        print_result(operation, result)
         return
     params = RawParams(values=values).read(operation.params)
     if face.check is not None:
@@ -254,10 +260,10 @@ def _run(
         observers = [] if operation.is_read else [control.audit]
         gate = Gate(Toolbox([]), observers=observers, office=office)
         result = gate.run(operation, LOCAL, RawParams(values=values))
-    print_result(operation, result, as_json=as_json)
+    print_result(operation, result)
     failure = face.find_failure(result) if face.find_failure else None
     if failure is not None:
-        if not as_json:
+        if not wants_json():
             click.echo(f"stackroom: {failure}", err=True)
         click.get_current_context().exit(1)
 
@@ -334,11 +340,10 @@ def _is_at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def print_result(operation: AnyOperation, result: BaseModel, *, as_json: bool) -> None:
+def print_result(operation: AnyOperation, result: BaseModel) -> None:
     """Print a result: as JSON, as a table or as text; a secret is alone on standard output."""
     face, faces = _face_of(operation), operation.faces
-    if as_json:
-        print_json(result.model_dump(mode="json", by_alias=True))
+    if print_as_json(result.model_dump(mode="json", by_alias=True)):
         return
     if not face.table:
         secret = getattr(result, faces.secret) if faces.secret else None

@@ -52,7 +52,22 @@ def shortened(text: object, length: int = 100) -> str:
 
 FILE = click.Path(path_type=Path)
 flag = partial(click.option, is_flag=True)
-json_option = flag("--json", "as_json", help="Print JSON, for programs.")
+
+
+def _note_json(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+    context.meta[JSON] = is_wanted
+
+
+JSON = "json"
+json_option = flag(
+    "--json", callback=_note_json, expose_value=False, help="Print JSON, for programs."
+)
+
+
+def wants_json() -> bool:
+    """Tell whether the command that runs was asked for JSON."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(JSON, False)
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], click.Command]:
@@ -60,15 +75,17 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], click
     return click.command(name, help=HELP[name], **settings)
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON, safe to show."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
-    click.echo(safe_json(text, option=orjson.OPT_INDENT_2))
+def print_as_json(value: Any) -> bool:
+    """Print a value as JSON, safe to show, where the command was asked for that, and tell whether
+    it was.
+    """
+    if is_json := wants_json():
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
+        click.echo(safe_json(text, option=orjson.OPT_INDENT_2))
+    return is_json
 
 
-def print_answer(value: Any, text: str, *, as_json: bool) -> None:
-    """Print a value as JSON, or the text that says the same."""
-    if as_json:
-        print_json(value)
-    else:
+def print_answer(value: Any, text: str) -> None:
+    """Print a value, or the text that says the same where JSON was not asked for."""
+    if not print_as_json(value):
         click.echo(text)

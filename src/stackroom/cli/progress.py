@@ -11,6 +11,7 @@ from functools import partial
 from typing import TextIO
 
 from stackroom.background.threads import hearing_ctrl_c
+from stackroom.cli.output import wants_json
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.ingest.pipeline import Progress as Report
 from stackroom.text.safe import safe_line, terminal_stream
@@ -108,9 +109,9 @@ def describe_step(step: str, done: int, total: int | None, elapsed_s: float) -> 
 
 
 @contextmanager
-def progress_line(label: str, *, hidden: bool) -> Iterator[ProgressLine]:
-    """Show the progress of a command while the block runs."""
-    line = ProgressLine(label=label, hidden=hidden)
+def progress_line(label: str) -> Iterator[ProgressLine]:
+    """Show the progress of a command while the block runs, unless it was asked for JSON."""
+    line = ProgressLine(label=label, hidden=wants_json())
     with hearing_ctrl_c(partial(line.say, STOPPING)):
         try:
             yield line
@@ -120,11 +121,11 @@ def progress_line(label: str, *, hidden: bool) -> Iterator[ProgressLine]:
 
 @contextmanager
 def build_progress(
-    name: str, *, total: int | None = None, hidden: bool, when_searchable: str = ""
+    name: str, *, total: int | None = None, when_searchable: str = ""
 ) -> Iterator[Report]:
     """Show the progress of a build; `when_searchable` is said when its records can be searched."""
     waiting = [when_searchable] if when_searchable else []
-    with progress_line(name, hidden=hidden) as line:
+    with progress_line(name) as line:
 
         def report(done: IngestReport) -> None:
             if done.to_embed and done.rows and waiting:

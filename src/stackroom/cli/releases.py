@@ -13,7 +13,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, command, json_option, print_answer, print_json
+from stackroom.cli.output import HELP, command, json_option, print_answer, print_as_json, wants_json
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError, InputError
@@ -53,9 +53,7 @@ def pack_command() -> None:
     "--licence", help="The licence of the data, such as CC0-1.0; by default that of the pack there."
 )
 @json_option
-def build_command(
-    catalogue: str, folder: Path, version: str | None, licence: str | None, as_json: bool
-) -> None:
+def build_command(catalogue: str, folder: Path, version: str | None, licence: str | None) -> None:
     """Write the pack of CATALOGUE as it is now into FOLDER."""
     with sharing(folder):
         app = open_app()
@@ -66,11 +64,12 @@ def build_command(
         label = label_installed(
             installed, app.spec_of(installed), reader, version=version, licence=licence
         )
-        with progress_line(catalogue, hidden=as_json) as line:
+        with progress_line(catalogue) as line:
             count = partial(line.add, "records written", total=reader.count(WHOLE))
             manifest = build_pack(reader, label, folder, progress=count)
-    if as_json:
-        print_json({"folder": str(folder), **asdict(manifest), "size_bytes": manifest.size_bytes})
+    if print_as_json(
+        {"folder": str(folder), **asdict(manifest), "size_bytes": manifest.size_bytes}
+    ):
         return
     click.echo(_summary(manifest))
     if (awaiting := manifest.records - manifest.embeddings) and manifest.model:
@@ -82,7 +81,7 @@ def build_command(
 @click.argument("pack", type=FOLDER)
 @click.argument("folder", type=FOLDER)
 @json_option
-def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
+def publish_release_command(pack: Path, folder: Path) -> None:
     """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed
     from.
     """
@@ -104,7 +103,7 @@ def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
         "files": [str(path) for path in files] if release.is_new else [],
         "size_bytes": release.size_bytes,
     }
-    print_answer(told, text, as_json=as_json)
+    print_answer(told, text)
 
 
 @pack_command.command("verify", help=HELP["pack verify"])
@@ -113,7 +112,7 @@ def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
     "--key", metavar="KEY", help="The public key that must have signed it: RW…, or its file."
 )
 @json_option
-def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
+def verify_command(folder: Path, key: str | None) -> None:
     """Check every file of the pack in FOLDER; the exit code is 1 where something is wrong."""
     public = load_public_key(key) if key else None
     problems = [*check_pack(folder), *(check_signature(folder, public) if public else ())]
@@ -121,9 +120,7 @@ def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
     if not problems:
         signed = f", signed by {public.name}" if public else ""
         text = f"whole{signed}: {_summary(load_manifest(folder))}"
-    print_answer(
-        {"folder": str(folder), "whole": not problems, "problems": problems}, text, as_json=as_json
-    )
+    print_answer({"folder": str(folder), "whole": not problems, "problems": problems}, text)
     if problems:
         sys.exit(1)
 
@@ -144,7 +141,7 @@ SHOWN_CONFLICTS = 20
 @command("update")
 @click.argument("name", required=False)
 @json_option
-def update_command(name: str | None, as_json: bool) -> None:
+def update_command(name: str | None) -> None:
     """Update NAME, or every catalogue that was installed from a place, to its newest release."""
     app = open_app()
     names = [name] if name is not None else [installed.name for installed in list_released(app)]
@@ -157,7 +154,7 @@ def update_command(name: str | None, as_json: bool) -> None:
     reports, failures = [], []
     for one in names:
         try:
-            with _progress(one, is_quiet=as_json) as progress:
+            with _progress(one) as progress:
                 report = update_catalogue(app, one, progress=progress)
         except ExpectedError as error:  # the other catalogues are updated all the same
             failures.append(error)
@@ -165,7 +162,7 @@ def update_command(name: str | None, as_json: bool) -> None:
             click.echo(f"{one}: not updated", err=True)
             continue
         reports.append(asdict(report))
-        if as_json:
+        if wants_json():
             continue
         if report.is_changed:
             click.echo(
@@ -175,8 +172,7 @@ def update_command(name: str | None, as_json: bool) -> None:
         else:
             click.echo(f"{one}: {report.version} is the newest release")
         _print_conflicts(report)
-    if as_json:
-        print_json(reports[0] if name is not None else reports)
+    print_as_json(reports[0] if name is not None else reports)
     if failures:
         raise failures[0]
 
@@ -198,11 +194,10 @@ def _print_conflicts(report: ReleaseReport) -> None:
 @command("rollback")
 @click.argument("name")
 @json_option
-def rollback_command(name: str, as_json: bool) -> None:
+def rollback_command(name: str) -> None:
     """Go back to the release of NAME that was installed before the present one."""
     report = roll_back(open_app(), name)
-    if as_json:
-        print_json(asdict(report))
+    if print_as_json(asdict(report)):
         return
     click.echo(
         f"{name}: {report.former} → {report.version}: {report.written} records written,"
@@ -218,10 +213,9 @@ def install_from_place(
     *,
     key: str | None,
     get_model: Callable[[str], None] | None,
-    as_json: bool,
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
-    with _progress(name, is_quiet=as_json) as progress:
+    with _progress(name) as progress:
         report = install_release(
             app, name, place, key=str(load_public_key(key)) if key else "", progress=progress
         )
@@ -232,9 +226,9 @@ def install_from_place(
         report.notes += [problem] if problem else []
     if report.model is not None and get_model is not None:
         get_model(report.model)
-    if as_json:
-        print_json(asdict(report))
-    elif report.is_changed:
+    if print_as_json(asdict(report)):
+        return
+    if report.is_changed:
         click.echo(
             f"{name}: {report.version} is installed, {report.records:,} records; to search it: "
             f"stackroom search {name} 'WORDS'"
@@ -248,11 +242,11 @@ def install_from_place(
 
 
 @contextmanager
-def _progress(name: str, *, is_quiet: bool) -> Iterator[ReleaseProgress]:
+def _progress(name: str) -> Iterator[ReleaseProgress]:
     """Show how much of a release is fetched and written, and say its size before."""
-    with progress_line(name, hidden=is_quiet) as line:
+    with progress_line(name) as line:
         yield ReleaseProgress(
-            say=lambda text: None if is_quiet else click.echo(text),
+            say=lambda text: None if line.hidden else click.echo(text),
             on_fetched=partial(line.show, "bytes fetched"),
             on_written=partial(line.show, "records written"),
         )

@@ -9,7 +9,7 @@ from stackroom.assembly.build import open_rows
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.declare import Choices
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import FILE, HELP, json_option, print_answer, print_json
+from stackroom.cli.output import FILE, HELP, json_option, print_answer, print_as_json
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
@@ -37,7 +37,6 @@ def infer_command(
     options: ReadOptions,
     output: Path | None,
     choices: Choices,
-    as_json: bool,
 ) -> None:
     """Propose a catalogue.toml for the table at LOCATION."""
     source = open_rows(None, location, options=options, workshop=open_app())
@@ -55,13 +54,9 @@ def infer_command(
             raise InputError(
                 f"{output}: cannot be written: {error.strerror}; choose another file"
             ) from error
-    if as_json:
-        print_json(
-            {
-                **asdict(inferred),
-                "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out],
-            }
-        )
+    left_out = [{"column": column, "reason": why} for column, why in inferred.left_out]
+    if print_as_json({**asdict(inferred), "left_out": left_out}):
+        pass
     elif output is None:
         click.echo(inferred.declaration, nl=False)
     else:
@@ -74,7 +69,7 @@ def infer_command(
 @spec_command.command("check")
 @click.argument("file", type=FILE)
 @json_option
-def check_command(file: Path, as_json: bool) -> None:
+def check_command(file: Path) -> None:
     """Check a catalogue.toml: print what it declares, or every problem with it."""
     loaded = load_spec(file)
     spec = loaded.spec
@@ -99,13 +94,13 @@ def check_command(file: Path, as_json: bool) -> None:
         "kinds": spec.kinds,
     }
     text = f"ok: '{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
-    print_answer(told, text, as_json=as_json)
+    print_answer(told, text)
 
 
 @spec_command.command("show")
 @click.argument("name")
 @json_option
-def show_command(name: str, as_json: bool) -> None:
+def show_command(name: str) -> None:
     """Show the spec of an installed catalogue, or of a catalogue package."""
     app = open_app()
     packages = app.packages.names
@@ -118,7 +113,6 @@ def show_command(name: str, as_json: bool) -> None:
         raise NotFoundError(
             f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"
         )
-    if as_json:
-        print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
-    else:
+    told = {"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration}
+    if not print_as_json(told):
         click.echo(loaded.declaration, nl=False)

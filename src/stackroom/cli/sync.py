@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import command, json_option, print_answer, print_json, print_table
+from stackroom.cli.output import command, json_option, print_answer, print_as_json, print_table
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.errors import InputError
@@ -29,9 +29,7 @@ COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 )
 @json_option
 @click.pass_context
-def sync_command(
-    ctx: click.Context, database: str | None, only: tuple[str, ...], as_json: bool
-) -> None:
+def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]) -> None:
     """Bring the library up to the collections of DATABASE: a LanceDB database in a folder or a
     bucket.
     """
@@ -46,13 +44,13 @@ def sync_command(
         place = resolve_place(database)
 
     def progress(name: str) -> Progress:
-        return ctx.with_resource(build_progress(name, hidden=as_json))
+        return ctx.with_resource(build_progress(name))
 
     state: PlaceState = importlib.import_module(SYNCING).sync_place(
         app, place, names=only, progress=progress
     )
-    if as_json:
-        print_json(asdict(state))
+    if print_as_json(asdict(state)):
+        pass
     elif not state.collections:
         click.echo(
             f"{state.place} has no collections; to write one, run: stackroom publish NAME"
@@ -72,14 +70,14 @@ def sync_command(
 @click.argument("catalogue")
 @click.argument("database", required=False)
 @json_option
-def publish_command(catalogue: str, database: str | None, as_json: bool) -> None:
+def publish_command(catalogue: str, database: str | None) -> None:
     """Write CATALOGUE with its vectors to a table of DATABASE, a LanceDB database."""
     settings = load_settings()
     database = settings.collections.place if database is None else database
     with nullcontext() if is_remote(database) else sharing(Path(database).expanduser()):
         app = open_app(settings)
         total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
-        with progress_line(catalogue, hidden=as_json) as line:
+        with progress_line(catalogue) as line:
             count = partial(line.add, "records written", total=total)
             published = importlib.import_module(SYNCING).publish_catalogue(
                 app, catalogue, database, progress=count
@@ -87,4 +85,4 @@ def publish_command(catalogue: str, database: str | None, as_json: bool) -> None
     text = f"{database}: table {published['table']} is up to date ({published['rows']} records)"
     if published["written"]:
         text = f"{published['rows']} records written to {database}, table {published['table']}"
-    print_answer({"catalogue": catalogue, "database": database, **published}, text, as_json=as_json)
+    print_answer({"catalogue": catalogue, "database": database, **published}, text)

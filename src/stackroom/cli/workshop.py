@@ -6,6 +6,7 @@ import click
 
 from stackroom.assembly.model_choice import ModelChoice, install_model
 from stackroom.assembly.workshop import Workshop
+from stackroom.cli.output import wants_json
 from stackroom.cli.private_files import keep_private
 from stackroom.settings import load_settings
 
@@ -19,8 +20,8 @@ def open_workshop() -> Workshop:
     return workshop
 
 
-def require_model(workshop: Workshop, choice: ModelChoice | None = None, *, quiet: bool) -> None:
+def require_model(workshop: Workshop, choice: ModelChoice | None = None) -> None:
     """Install a local model where it is missing, with progress; without a choice, the one that the
     settings name.
     """
-    install_model(workshop, choice, say=partial(click.echo, err=True), quiet=quiet)
+    install_model(workshop, choice, say=partial(click.echo, err=True), quiet=wants_json())

@@ -23,9 +23,8 @@ from stackroom.checksums import dump_checked, load_checked
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.frozen import frozen
-from stackroom.grading.golden_set import default_scope, spread
-from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
-from stackroom.grading.questions import Question
+from stackroom.grading.golden_set import Question, default_scope, spread
+from stackroom.grading.metrics import FIRST, NDCG, Quality, build_figure, measure, ndcg
 from stackroom.library import replace_file
 from stackroom.model.record import Key, RecordId
 from stackroom.model.scope import WHOLE
@@ -39,7 +38,6 @@ GRADE_FILE = "grade.json"
 ALL = "all"
 BY_WORDS = "words alone"
 BY_VECTORS = "vectors alone"
-FIRST = 10
 MOST_QUESTIONS = 120
 """The number of questions that are asked of both; enough to see a fall that matters, in a few
 seconds.
@@ -93,6 +91,7 @@ class Asker:
 
     reader: ShelfReader
     spec: CatalogueSpec
+    weights: SearchSpec  # those that it is searched with
     embed: EmbedQuery
     # the number of hits that are ranked; each arm contributes at least twice as many
     depth: int = DEPTH
@@ -139,20 +138,6 @@ def embed_for(reader: ShelfReader, get_embedder: GetEmbedder) -> EmbedQuery:
 
 
 @frozen
-class KindGrade:
-    """How well the questions of one kind are answered."""
-
-    ndcg_10: Figure
-    recall_50: Figure
-    mrr_10: Figure
-
-    @property
-    def questions(self) -> int:
-        """The number of questions."""
-        return len(self.ndcg_10.values)
-
-
-@frozen
 class Grade:
     """A catalogue's grade at one moment."""
 
@@ -160,51 +145,26 @@ class Grade:
     records: int
     model: str
     # the grade of all questions, of each kind, and of the arms alone
-    kinds: Mapping[str, KindGrade]
-
-    @property
-    def overall(self) -> KindGrade:
-        """The grade of all questions."""
-        return self.kinds[ALL]
+    kinds: Mapping[str, Quality]
 
 
 STORED = TypeAdapter(Grade)
 
 
-def grade_questions(asked: Sequence[AskedQuestion], search: SearchSpec) -> dict[str, KindGrade]:
+def grade_questions(asked: Sequence[AskedQuestion], search: SearchSpec) -> dict[str, Quality]:
     """Return the grades of all questions, of each kind, and of words and vectors alone."""
-    if not asked:
-        return {}
-    rankings = [one.rank(search) for one in asked]
-    kinds = {ALL: grade_rankings(asked, rankings)}
-    for kind in dict.fromkeys(one.question.kind for one in asked):
-        places = [place for place, one in enumerate(asked) if one.question.kind is kind]
-        kinds[str(kind)] = grade_rankings(
-            [asked[place] for place in places], [rankings[place] for place in places]
-        )
-    kinds[BY_WORDS] = grade_rankings(asked, [one.rank_by_words() for one in asked])
-    if with_vectors := [one for one in asked if one.vector is not None]:
-        kinds[BY_VECTORS] = grade_rankings(
-            with_vectors, [one.rank_by_vectors() for one in with_vectors]
-        )
-    return kinds
-
-
-def grade_rankings(asked: Sequence[AskedQuestion], rankings: Sequence[Sequence[int]]) -> KindGrade:
-    """Return the grade of rankings of these questions."""
-
-    def figure(measure: Callable[[AskedQuestion, Sequence[int]], float]) -> Figure:
-        return build_figure(
-            [measure(one, ranked) for one, ranked in zip(asked, rankings, strict=True)]
-        )
-
-    return KindGrade(
-        ndcg_10=figure(
-            lambda one, ranked: ndcg(ranked, dict.fromkeys(one.answers, 1.0), depth=FIRST)
-        ),
-        recall_50=figure(lambda one, ranked: recall(ranked, one.answers, depth=DEPTH)),
-        mrr_10=figure(lambda one, ranked: reciprocal_rank(ranked, one.answers, depth=FIRST)),
-    )
+    judged: dict[str, list[tuple[list[int], dict[int, float]]]] = {ALL: []}
+    by_words, by_vectors = [], []
+    for one in asked:
+        gains = dict.fromkeys(one.answers, 1.0)
+        found = one.rank(search), gains
+        judged[ALL].append(found)
+        judged.setdefault(str(one.question.kind), []).append(found)
+        by_words.append((one.rank_by_words(), gains))
+        if one.vector is not None:
+            by_vectors.append((one.rank_by_vectors(), gains))
+    judged |= {BY_WORDS: by_words, BY_VECTORS: by_vectors}
+    return {kind: measure(some, depth=DEPTH) for kind, some in judged.items() if some}
 
 
 def save_grade(grade: Grade, path: Path) -> None:
@@ -226,8 +186,8 @@ def find_grade(path: Path) -> Grade | None:
 
 def describe_grade(grade: Grade) -> str:
     """Return a grade in one line: nDCG@10 with its interval, and when it was measured."""
-    overall = grade.overall
-    return f"nDCG@10 {overall.ndcg_10} on {overall.questions} questions, {grade.at:%Y-%m-%d}"
+    ndcgs = grade.kinds[ALL][NDCG]
+    return f"nDCG@10 {ndcgs} on {len(ndcgs.values)} questions, {grade.at:%Y-%m-%d}"
 
 
 @frozen
@@ -243,26 +203,16 @@ class Fall:
         return f"{self.name}: {self.before:.3f} → {self.after:.3f} ({self.questions} questions)"
 
 
-@frozen
-class GradedView:
-    """A view of a catalogue, and the weights that it is searched with."""
-
-    asker: Asker
-    search: SearchSpec
-
-
-def find_regressions(
-    before: GradedView, after: GradedView, questions: Sequence[Question]
-) -> list[Fall]:
+def find_regressions(before: Asker, after: Asker, questions: Sequence[Question]) -> list[Fall]:
     """Return by how much the answers to the same questions fell, where that is beyond noise."""
-    fair = list(_fair_questions(before.asker, after.asker, spread(questions, MOST_QUESTIONS)))
+    fair = list(_fair_questions(before, after, spread(questions, MOST_QUESTIONS)))
     if len(fair) < LEAST_QUESTIONS:
         return []
-    readers = before.asker.reader, after.asker.reader
+    readers = before.reader, after.reader
     counts = [reader.count(WHOLE) for reader in readers]
     # new records must not crowd out those that are compared
     growth = max(counts) / max(min(counts), 1)
-    depth = min(round(before.asker.depth * growth), MOST_DEPTH)
+    depth = min(round(before.depth * growth), MOST_DEPTH)
     old, new = _rankings(before, fair, depth), _rankings(after, fair, depth)
     found = sorted(
         {
@@ -307,13 +257,13 @@ def _records(asker: Asker, question: Question) -> dict[RecordId, list[object]]:
     }
 
 
-def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Rankings:
+def _rankings(asker: Asker, questions: Sequence[Question], depth: int) -> Rankings:
     """Return the ids that each way of ranking finds for each question."""
     found: dict[str, dict[int, list[RecordId]]] = {ALL: {}, BY_WORDS: {}, BY_VECTORS: {}}
-    asker = replace(view.asker, depth=depth)
+    asker = replace(asker, depth=depth)
     for number, question in enumerate(questions):
         for asked in asker.ask([question]):
-            ranked = asked.rank(view.search), asked.rank_by_words(), asked.rank_by_vectors()
+            ranked = asked.rank(asker.weights), asked.rank_by_words(), asked.rank_by_vectors()
             for name, keys in zip(found, ranked, strict=True):
                 found[name][number] = asker.reader.ids([Key(key) for key in keys])
     return found

@@ -18,7 +18,14 @@ from stackroom.control.database.tables import utc_now
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, RegressionError
 from stackroom.frozen import frozen
-from stackroom.grading.golden_set import write_golden_set
+from stackroom.grading.golden_set import (
+    OWN_FILE,
+    Question,
+    load_own_questions,
+    load_questions,
+    save_questions,
+    write_golden_set,
+)
 from stackroom.grading.grade import (
     GRADE_FILE,
     AskedQuestion,
@@ -26,18 +33,10 @@ from stackroom.grading.grade import (
     Fall,
     GetEmbedder,
     Grade,
-    GradedView,
     embed_for,
     find_regressions,
     grade_questions,
     save_grade,
-)
-from stackroom.grading.questions import (
-    OWN_FILE,
-    Question,
-    load_own_questions,
-    load_questions,
-    save_questions,
 )
 from stackroom.grading.tuning import TUNED_FILE, Tuning, difference, save_tuned, tune, watch_tuned
 from stackroom.ingest.embedding import build_puts
@@ -89,29 +88,29 @@ def grade_catalogue(
                 f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write"
                 f" some in {own}"
             )
-        view = _view(folder, reader, spec, library.embedder_of)
+        asker = _asker(folder, reader, spec, library.embedder_of)
         asked = []
-        for one in view.asker.ask(questions):
+        for one in asker.ask(questions):
             asked.append(one)
             asking(len(asked), len(questions))
         grade = Grade(
             at=utc_now(),
             records=reader.count(WHOLE),
             model=str(reader.model),
-            kinds=grade_questions(asked, view.search),
+            kinds=grade_questions(asked, asker.weights),
         )
     save_questions(questions, folder / QUESTIONS_FILE)
     save_grade(grade, folder / GRADE_FILE)
-    return GradedCatalogue(spec=spec, search=view.search, folder=folder, grade=grade, asked=asked)
+    return GradedCatalogue(spec=spec, search=asker.weights, folder=folder, grade=grade, asked=asked)
 
 
-def _view(
+def _asker(
     folder: Path, reader: ShelfReader, spec: CatalogueSpec, get_embedder: GetEmbedder
-) -> GradedView:
-    """Return a view of a catalogue with the weights that are in force."""
+) -> Asker:
+    """Return what asks questions of a view of a catalogue, with the weights that are in force."""
     tuned = watch_tuned(folder / TUNED_FILE, spec.search).find()
-    asker = Asker(reader=reader, spec=spec, embed=embed_for(reader, get_embedder))
-    return GradedView(asker=asker, search=tuned or spec.search)
+    embed = embed_for(reader, get_embedder)
+    return Asker(reader=reader, spec=spec, weights=tuned or spec.search, embed=embed)
 
 
 def tune_catalogue(graded: GradedCatalogue) -> Tuning:
@@ -120,30 +119,20 @@ def tune_catalogue(graded: GradedCatalogue) -> Tuning:
     """
     tuning = tune(graded.asked, graded.search, graded.spec)
     if tuning.is_accepted:
-        figures = {
-            "tuned_half_before": str(tuning.tuned_half[0]),
-            "tuned_half_after": str(tuning.tuned_half[1]),
-            "other_half_before": str(tuning.other_half[0]),
-            "other_half_after": str(tuning.other_half[1]),
-        }
-        weights = difference(tuning.search, graded.spec.search)
-        save_tuned(weights, graded.folder / TUNED_FILE, figures=figures)
+        save_tuned(difference(tuning.search, graded.spec.search), graded.folder / TUNED_FILE)
         kinds = grade_questions(graded.asked, tuning.search)
         save_grade(replace(graded.grade, kinds=kinds), graded.folder / GRADE_FILE)
     return tuning
 
 
-def keep_own_questions(library: SpecLibrary, name: str, file: Path) -> int:
-    """Copy a user's questions into the catalogue's folder after checking them, and return how many
-    there are.
-    """
+def keep_own_questions(library: SpecLibrary, name: str, file: Path) -> None:
+    """Copy a user's questions into the catalogue's folder after checking them."""
     installed = library.library.get_installed(name)
     with closing(library.open_shelf(installed)) as shelf:
-        questions = load_own_questions(file, shelf.reader())
+        load_own_questions(file, shelf.reader())
     own = installed.folder / OWN_FILE
     if file.resolve() != own.resolve():
         own.write_bytes(file.read_bytes())
-    return len(questions)
 
 
 LEDGER_COPY = "ledger.sqlite.new"
@@ -199,8 +188,8 @@ class UpdateGuard:
         """
         folder, embedder_of = self.installed.folder, self.library.embedder_of
         return find_regressions(
-            _view(folder, self.before, self.loaded.spec, embedder_of),
-            _view(folder, reader, spec or self.loaded.spec, get_embedder or embedder_of),
+            _asker(folder, self.before, self.loaded.spec, embedder_of),
+            _asker(folder, reader, spec or self.loaded.spec, get_embedder or embedder_of),
             self.questions,
         )
 

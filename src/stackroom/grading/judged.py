@@ -16,7 +16,7 @@ from stackroom.catalogue.spec import CatalogueSpec, Fusion
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
-from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
+from stackroom.grading.metrics import Quality, measure
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Progress, Target, ingest
@@ -28,11 +28,6 @@ from stackroom.search.searcher import QueryVector, Searcher, embed_query
 from stackroom.shelf.opening import create_shelf
 from stackroom.sources.compressed import find_compressed, open_decompressed
 from stackroom.sources.json_rows import JsonRows
-
-NOT_GAINS = {"cranfield": "the lowest of Cranfield's grades mixes minimum interest with none"}
-"""Collections by folder name whose grades are no gains, and why; figures of them are published as
-binary.
-"""
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -47,33 +42,16 @@ class Collection:
     queries: dict[str, str]
     grades: dict[str, dict[str, int]]
 
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return self.folder.resolve().name
-
-    @property
-    def is_graded(self) -> bool:
-        """Whether some documents are more relevant than others."""
-        return (
-            len({grade for documents in self.grades.values() for grade in documents.values()}) > 1
-        )
-
-    def as_binary(self) -> "Collection":
-        """Return the same judgements as relevant or not."""
-        return replace(
-            self,
-            grades={query: dict.fromkeys(documents, 1) for query, documents in self.grades.items()},
-        )
-
     def corpus(self) -> JsonRows:
         """Return the documents as a source of rows."""
         return JsonRows(_file(self.folder, "corpus.jsonl"))
 
 
-def load_collection(folder: Path, *, split: str) -> Collection:
-    """Read the queries and judgements of a split; every judgement above 0 counts as relevant."""
-    grades = _read_grades(_file(folder, f"qrels/{split}.tsv"))
+def load_collection(folder: Path, *, split: str = "test", is_binary: bool = False) -> Collection:
+    """Read the queries and judgements of a split; every judgement above 0 counts as relevant, in a
+    binary collection as much as any other.
+    """
+    grades = _read_grades(_file(folder, f"qrels/{split}.tsv"), is_binary=is_binary)
     texts = dict(_queries(_file(folder, "queries.jsonl")))
     missing = [query for query in grades if query not in texts]
     if missing or not grades:
@@ -84,21 +62,6 @@ def load_collection(folder: Path, *, split: str) -> Collection:
     return Collection(
         folder=folder, queries={query: texts[query] for query in sorted(grades)}, grades=grades
     )
-
-
-def choose_grades(collection: Collection, *, binary: bool | None) -> tuple[Collection, str]:
-    """Return the collection with or without its grades, and which; by default (None) with those
-    that are gains.
-    """
-    if not collection.is_graded:
-        return collection, "binary: every judgement is the same"
-    not_gains = NOT_GAINS.get(collection.name.casefold())
-    if binary or (binary is None and not_gains):
-        return (
-            collection.as_binary(),
-            f"binary: {not_gains if binary is None else 'every grade above 0 is relevant'}",
-        )
-    return collection, "used: the gain of a document is its grade"
 
 
 def document_of(row: Any) -> Record:
@@ -118,7 +81,7 @@ def _queries(path: Path) -> Iterator[tuple[str, str]]:
         yield str(row.values["_id"]), row.values["text"]
 
 
-def _read_grades(path: Path) -> dict[str, dict[str, int]]:
+def _read_grades(path: Path, *, is_binary: bool) -> dict[str, dict[str, int]]:
     grades: dict[str, dict[str, int]] = {}
     with open_decompressed(path) as file:
         lines = csv.reader(
@@ -127,7 +90,7 @@ def _read_grades(path: Path) -> dict[str, dict[str, int]]:
         for number, line in enumerate(lines, start=1):
             if len(line) == 3 and GRADE.fullmatch(line[2]):
                 if (grade := int(float(line[2]))) > 0:
-                    grades.setdefault(line[0], {})[line[1]] = grade
+                    grades.setdefault(line[0], {})[line[1]] = 1 if is_binary else grade
             elif number > 1:  # the first line may be a heading
                 raise InputError(
                     f"{path}, line {number}: wanted query, document and grade, separated by tabs"
@@ -146,15 +109,6 @@ def _file(folder: Path, name: str) -> Path:
 
 
 DEPTH = 100
-
-
-@frozen
-class Quality:
-    """The three metrics of one search method."""
-
-    ndcg_10: Figure
-    recall_100: Figure
-    mrr_10: Figure
 
 
 def judged_spec() -> CatalogueSpec:
@@ -207,19 +161,12 @@ def evaluate(
             "rrf": lambda query: search(by_ranks, query, vectors[query]),
             "hybrid": lambda query: search(searcher, query, vectors[query]),
         }
-        return {name: _quality(collection, rank) for name, rank in ways.items()}
+        return {
+            name: measure(
+                [(rank(query), collection.grades[query]) for query in collection.queries],
+                depth=DEPTH,
+            )
+            for name, rank in ways.items()
+        }
     finally:
         shelf.close()
-
-
-def _quality(collection: Collection, rank: Callable[[str], list[str]]) -> Quality:
-    judged = [(rank(query), collection.grades[query]) for query in collection.queries]
-    return Quality(
-        ndcg_10=build_figure([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
-        recall_100=build_figure(
-            [recall(ranked, relevant, depth=100) for ranked, relevant in judged]
-        ),
-        mrr_10=build_figure(
-            [reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]
-        ),
-    )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ RESAMPLES = 2_000
 
 IdT = TypeVar("IdT", bound=Hashable)
 DIGITS = 4
+FIRST = 10
+NDCG, MRR = "ndcg_10", "mrr_10"
 
 
 @frozen
@@ -69,13 +71,27 @@ def build_figure(values: Sequence[float], *, lower_is_better: bool = False) -> F
     )
 
 
-def as_json(figure: Figure) -> dict[str, Any]:
-    """Return a figure as JSON has it, without what is not there."""
-    kept: dict[str, Any] = {
-        name: round(getattr(figure, name), DIGITS) for name in ("mean", "low", "high")
+Quality = Mapping[str, Figure]
+"""The figures of one way to rank, by the names of the metrics."""
+
+
+def measure(
+    judged: Sequence[tuple[Sequence[IdT], Mapping[IdT, float]]], *, depth: int
+) -> dict[str, Figure]:
+    """Return nDCG@10, the recall at a depth and MRR@10 of rankings, each with the gains of what
+    answers it.
+    """
+    return {
+        NDCG: build_figure([ndcg(ranked, gains, depth=FIRST) for ranked, gains in judged]),
+        f"recall_{depth}": build_figure(
+            [recall(ranked, gains, depth=depth) for ranked, gains in judged]
+        ),
+        MRR: build_figure(
+            [reciprocal_rank(ranked, gains, depth=FIRST) for ranked, gains in judged]
+        ),
     }
-    if figure.lower_is_better:
-        kept["lower_is_better"] = True
-    if figure.values:
-        kept["values"] = [int(value) if value in (0, 1) else value for value in figure.values]
-    return kept
+
+
+def figure_json(figure: Figure) -> dict[str, float]:
+    """Return a mean and its interval as JSON has them."""
+    return {name: round(getattr(figure, name), DIGITS) for name in ("mean", "low", "high")}

@@ -19,9 +19,9 @@ from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.errors import StorageError
 from stackroom.frozen import frozen
-from stackroom.grading.grade import FIRST, AskedQuestion
-from stackroom.grading.metrics import Figure, build_figure, ndcg
-from stackroom.grading.questions import QuestionKind
+from stackroom.grading.golden_set import QuestionKind
+from stackroom.grading.grade import AskedQuestion
+from stackroom.grading.metrics import FIRST, Figure, build_figure, ndcg
 from stackroom.library import FileWatch, replace_file
 
 logger = logging.getLogger(__name__)
@@ -42,20 +42,16 @@ def describe_weights(weights: Weights) -> str:
     return ", ".join(f"{name} {value}" for name, value in weights.items()) or "as declared"
 
 
-def save_tuned(weights: Weights, path: Path, *, figures: Mapping[str, str]) -> None:
-    """Write tuned weights, with the figures that they were accepted by; replaces the file as a
-    whole.
-    """
-    replace_file(
-        path, dump_checked({"search": weights, "figures": figures}, option=orjson.OPT_INDENT_2)
-    )
+def save_tuned(weights: Weights, path: Path) -> None:
+    """Write tuned weights; replaces the file as a whole."""
+    replace_file(path, dump_checked({"search": weights}, option=orjson.OPT_INDENT_2))
 
 
 def find_tuned(path: Path) -> Weights | None:
     """Read tuned weights, where there are any; their bounds are those of a spec's."""
     if not path.is_file():
         return None
-    try:
+    try:  # files of earlier versions have the figures of their weights too
         weights: Weights = load_checked(path.read_bytes(), ("search", "figures"))["search"]
         SearchSpec(**weights)
     except (OSError, ValueError, KeyError, TypeError) as error:

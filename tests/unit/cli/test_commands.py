@@ -202,7 +202,7 @@ def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
     def interrupt(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stackroom.cli.ask.print_json", interrupt)
+    monkeypatch.setattr("stackroom.cli.ask.print_as_json", interrupt)
     ran = run("list --json")
     assert ran.code == 130
     assert "stopped; everything finished so far is kept" in ran.err

@@ -4,8 +4,10 @@ import signal
 import sys
 from collections.abc import Iterator
 
+import click
 import pytest
 
+from stackroom.cli.output import JSON
 from stackroom.cli.progress import CLEARED, LINE_S, ProgressLine, build_progress, describe_step
 from stackroom.ingest.pipeline import IngestReport
 from support.terminals import Terminal
@@ -57,7 +59,7 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_answered_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyboardInterrupt), build_progress("films", hidden=False):
+    with pytest.raises(KeyboardInterrupt), build_progress("films"):
         signal.raise_signal(signal.SIGINT)
     assert capsys.readouterr().err == "stopping …\n"
 
@@ -97,7 +99,7 @@ def test_a_line_on_a_terminal_is_rewritten_and_taken_away_at_the_end(
 def test_that_it_can_be_searched_is_said_once_when_embedding_begins(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with build_progress("films", total=3, hidden=False, when_searchable="search it now") as report:
+    with build_progress("films", total=3, when_searchable="search it now") as report:
         report(IngestReport(rows=3))
         assert capsys.readouterr().err == ""
         report(IngestReport(rows=3, to_embed=3))
@@ -106,7 +108,9 @@ def test_that_it_can_be_searched_is_said_once_when_embedding_begins(
     assert (captured.err, captured.out) == ("search it now\n", "")
 
 
-def test_a_hidden_progress_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with build_progress("films", hidden=True, when_searchable="search it now") as report:
+def test_progress_is_hidden_where_json_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    context = click.Context(click.Command("add"))
+    context.meta[JSON] = True
+    with context, build_progress("films", when_searchable="search it now") as report:
         report(IngestReport(rows=3, to_embed=3))
     assert capsys.readouterr() == ("", "")

@@ -11,15 +11,19 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.errors import InputError, StorageError
-from stackroom.grading.golden_set import describe, misspell, name_topic, shorten, write_golden_set
-from stackroom.grading.graded_catalogue import grade_catalogue, tune_catalogue
-from stackroom.grading.questions import (
+from stackroom.grading.golden_set import (
     Question,
     QuestionKind,
+    describe,
     load_own_questions,
     load_questions,
+    misspell,
+    name_topic,
     save_questions,
+    shorten,
+    write_golden_set,
 )
+from stackroom.grading.graded_catalogue import grade_catalogue, tune_catalogue
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import RecordId
 from stackroom.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.grading.judged import choose_grades, evaluate, load_collection
+from stackroom.grading.judged import evaluate, load_collection
 
 TEXTS = {
     "d1": "Bees dance to show the others where the flowers are.",
@@ -36,50 +36,19 @@ def write_collection(folder: Path, grades: Mapping[str, int]) -> Path:
     return folder
 
 
-def test_grades_are_kept_and_documents_judged_irrelevant_are_not(folder: Path) -> None:
-    collection = load_collection(
-        write_collection(folder, {"d1": 1, "d2": 2, "d3": 0}), split="test"
-    )
-    assert collection.grades == {"q": {"d1": 1, "d2": 2}}
-    assert collection.is_graded
-
-
-def test_grades_are_used_unless_binary_is_asked_for(folder: Path) -> None:
-    collection = load_collection(write_collection(folder, {"d1": 1, "d2": 2}), split="test")
-    used, says = choose_grades(collection, binary=None)
-    assert used.grades == {"q": {"d1": 1, "d2": 2}}
-    assert says.startswith("used")
-    binary, says = choose_grades(collection, binary=True)
-    assert binary.grades == {"q": {"d1": 1, "d2": 1}}
-    assert says.startswith("binary")
-
-
-def test_the_grades_of_cranfield_are_read_as_binary_unless_they_are_asked_for(
-    tmp_path: Path,
-) -> None:
-    collection = load_collection(
-        write_collection(tmp_path / "cranfield", {"d1": 1, "d2": 4}), split="test"
-    )
-    by_default, says = choose_grades(collection, binary=None)
-    assert by_default.grades == {"q": {"d1": 1, "d2": 1}}
-    assert "Cranfield" in says
-    asked, says = choose_grades(collection, binary=False)
-    assert asked.grades == {"q": {"d1": 1, "d2": 4}}
-    assert says.startswith("used")
-
-
-def test_equal_judgements_are_binary_whatever_is_asked_for(folder: Path) -> None:
-    collection = load_collection(write_collection(folder, {"d1": 1, "d2": 1}), split="test")
-    assert choose_grades(collection, binary=False)[1].startswith("binary")
+def test_grades_are_kept_unless_binary_ones_are_asked_for(folder: Path) -> None:
+    write_collection(folder, {"d1": 1, "d2": 2, "d3": 0})
+    assert load_collection(folder).grades == {"q": {"d1": 1, "d2": 2}}
+    assert load_collection(folder, is_binary=True).grades == {"q": {"d1": 1, "d2": 1}}
 
 
 def test_an_evaluation_scores_by_the_grades(folder: Path, tmp_path: Path, embedder: Any) -> None:
-    graded = load_collection(write_collection(folder, {"d1": 5, "d3": 1}), split="test")
+    write_collection(folder, {"d1": 5, "d3": 1})
 
     def ndcg_of(collection: Any) -> float:
         found = evaluate(
             collection, embedder=embedder, work=tmp_path / "work", progress=lambda _: None
         )
-        return found["lexical"].ndcg_10.mean
+        return found["lexical"]["ndcg_10"].mean
 
-    assert ndcg_of(graded) > ndcg_of(graded.as_binary())
+    assert ndcg_of(load_collection(folder)) > ndcg_of(load_collection(folder, is_binary=True))

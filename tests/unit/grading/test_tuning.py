@@ -10,9 +10,9 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
+from stackroom.grading.golden_set import QuestionKind
 from stackroom.grading.grade import find_grade
 from stackroom.grading.graded_catalogue import GradedCatalogue, grade_catalogue, tune_catalogue
-from stackroom.grading.questions import QuestionKind
 from stackroom.grading.tuning import TUNED_FILE, find_tuned, save_tuned, tune, watch_tuned
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import remove_file
@@ -59,7 +59,7 @@ def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_w
     app: App, add_dishes: Callable[..., IngestReport], tmp_path: Path
 ) -> None:
     badly_weighed = grade_badly_weighed(app, tmp_path / "dishes.jsonl", add_dishes)
-    before = badly_weighed.grade.overall.ndcg_10.mean
+    before = badly_weighed.grade.kinds["all"]["ndcg_10"].mean
     tuning = tune_catalogue(badly_weighed)
     assert tuning.is_accepted, tuning.reason
     assert tuning.other_half[1].mean >= tuning.other_half[0].mean
@@ -67,7 +67,7 @@ def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_w
     assert searcher.search_spec == tuning.search
     kept = find_grade(badly_weighed.folder / "grade.json")
     assert kept is not None
-    assert kept.overall.ndcg_10.mean > before + 0.02
+    assert kept.kinds["all"]["ndcg_10"].mean > before + 0.02
     add_dishes(write_dishes(tmp_path / "dishes.jsonl", range(95)), declaration=BADLY_WEIGHED)
     reopened = App(app.settings)
     # a rebuild leaves them
@@ -143,7 +143,7 @@ def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
 
 def test_tuned_weights_leave_all_others_as_declared(tmp_path: Path) -> None:
     search = compile_text(BADLY_WEIGHED, origin="dishes").search
-    save_tuned({"known_weight": 0.25}, tmp_path / TUNED_FILE, figures={})
+    save_tuned({"known_weight": 0.25}, tmp_path / TUNED_FILE)
     assert watch_tuned(tmp_path / TUNED_FILE, search).find() == search.model_copy(
         update={"known_weight": 0.25}
     )
