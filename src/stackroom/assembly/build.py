@@ -16,6 +16,7 @@ from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
 from stackroom.frozen import frozen
+from stackroom.ingest.edits.relations import describe_dangling, find_dangling
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from stackroom.ingest.pipeline import (
@@ -28,7 +29,6 @@ from stackroom.ingest.pipeline import (
     ingest_rows,
     remove_source,
 )
-from stackroom.ingest.relations import describe_dangling, find_dangling
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.maps.making import keep_map
 from stackroom.model.scope import WHOLE

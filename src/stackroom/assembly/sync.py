@@ -28,8 +28,7 @@ from stackroom.sources.collections import (
     save_state,
     stamp,
 )
-from stackroom.sources.lance.database import require_allowed
-from stackroom.sources.lance.layout import publish
+from stackroom.sources.lance.layout import publish, require_allowed
 from stackroom.sources.lance.rows import LancePlace, LanceRows
 from stackroom.sources.location import TABLE_PREFIX
 

@@ -44,8 +44,8 @@ class DeclaredField(specs.Declared):
     required: bool = False
     """Whether a record without it is rejected."""
     path: str = ""
-    """The path of the value in a row, as in `stats.power`, `authors[].name`, `currencies.*.name`
-    (of every key) or `firstname surname` (both, joined by a space); empty: the field's name.
+    """The path of the value in a row, as in `stats.power`, `authors[].name` or `currencies.*.name`
+    (of every key); empty: the field's name.
     """
     split: str = ""
     """The separator of the values of a list that a row has as one text, as in `"; "`."""

@@ -40,7 +40,7 @@ from stackroom.errors import (
 from stackroom.generic.record_text import field_line, telling_of
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.ingest.proposal import Proposal, profile_table
-from stackroom.ingest.renamed_columns import find_lost_columns
+from stackroom.ingest.renamed_columns import find_renamed_columns, with_columns
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import load_target
@@ -235,20 +235,21 @@ def _settle(
         known = workshop.library.find_installed(order.name)
         name = known.spec_name if known and known.own_declaration else order.name
         return _proposed_recipe(order, choices, name=name, show=show, ask=ask)
-    # Where the table lost columns, the recipe is changed as the user agrees to.
-    lost = find_lost_columns(
+    # Where columns were renamed, the recipe is changed as the user agrees to.
+    renamed = find_renamed_columns(
         workshop, order.source, workshop.library.get_installed(order.name), own.loaded.spec
     )
-    told = [
-        f"'{column}' looks like the column of '{name}' renamed"
-        for name, column in lost.renamed.items()
-    ]
-    told += [f"no row has a column for '{name}' any more" for name in lost.gone]
-    if told and show:
-        click.echo(safe_line("; ".join(told)))
-    if not told or (ask and not (show and _agrees("Change the spec accordingly?", default=True))):
+    if not renamed:
         return own
-    return own_recipe(lost.adapt(own.loaded))
+    if show:
+        told = (
+            f"'{column}' looks like the column of '{name}' renamed"
+            for name, column in renamed.items()
+        )
+        click.echo(safe_line("; ".join(told)))
+    if ask and not (show and _agrees("Change the spec accordingly?", default=True)):
+        return own
+    return own_recipe(with_columns(own.loaded, renamed))
 
 
 def _agrees(question: str, *, default: bool) -> bool:

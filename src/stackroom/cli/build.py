@@ -28,8 +28,8 @@ from stackroom.cli.releases import install_from_place
 from stackroom.cli.workshop import require_model
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ExpectedError, StorageError
+from stackroom.ingest.edits.relations import find_dangling
 from stackroom.ingest.ledger import Ledger, check_ledger, find_places
-from stackroom.ingest.relations import find_dangling
 from stackroom.library import LEDGER_FILE
 from stackroom.maps.making import refresh_map
 from stackroom.model.scope import WHOLE

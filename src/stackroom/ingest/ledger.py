@@ -10,10 +10,10 @@ records, so that a kill between the two only means that a row is processed again
 """
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import apsw
 import orjson
@@ -64,8 +64,12 @@ CREATE TABLE IF NOT EXISTS readings (
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
 SHOWN = 60  # how much of a cell is shown as an example
-FoundT = TypeVar("FoundT")
 ADVICE = "to rebuild it, move the file away and run the same stackroom add again"
+HOLDER = """
+SELECT identities.id FROM json_each(?) AS asked JOIN identities ON identity = asked.value
+ORDER BY asked.key LIMIT 1
+"""
+"""The record that has the first of these identities that one has."""
 
 
 def _shown(path: str | Path | None) -> str:
@@ -88,30 +92,31 @@ def check_ledger(path: Path) -> list[Problem]:
 
 
 @contextmanager
+def _failing(
+    path: str | Path | None, what: str, advice: str = f"if it is damaged: {ADVICE}"
+) -> Iterator[None]:
+    """Raise StorageError where a file cannot be read or written."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise StorageError(f"{_shown(path)}: cannot be {what}: {error}; {advice}") from error
+
+
+@contextmanager
 def _writing(db: apsw.Connection) -> Iterator[None]:
     """Run the block in one transaction; raise StorageError if it cannot be written, as on a full
     disk.
     """
     if db.filename:
         Seal(Path(db.filename)).break_up()
-    try:
-        with db:
-            yield
-    except apsw.Error as error:
-        raise StorageError(
-            f"{_shown(db.filename)}: cannot be written: {error}; make room, or check its"
-            " permissions"
-        ) from error
+    with _failing(db.filename, "written", "make room, or check its permissions"), db:
+        yield
 
 
-def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+def _read(db: apsw.Connection, query: str, *values: str) -> list[tuple[Any, ...]]:
     """Return the rows of a query; raise StorageError if the file cannot be read."""
-    try:
+    with _failing(db.filename, "read"):
         return list(db.execute(query, values))
-    except apsw.Error as error:
-        raise StorageError(
-            f"{_shown(db.filename)}: cannot be read: {error}; if it is damaged: {ADVICE}"
-        ) from error
 
 
 def _insert(db: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -130,24 +135,27 @@ def _delete(db: apsw.Connection, table: str, keys: str, rows: Iterable[tuple[Any
         db.executemany(f"DELETE FROM {table} WHERE {keys}", rows)
 
 
+def _listed(texts: Iterable[str]) -> str:
+    """Return texts as the JSON list that a query takes."""
+    return orjson.dumps(list(texts)).decode()
+
+
 def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
     """Return the record that has one of these identities in a ledger file; None where the file
     cannot be read.
     """
-    return _find(path, lambda db: _holder_of(db, identities))
+    return next((RecordId(holder) for (holder,) in _find(path, HOLDER, _listed(identities))), None)
 
 
 def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
     """Return the source and row of records in a ledger file; none where the file cannot be read."""
-    query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
-    found = _find(
-        path, lambda db: [(record_id, _read(db, query, (record_id,))) for record_id in ids]
-    )
-    return {
-        record_id: (str(source), str(row))
-        for record_id, rows in found or ()
-        for source, row in rows
-    }
+    query = """
+    SELECT id, source, row FROM origins WHERE id IN (SELECT value FROM json_each(?))
+    ORDER BY source DESC
+    """
+    # of several sources the first one
+    rows = _find(path, query, _listed(ids))
+    return {RecordId(record_id): (source, row) for record_id, source, row in rows}
 
 
 def find_written(path: Path, record_id: RecordId) -> dict[str, str]:
@@ -155,8 +163,7 @@ def find_written(path: Path, record_id: RecordId) -> dict[str, str]:
     say all of one.
     """
     query = "SELECT written FROM origins WHERE id = ? ORDER BY source LIMIT 1"
-    rows = _find(path, lambda db: _read(db, query, (record_id,))) or []
-    return next((orjson.loads(texts) for (texts,) in rows if texts), {})
+    return next((orjson.loads(texts) for (texts,) in _find(path, query, record_id) if texts), {})
 
 
 def list_changes(path: Path) -> list[tuple[str, str]]:
@@ -164,69 +171,45 @@ def list_changes(path: Path) -> list[tuple[str, str]]:
     ledger file.
     """
     query = "SELECT field, reading FROM changes WHERE field <> '' ORDER BY 1, 2"
-    return [
-        (str(name), str(reading))
-        for name, reading in _find(path, lambda db: _read(db, query)) or ()
-    ]
+    return [(name, reading) for name, reading in _find(path, query)]
 
 
 def count_rejects(path: Path) -> int:
     """Return how many rows a ledger file has as rejected; 0 where the file cannot be read."""
-    return int((_find(path, lambda db: _read(db, "SELECT count(*) FROM rejects")) or [(0,)])[0][0])
+    return sum(count for (count,) in _find(path, "SELECT count(*) FROM rejects"))
 
 
-def _find(path: Path, read: Callable[[apsw.Connection], FoundT | None]) -> FoundT | None:
-    """Read from a ledger file; None where there is none that can be read."""
-    if not path.is_file():
-        return None
-    try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            return read(db)
-    except (apsw.Error, StorageError):
-        return None
-
-
-def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | None:
-    for identity in identities:
-        for (holder,) in _read(db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
-            return RecordId(str(holder))
-    return None
+def _find(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query to a ledger file; none where there is no file that can be read."""
+    with suppress(apsw.Error):
+        if path.is_file():
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+                db.set_busy_timeout(BUSY_TIMEOUT_MS)
+                return list(db.execute(query, values))
+    return []
 
 
 def note_present_records(path: Path, records: Iterable[tuple[str, bytes]]) -> None:
     """Store the records of a catalogue that becomes editable as the last of its sources, so that
     edits can be told.
     """
-    if not path.is_file():
-        return
-    try:
-        with closing(Ledger(path)) as ledger:
+    if path.is_file():
+        with _failing(path, "written"), closing(Ledger(path)) as ledger:
             ledger.note_stored_records(records)
-    except apsw.Error as error:
-        raise StorageError(
-            f"{_shown(path)}: cannot be written: {error}; if it is damaged: {ADVICE}"
-        ) from error
 
 
 def copy_ledger(path: Path, copy: Path) -> None:
     """Write a copy of a ledger, where there is one; no other process may be writing it."""
     copy.unlink(missing_ok=True)
-    if not path.is_file():
-        return
-    try:
-        with closing(apsw.Connection(str(path))) as db:
+    if path.is_file():
+        with _failing(path, "copied"), closing(apsw.Connection(str(path))) as db:
             db.execute("VACUUM INTO ?", (str(copy),))
-    except apsw.Error as error:
-        raise StorageError(
-            f"{_shown(path)}: cannot be copied: {error}; if it is damaged: {ADVICE}"
-        ) from error
 
 
 def put_back_ledger(copy: Path, path: Path) -> None:
     """Replace a ledger, which nobody has open, with its copy; without one there was none."""
-    for leftover in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        leftover.unlink(missing_ok=True)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
     if copy.is_file():
         os.replace(copy, path)
     else:
@@ -264,11 +247,6 @@ class Ledger:
             self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
             self._db.pragma("journal_mode", "wal")
             self._db.execute(SCHEMA)
-            if not any(
-                column == "written"
-                for _, column, *_ in self._db.execute("PRAGMA table_info(origins)")
-            ):
-                self._db.execute("ALTER TABLE origins ADD COLUMN written TEXT NOT NULL DEFAULT ''")
         except apsw.Error as error:
             if path is None or not path.is_file() or not is_full(path):
                 raise StorageError(
@@ -286,18 +264,13 @@ class Ledger:
 
     def origins(self, source: str) -> dict[RecordId, Origin]:
         """Return the records that came from a source, each with its row."""
-        rows = _read(
-            self._db, "SELECT id, row, digest, written FROM origins WHERE source = ?", (source,)
-        )
-        return {RecordId(str(record_id)): Origin(*map(str, origin)) for record_id, *origin in rows}
+        query = "SELECT id, row, digest, written FROM origins WHERE source = ?"
+        return {RecordId(one): Origin(*origin) for one, *origin in _read(self._db, query, source)}
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Store where these records came from."""
-        _insert(
-            self._db,
-            "origins",
-            ((source, record_id, *origin) for record_id, origin in origins.items()),
-        )
+        rows = ((source, record_id, *origin) for record_id, origin in origins.items())
+        _insert(self._db, "origins", rows)
 
     def conversions(self, source: str, fields: Mapping[str, FieldSpec]) -> list[CellChange]:
         """Return the fields of a source with texts that say more than their values, each with the
@@ -312,7 +285,7 @@ class Ledger:
                 example=f"'{text[:SHOWN]}', {row}",
                 count=count,
             )
-            for name, count, text, row in _read(self._db, query, (source,))
+            for name, count, text, row in _read(self._db, query, source)
             if name in fields
         ]
 
@@ -322,17 +295,18 @@ class Ledger:
 
     def ids_from_sources(self, ids: Iterable[RecordId], *, but: str = "") -> set[RecordId]:
         """Return those of these ids that came from any source, or from one other than `but`."""
-        query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
-        return {record_id for record_id in ids if _read(self._db, query, (record_id, but))}
+        query = """
+        SELECT id FROM origins WHERE id IN (SELECT value FROM json_each(?)) AND source <> ?
+        """
+        return {RecordId(one) for (one,) in _read(self._db, query, _listed(ids), but)}
 
     def last_source_records(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
         """Return the last record that a source gave for each of these ids, encoded, if known."""
-        query = "SELECT record FROM said WHERE source = ? AND id = ?"
-        return {
-            record_id: bytes(record)
-            for record_id in ids
-            for (record,) in _read(self._db, query, (source, record_id))
-        }
+        query = """
+        SELECT id, record FROM said WHERE source = ? AND id IN (SELECT value FROM json_each(?))
+        """
+        rows = _read(self._db, query, source, _listed(ids))
+        return {RecordId(one): record for one, record in rows}
 
     def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Store the records that a source gives now, as its last ones."""
@@ -356,7 +330,8 @@ class Ledger:
 
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
         """Return the record that has one of these identities (unique keys), or None."""
-        return _holder_of(self._db, identities)
+        found = _read(self._db, HOLDER, _listed(identities))
+        return next((RecordId(holder) for (holder,) in found), None)
 
     def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
         """Replace the identities of these records."""
@@ -406,7 +381,7 @@ class Ledger:
         unchanged.
         """
         if not keeps_former:
-            places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
+            places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", source)
             gone = [(source, place) for (place,) in places if place not in unchanged]
             _delete(self._db, "cells", "source = ? AND place = ?", gone)
         _insert(self._db, "cells", ((source, *cell) for cell in cells))
@@ -430,8 +405,8 @@ class Ledger:
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""
-        rows = _read(self._db, "SELECT rows FROM positions WHERE source = ?", (source,))
-        return int(rows[0][0]) if rows else 0
+        rows = _read(self._db, "SELECT rows FROM positions WHERE source = ?", source)
+        return next((int(done) for (done,) in rows), 0)
 
     def note_position(self, source: str, rows: int) -> None:
         """Store how many rows of a source are done; 0 when all are."""
@@ -457,24 +432,15 @@ class SourceReadings:
 
     def load(self) -> dict[str, Reading]:
         """Return what is cached, by place."""
-        rows = _read(
-            self._db, "SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,)
-        )
-        return {str(place): Reading(str(stamp), bytes(content)) for place, stamp, content in rows}
+        query = "SELECT place, stamp, content FROM readings WHERE source = ?"
+        return {place: Reading(*kept) for place, *kept in _read(self._db, query, self._source)}
 
     def save(self, readings: Mapping[str, Reading]) -> None:
         """Store these readings, in place of those of the same places."""
-        _insert(
-            self._db,
-            "readings",
-            ((self._source, place, *reading) for place, reading in readings.items()),
-        )
+        rows = ((self._source, place, *reading) for place, reading in readings.items())
+        _insert(self._db, "readings", rows)
 
     def forget(self, places: Iterable[str]) -> None:
         """Delete the readings of these places."""
-        _delete(
-            self._db,
-            "readings",
-            "source = ? AND place = ?",
-            ((self._source, place) for place in places),
-        )
+        rows = ((self._source, place) for place in places)
+        _delete(self._db, "readings", "source = ? AND place = ?", rows)

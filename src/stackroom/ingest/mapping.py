@@ -428,5 +428,4 @@ def iter_mapped_columns(spec: CatalogueSpec) -> Iterator[str]:
     fields = (path for field in spec.fields.values() for path in field.source_paths)
     ids = (part.column for part in spec.id_template)
     for path in (spec.id_path, *ids, spec.kind_path, spec.group_path, *fields):
-        yield path
-        yield from (name.split(".")[0].removesuffix("[]") for name in path.split())
+        yield from (path, path.split(".")[0].removesuffix("[]"))

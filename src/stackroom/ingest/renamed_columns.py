@@ -2,20 +2,17 @@
 values.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
-from functools import partial
-from itertools import islice, pairwise
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import tomlkit
-from tomlkit import TOMLDocument
-from tomlkit.items import Comment, Table, Whitespace
+from tomlkit.items import Table
 
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, texts_of
-from stackroom.errors import InputError, SpecError
-from stackroom.frozen import frozen
+from stackroom.errors import InputError
 from stackroom.ingest.mapping import iter_mapped_columns
 from stackroom.ingest.values import READERS, has_path, value_at
 from stackroom.library import Installed
@@ -29,33 +26,11 @@ LEAST_ALIKE = 0.8  # the share of a column's values that the field has as well
 Rows = Sequence[Mapping[str, Any]]
 
 
-@frozen
-class LostColumns:
-    """The fields whose column a table no longer has: the new name of each that was renamed, and
-    those that are gone.
-    """
-
-    renamed: Mapping[str, str]
-    gone: Sequence[str]
-
-    def adapt(self, loaded: LoadedSpec) -> LoadedSpec:
-        """Return the spec with the new names, and without the fields that are gone and not
-        needed.
-        """
-        adapted = (
-            _changed(loaded, partial(_rename, renamed=self.renamed)) if self.renamed else loaded
-        )
-        for name in self.gone:
-            with suppress(SpecError):
-                adapted = _changed(adapted, partial(_remove, name=name))
-        return adapted
-
-
-def find_lost_columns(
+def find_renamed_columns(
     library: SpecLibrary, source: RowSource, place: Installed, spec: CatalogueSpec
-) -> LostColumns:
-    """Return what became of the columns that a catalogue's fields are read from, if a table is its
-    only source.
+) -> dict[str, str]:
+    """Return the fields whose column a table no longer has, with its new name, if the table is the
+    only source of a catalogue.
     """
     is_only = source.is_whole and place.sources == (source.name,) and place.is_complete
     rows = (
@@ -73,7 +48,7 @@ def find_lost_columns(
         and not any(has_path(row, field.source_path) for row in rows)
     ]
     if not lost:
-        return LostColumns(renamed={}, gone=())
+        return {}
     mapped = set(iter_mapped_columns(spec))
     free = [
         column
@@ -94,8 +69,7 @@ def find_lost_columns(
         if best is not None and alike[best] >= LEAST_ALIKE:
             renamed[field.name] = best
             free.remove(best)
-    gone = [field.name for field in lost if field.name not in renamed and not field.role]
-    return LostColumns(renamed=renamed, gone=gone)
+    return renamed
 
 
 def _share_of_known(column: str, rows: Rows, field: FieldSpec, known: set[str]) -> float:
@@ -108,35 +82,15 @@ def _share_of_known(column: str, rows: Rows, field: FieldSpec, known: set[str]) 
     return sum(text in known for text in texts) / len(texts) if texts else 0.0
 
 
-def _changed(loaded: LoadedSpec, change: Callable[[TOMLDocument], None]) -> LoadedSpec:
-    """Return a spec with its declaration changed; comments and order are kept."""
-    document = tomlkit.parse(loaded.declaration)
-    change(document)
-    return LoadedSpec.of(tomlkit.dumps(document), origin="the catalogue's spec")
-
-
-def _rename(document: TOMLDocument, renamed: Mapping[str, str]) -> None:
-    for name, column in renamed.items():
+def with_columns(loaded: LoadedSpec, columns: Mapping[str, str]) -> LoadedSpec:
+    """Return a spec with fields that are read from other columns; comments and order are kept."""
+    document: Any = tomlkit.parse(loaded.declaration)
+    for name, column in columns.items():
         field = document["fields"][name]
         after = _take_comments(field)
         field["path"] = column
         _innermost(field).extend(after)
-
-
-def _remove(document: TOMLDocument, name: str) -> None:
-    """Remove a field with the comment right above it, also from the text that is embedded."""
-    fields = document["fields"]
-    before = next((one for one, following in pairwise(fields) if following == name), None)
-    after = _take_comments(fields[name])
-    del fields[name]
-    if before is not None:
-        body = _innermost(fields[before])
-        while body and isinstance(body[-1][1], Comment):
-            body.pop()
-        body[len(body) - isinstance(body[-1][1], Whitespace) :] = after
-    embed = document.get("embed", {})
-    if "template" in embed:
-        embed["template"] = embed["template"].replace(f". {{{name}}}", "")
+    return LoadedSpec.of(tomlkit.dumps(document), origin="the catalogue's spec")
 
 
 def _take_comments(table: Any) -> list[Any]:

@@ -106,29 +106,17 @@ def _objects(row: RowValues, path: str = "") -> Iterator[tuple[str, RowValues]]:
 def value_at(row: RowValues, path: str) -> Any:
     """Return the value at a path, or None.
 
-    A column of exactly that name takes precedence. `a b` joins the texts at both with a space;
-    `list[].key` collects the key of every item into one flat list, and `object.*.key` that of every
-    value of an object.
+    A column of exactly that name takes precedence. `list[].key` collects the key of every item into
+    one flat list, and `object.*.key` that of every value of an object.
     """
-    if path in row:
-        return row[path]
-    if " " in path:
-        parts = [
-            str(part) for name in path.split() if (part := value_at(row, name)) not in (None, "")
-        ]
-        return " ".join(parts) or None
-    return _walk(row, path.split("."))
+    return row[path] if path in row else _walk(row, path.split("."))
 
 
 def has_path(row: RowValues, path: str) -> bool:
     """Tell whether a row has a path, even without a value; an empty object or list counts as having
     the rest of it.
     """
-    if path in row:
-        return True
-    if " " in path:
-        return any(has_path(row, name) for name in path.split())
-    return _has_steps(row, path.split("."))
+    return path in row or _has_steps(row, path.split("."))
 
 
 def _has_steps(value: Any, steps: list[str]) -> bool:

@@ -33,7 +33,7 @@ from stackroom.python.catalogue import (
     text_columns,
 )
 from stackroom.settings import load_settings
-from stackroom.sources.columns import plain_value
+from stackroom.sources.file_rows import plain_value
 from stackroom.sources.location import ReadOptions
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.spec import validate_fields

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from stackroom.errors import InputError
 from stackroom.sources import grid_layout
-from stackroom.sources.columns import unique_names
 from stackroom.sources.compressed import LONGEST_LINE, open_decompressed, without_compression
-from stackroom.sources.file_rows import FileRows
+from stackroom.sources.file_rows import FileRows, unique_names
 from stackroom.sources.port import SourceRow
 from stackroom.sources.text_lines import iter_lines
 
@@ -99,7 +98,7 @@ class CsvRows(FileRows):
         """
         csv.field_size_limit(LONGEST_LINE)
         with open_decompressed(self._path) as file:
-            decoded = iter_lines(file, self._path, self._notes, encoding=self._encoding)
+            decoded = iter_lines(file, self._path, self._notes, self._options.encoding)
             skipped = len(list(islice(decoded, self._options.skip or 0)))
             sample = list(islice(decoded, SAMPLE_LINES))
             stated = SEPARATOR_LINE.fullmatch(sample[0]) if sample else None

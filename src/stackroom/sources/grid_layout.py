@@ -8,13 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import filterfalse
+from itertools import compress, filterfalse, pairwise
 from typing import Any, NamedTuple
 
-from stackroom.sources.columns import joined_names, unique_names
-from stackroom.sources.file_rows import ReadingNotes
+from stackroom.sources.file_rows import unique_names
 from stackroom.sources.location import ReadOptions
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import ReadingNotes, SourceRow
 
 Cells = Sequence[Any]  # the cells of a row; an empty cell is None or an empty text
 
@@ -101,6 +100,37 @@ def column_names(headers: Sequence[Cells], below: Sequence[Cells] = ()) -> list[
     return (
         ["year", *names[1:]] if has_years and not any(text[0].strip() for text in texts) else names
     )
+
+
+def joined_names(headers: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of columns below several rows of headings; a heading spans the empty cells
+    to its right.
+    """
+    width = max(map(len, headers))
+    rows = [[*header, *[""] * (width - len(header))] for header in headers]
+    spanned = [*map(_spread, rows[:-1]), _telling(rows[-2], rows[-1])]
+    parts = ((part.strip() for part in column) for column in zip(*spanned, strict=True))
+    return unique_names(" ".join(dict.fromkeys(filter(None, column))) for column in parts)
+
+
+def _spread(headings: Sequence[str]) -> list[str]:
+    """Return the headings with each repeated over the empty cells after it."""
+    heading = ""
+    return [heading := one if one.strip() else heading for one in headings]
+
+
+def _telling(headings: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names without those that say nothing: the same one below several headings of one
+    column each.
+    """
+    lone = [
+        bool(one.strip() and following.strip()) for one, following in pairwise([*headings, "end"])
+    ]
+    repeated = {name for name, count in Counter(compress(names, lone)).items() if count > 1}
+    return [
+        "" if is_lone and name in repeated else name
+        for name, is_lone in zip(names, lone, strict=True)
+    ]
 
 
 def shown(row: Cells) -> str:

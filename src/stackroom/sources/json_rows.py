@@ -190,14 +190,14 @@ class JsonRows(FileRows):
                 yield from self._iter_lines(self._decoded_lines(file))
             else:
                 content, text = file.read(), None
-                if self._encoding or b"\0" in content or not is_utf8(content):
+                if self._options.encoding or b"\0" in content or not is_utf8(content):
                     text = "".join(self._decoded_lines(io.BufferedReader(io.BytesIO(content))))
                 yield from self._iter_document(
                     content.removeprefix(codecs.BOM_UTF8) if text is None else text
                 )
 
     def _decoded_lines(self, file: io.BufferedReader) -> Iterator[str]:
-        return iter_lines(file, self._path, self._notes, encoding=self._encoding)
+        return iter_lines(file, self._path, self._notes, self._options.encoding)
 
     def _iter_lines(self, lines: Iterator[str]) -> Iterator[SourceRow]:
         """Yield the rows of lines; with a path of records, each line may have several."""

@@ -17,12 +17,11 @@ import apsw
 
 from stackroom.errors import InputError
 from stackroom.shelf.sqlite_files import scratch_folder
-from stackroom.sources.columns import unique_names
 from stackroom.sources.compressed import COMPRESSED, require_file, without_compression
 from stackroom.sources.csv_rows import CsvRows
 from stackroom.sources.extract import KINDS as DOCUMENT_KINDS
 from stackroom.sources.extract import find_format
-from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows
+from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, unique_names
 from stackroom.sources.folder_rows import FolderRows, iter_files
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, is_address

@@ -11,9 +11,8 @@ from arro3.core import Array, RecordBatch
 from arro3.io import read_parquet
 
 from stackroom.errors import InputError
-from stackroom.sources.columns import plain_value, unique_names
 from stackroom.sources.compressed import is_compressed, open_decompressed, require_moderate
-from stackroom.sources.file_rows import FileRows, refusing
+from stackroom.sources.file_rows import FileRows, plain_value, refusing, unique_names
 from stackroom.sources.port import SourceRow
 
 UNREADABLE = "{count:,} cell{s} of '{name}' cannot be read, left empty (first: {first})"

@@ -1,5 +1,6 @@
 """The source port: rows with their positions, from files, folders, tables and providers."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -126,6 +127,50 @@ def describe_notes(notes: Iterable[Note]) -> list[str]:
         )
         told.append(f"cells read as {kind}: {shown}{more}")
     return told
+
+
+LOST_LETTERS = "{count:,} line{s} {have} letters that cannot be decoded (first: {first})"
+ONE, MANY = {"s": "", "have": "has", "are": "is"}, {"s": "s", "have": "have", "are": "are"}
+
+
+class ReadingNotes:
+    """Collects the decisions of one reading."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, None] = {}
+        self._firsts: dict[tuple[str, str], str] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._changes: dict[tuple[str, str], CellChange] = {}
+
+    def __iter__(self) -> Iterator[Note]:
+        yield from self._said
+        for (note, name), count in self._counts.items():
+            forms = ONE if count == 1 else MANY
+            yield note.format(count=count, name=name, first=self._firsts[note, name], **forms)
+        yield from self._changes.values()
+
+    @property
+    def lost_lines(self) -> int:
+        """The number of lines with letters that cannot be decoded."""
+        return self._counts[LOST_LETTERS, ""]
+
+    def add(self, text: str) -> None:
+        """Note a decision once."""
+        self._said[text] = None
+
+    def count(self, note: str, place: str, *, name: str = "") -> None:
+        """Count a decision that may be made for many rows; its note has `{count}`, the `{first}`
+        place and `{name}`.
+        """
+        self._counts[note, name] += 1
+        self._firsts.setdefault((note, name), place)
+
+    def change(self, kind: str, column: str, example: str) -> None:
+        """Count a cell that is read as other than it is written; the example of the first is
+        kept.
+        """
+        change = CellChange(kind=kind, column=column, example=example)
+        self._changes.setdefault((kind, column), change).count += 1
 
 
 class RowSource(Protocol):

@@ -18,7 +18,7 @@ import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.frozen import frozen
-from stackroom.sources.columns import text_in, unique_names
+from stackroom.sources.file_rows import text_in, unique_names
 from stackroom.sources.port import SourceRow
 
 FIRST_NAMES = ("first name", "firstname", "forename", "given name")

@@ -28,16 +28,15 @@ from python_calamine import (
 
 from stackroom.errors import InputError
 from stackroom.sources import grid_layout
-from stackroom.sources.columns import require_name
 from stackroom.sources.compressed import (
     MEGABYTE,
     most_unpacked,
     open_decompressed,
     require_moderate,
 )
-from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, ReadingNotes, refusing
+from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, refusing, require_name
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import ReadingNotes, SourceRow
 
 # numbers from here on are not told from their neighbours by a spreadsheet, and stay floats
 LARGEST_WHOLE = 1e15

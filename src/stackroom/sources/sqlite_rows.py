@@ -20,9 +20,8 @@ import apsw.ext
 
 from stackroom.errors import InputError
 from stackroom.shelf.sqlite_files import scratch_folder
-from stackroom.sources.columns import require_name, unique_names
 from stackroom.sources.compressed import LONGEST_LINE, is_compressed, open_decompressed
-from stackroom.sources.file_rows import FileRows
+from stackroom.sources.file_rows import FileRows, require_name, unique_names
 from stackroom.sources.location import NO_OPTIONS, SELECTION, ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.sources.relations import (
@@ -95,7 +94,7 @@ class SqliteRows(FileRows):
                 else self._read_query(db, query)
             )
         chosen = self._table.name if self._table else " ".join(str(query).split())
-        self._options = ReadOptions(table=chosen, pairs=options.pairs)
+        self._options = ReadOptions(table=chosen)
         self.origins = self._selection.origins
 
     def count_rows(self) -> int | None:

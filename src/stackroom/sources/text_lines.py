@@ -1,19 +1,23 @@
 """Bytes → lines of text, as tables are saved: in UTF-8, UTF-16 or what they look like, with NUL
-bytes removed.
+bytes removed. The encoding of bytes that are not UTF-8 is the candidate that makes the most usual
+pairs of letters of them.
 """
 
 import codecs
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 
-from stackroom.errors import InputError
+from stackroom.errors import InputError, did_you_mean
 from stackroom.frozen import frozen
 from stackroom.sources.compressed import iter_short_lines, open_decompressed
-from stackroom.sources.file_rows import LOST_LETTERS, ReadingNotes
 from stackroom.sources.grid_layout import shown
-from stackroom.sources.text_encoding import WESTERN, encoding_names, find_encoding
+from stackroom.sources.port import LOST_LETTERS, ReadingNotes
+from stackroom.toml_text import load_packaged
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BROKEN = re.compile(r"[\x00\ud800-\udfff]")
@@ -80,19 +84,15 @@ CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def iter_lines(
-    file: io.BufferedReader, path: Path, notes: ReadingNotes, *, encoding: str = ""
+    file: io.BufferedReader, path: Path, notes: ReadingNotes, given: str | None = None
 ) -> Iterator[str]:
     """Yield the lines with their line ends, in the encoding that is given or found; refuse a file
     that is not text.
     """
     head = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
-    wide = (
-        encoding
-        if encoding.startswith(("utf-16", "utf-32"))
-        else None
-        if encoding
-        else _find_utf16(head)
-    )
+    encoding = require_encoding(given) if given else ""
+    is_wide = encoding.startswith(("utf-16", "utf-32"))
+    wide = encoding if is_wide else None if encoding else _find_utf16(head)
     if (
         not wide
         and b"\0" in head
@@ -210,3 +210,99 @@ def _find_other(path: Path) -> _OtherEncoding:
             " NAME"
         )
     return _OtherEncoding(name=encoding, is_whole=is_whole)
+
+
+WESTERN = "cp1252"
+# the share of usual pairs below which a text is in no language that is known here
+LEAST_SCORE = 0.25
+# what the score of a text in capitals counts: in Cyrillic, a text of another script often becomes
+# one
+CAPITALS = 0.8
+MOST_ACCENTED = 0.4
+FEW_ACCENTED = 8
+"""A text with more bytes above ASCII than this share, and than this number, is in no Western
+European language.
+"""
+REMEMBERED = 8
+# control characters and those without a meaning of their own
+UNLIKELY = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
+SIGN = "[\u00a0–—‘’“”„«»°€£…·•]"
+LETTER = r"[^\W\d_]"
+SIGNS = re.compile(f"(?<!{LETTER}){SIGN}|{SIGN}(?!{LETTER})")
+"""Signs that are usual in any language, but not within a word."""
+NO_LETTER = re.compile(r"[\W\d_]+")
+ABOVE_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def require_encoding(name: str) -> str:
+    """Return the codec of an encoding by any of its names; refuse a name that is not known."""
+    try:
+        b"".decode(name)  # a codec that makes no text is refused as well
+        return codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        known = [*encoding_names().values(), "UTF-8", "UTF-16"]
+        hint = did_you_mean(name, known)
+        raise InputError(
+            f"no encoding '{name[:40]}'{hint}; known ones are {', '.join(known)}"
+        ) from error
+
+
+def encoding_names() -> dict[str, str]:
+    """Return the encodings that can be found, by codec and in order of preference, with the names
+    that people know.
+    """
+    return _tables()[0]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def find_encoding(sample: bytes) -> str | None:
+    """Return the encoding in which bytes look most like a language; None where they look like
+    none.
+    """
+    scores = {name: _score(sample.decode(name, errors="replace")) for name in encoding_names()}
+    best = max(scores, key=lambda name: scores[name])
+    if scores[best] >= LEAST_SCORE:
+        return best
+    above = len(ABOVE_ASCII.findall(sample))
+    is_western = above <= max(FEW_ACCENTED, MOST_ACCENTED * len(sample.translate(None, b" \t\r\n")))
+    return WESTERN if is_western else None
+
+
+@cache
+def _tables() -> tuple[dict[str, str], list[frozenset[str]], list[frozenset[str]]]:
+    """Return the encodings, and the usual pairs of letters of each language and characters of those
+    without spaces.
+    """
+    tables: dict[str, dict[str, str]] = load_packaged("stackroom.sources", "letter_pairs.toml")
+    pairs = [
+        frozenset(group[0] + letter for group in text.split() for letter in group[1:])
+        for text in tables["pairs"].values()
+    ]
+    return tables["encodings"], pairs, [frozenset(text) for text in tables["characters"].values()]
+
+
+def _score(text: str) -> float:
+    """Return the share of a text's letters above ASCII that are usual in the language of which it
+    has most.
+    """
+    signs = [sign for sign in text if not sign.isascii()]
+    letters = [sign for sign in signs if sign.isalpha()]
+    if not letters or UNLIKELY.search(text):
+        return 0.0
+    _, pairs, characters = _tables()
+    words = f"_{NO_LETTER.sub('_', text)}_"
+    seen = Counter(
+        # A capital after a small letter stays, as that is usual nowhere.
+        pair if pair[0].islower() and pair[1].isupper() else pair.lower()
+        for pair in map("".join, pairwise(words))
+        if not pair.isascii()
+    )
+    spelt = max(
+        sum(count for pair, count in seen.items() if pair in usual) for usual in pairs
+    ) / max(seen.total(), 1)
+    counted = Counter(signs)
+    drawn = max(
+        sum(count for sign, count in counted.items() if sign in usual) for usual in characters
+    )
+    score = (max(spelt * len(letters), drawn) + len(SIGNS.findall(text))) / len(signs)
+    return score * CAPITALS if all(map(str.isupper, letters)) else score

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
 from stackroom.grading.tuning import TUNED_FILE, describe_weights, find_tuned
+from stackroom.ingest.edits.relations import check_relations
 from stackroom.ingest.ledger import LEDGER_PART, check_ledger
-from stackroom.ingest.relations import check_relations
 from stackroom.library import (
     CALIBRATION_FILE,
     LEDGER_FILE,

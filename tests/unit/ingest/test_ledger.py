@@ -1,19 +1,14 @@
 """The ledger: where records came from, what was refused, how far a reading got."""
 
-from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 
-from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import StorageError
 from stackroom.ingest.ledger import (
     Ledger,
     Origin,
     check_ledger,
-    find_places,
-    find_written,
 )
 from stackroom.model.record import RecordId
 
@@ -39,27 +34,6 @@ def test_origins_are_kept_by_source_until_they_are_forgotten(tmp_path: Path) -> 
     assert again.origins("a.csv") == {ONE: Origin("line 1", ""), TWO: Origin("line 3", "d")}
     assert again.origins("b.csv") == {}
     again.close()
-
-
-def test_a_ledger_of_an_earlier_version_is_opened_and_keeps_texts_from_then_on(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "ledger.sqlite"
-    with closing(apsw.Connection(str(path))) as db:
-        db.execute(
-            "CREATE TABLE origins (source, id, row, digest, PRIMARY KEY (source, id)) WITHOUT ROWID"
-        )
-        db.execute("INSERT INTO origins VALUES ('a.csv', 'one', 'line 1', '')")
-    assert (find_places(path, [ONE]), find_written(path, ONE)) == ({ONE: ("a.csv", "line 1")}, {})
-    ledger = Ledger(path)
-    assert ledger.origins("a.csv") == {ONE: Origin("line 1", "")}
-    ledger.note_origins("a.csv", {TWO: Origin("line 2", "", '{"price":"9 €"}')})
-    fields = {"price": FieldSpec(name="price", type=FieldType.FLOAT, source_path="price")}
-    assert [str(one) for one in ledger.conversions("a.csv", fields)] == [
-        "1 read as a number ('9 €', line 2)"
-    ]
-    ledger.close()
-    assert (find_written(path, ONE), find_written(path, TWO)) == ({}, {"price": "9 €"})
 
 
 def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.ingest.relations import check_relations
+from stackroom.ingest.edits.relations import check_relations
 from stackroom.model.record import Record, RecordId
 from stackroom.packages import PACKAGES
 from stackroom.shelf.port import Delete, Put

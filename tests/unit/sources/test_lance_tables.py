@@ -27,7 +27,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
-from stackroom.sources.lance.database import LanceDatabase
+from stackroom.sources.lance.layout import LanceDatabase
 from stackroom.sources.lance.rows import LancePlace, LanceRows
 from stackroom.sources.port import RowSource
 from support.late import LateModule, require_lance

@@ -1,7 +1,7 @@
 """LanceDB: tables in a folder or a bucket that catalogues are published to and synced from.
 
-`database` opens databases and tables, `layout` writes a table, `rows` reads it and tables of
-others. LanceDB is an extra: this package is imported when such a table is named, and nowhere else.
+`layout` opens databases and writes a table, `rows` reads it and tables of others. LanceDB is an
+extra: this package is imported when such a table is named, and nowhere else.
 """
 
 import importlib.util

@@ -18,9 +18,8 @@ import pyarrow as pa
 from stackroom.errors import InputError, StorageError
 from stackroom.model.vectors import ModelId
 from stackroom.settings import Settings, is_remote
-from stackroom.sources.columns import plain_value
+from stackroom.sources.file_rows import plain_value
 from stackroom.sources.lance import layout
-from stackroom.sources.lance.database import LanceDatabase, require_allowed
 from stackroom.sources.location import TABLE_PREFIX
 from stackroom.sources.port import EncodedRecord, Readings, RowSource, SourceRow, SourceVector
 
@@ -35,7 +34,9 @@ class LanceRows(RowSource):
     is_one_step = True
     notes: tuple[str, ...] = ()
 
-    def __init__(self, database: LanceDatabase, table: str, *, default_model: str = "") -> None:
+    def __init__(
+        self, database: layout.LanceDatabase, table: str, *, default_model: str = ""
+    ) -> None:
         self._database = database
         self._table = database.get_table(table)
         self._default_model = default_model
@@ -235,13 +236,13 @@ class LancePlace:
     """
 
     def __init__(self, place: str, settings: Settings) -> None:
-        require_allowed(place, offline=settings.offline)
+        layout.require_allowed(place, offline=settings.offline)
         if not is_remote(place) and not Path(place).is_dir():
             raise StorageError(
                 f"{place}: no such folder; to write a collection to it, run: stackroom publish NAME"
                 f" {place}"
             )
-        self._database, self._model = LanceDatabase(place), settings.collections.model
+        self._database, self._model = layout.LanceDatabase(place), settings.collections.model
 
     def list_collections(self) -> list[str]:
         """Return the names of the collections that have a table, sorted."""
