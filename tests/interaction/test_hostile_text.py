@@ -15,7 +15,7 @@ from stackroom.assembly.app import App
 from stackroom.cli.main import main
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action
-from stackroom.serve.direct_calls import FLAGGED
+from stackroom.serve.async_gate import FLAGGED
 from stackroom.serve.http.rest import FLAGGED_HEADER
 from stackroom.settings import Settings
 from support.clients import McpAsker, RestAsker

@@ -56,7 +56,11 @@ def redacted(value: Any, *, depth: int = 0) -> Any:
     if depth >= DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return _mapping(value, depth)
+        kept: dict[str, Any] = {}
+        for key in list(value)[:MOST_ITEMS]:
+            is_secret = SECRET_NAME.search(str(key)[:LOOKED_AT])
+            kept[_text(str(key))] = REDACTED if is_secret else redacted(value[key], depth=depth + 1)
+        return kept | ({"…": f"{len(value)} keys"} if len(value) > MOST_ITEMS else {})
     if isinstance(value, list | tuple):
         items = [redacted(item, depth=depth + 1) for item in value[:MOST_ITEMS]]
         return [*items, f"… ({len(value)} items)"] if len(value) > MOST_ITEMS else items
@@ -71,16 +75,6 @@ def _text(value: str) -> str:
     if len(text) <= LONGEST_TEXT and len(value) <= LOOKED_AT:
         return text
     return f"{text[:LONGEST_TEXT]}… ({len(value)} characters)"
-
-
-def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    for key in list(value)[:MOST_ITEMS]:
-        is_secret = SECRET_NAME.search(str(key)[:LOOKED_AT])
-        kept[_text(str(key))] = REDACTED if is_secret else redacted(value[key], depth=depth + 1)
-    if len(value) > MOST_ITEMS:
-        kept["…"] = f"{len(value)} keys"
-    return kept
 
 
 logger = logging.getLogger(__name__)

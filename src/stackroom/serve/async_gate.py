@@ -1,13 +1,17 @@
-"""The gate for callers on the event loop: who they are, and the threads that do their work.
+"""The gate for callers on the event loop: who they are, the threads that do their work, and calls
+that are answered without the SDK.
 
 Cached and refused calls need no thread. Work has a bounded queue, and callers take turns.
 """
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -15,7 +19,12 @@ from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
+import orjson
+from mcp import types
 from mcp.server.context import ServerRequestContext
+from mcp.types import methods
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from stackroom.background.threads import new_pool
 from stackroom.errors import (
@@ -29,7 +38,8 @@ from stackroom.errors import (
 from stackroom.gate.answer import Answer, Shown
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import TOOL_CALL, Gate, Pending, Show, tool_params
-from stackroom.model.principal import Principal
+from stackroom.model.principal import Cost, Principal
+from stackroom.model.record import Flag
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
 from stackroom.tools.operation import AnyOperation, Origin, RawParams
@@ -167,27 +177,11 @@ class Workers:
 
     async def run(self, work: Callable[[], ResultT], *, of: str, waits: bool = False) -> ResultT:
         """Run a caller's work in a thread, in turn with that of others; refuse it where it would
-        wait too long.
+        wait longer than clients do, by what calls have taken lately.
 
         Work that waits for another process has threads of its own. Where the caller cancels, work
         that has begun goes on in its thread, and counts until it ends.
         """
-        self._require_turn()
-        self.in_flight += 1
-        try:
-            threads, per_caller = self._waiting if waits else self._working
-            async with per_caller.of(of):
-                running = asyncio.get_running_loop().run_in_executor(
-                    threads, work if waits else self._timed(work)
-                )
-                with anyio.CancelScope(shield=True):
-                    await running
-                return running.result()
-        finally:
-            self.in_flight -= 1
-
-    def _require_turn(self) -> None:
-        """Refuse a call that would wait longer than clients do, by what calls have taken lately."""
         wait_s = (self.in_flight - self._threads) * self._usual_s / self._threads
         if self.in_flight >= self._most or wait_s > LONGEST_WAIT_S:
             error = OverloadedError(
@@ -195,19 +189,27 @@ class Workers:
             )
             error.retry_after_s = LONGEST_WAIT_S
             raise error
+        self.in_flight += 1
+        try:
+            threads, per_caller = self._waiting if waits else self._working
+            async with per_caller.of(of):
+                running = asyncio.get_running_loop().run_in_executor(
+                    threads, work if waits else partial(self._timed, work)
+                )
+                with anyio.CancelScope(shield=True):
+                    await running
+                return running.result()
+        finally:
+            self.in_flight -= 1
 
-    def _timed(self, work: Callable[[], ResultT]) -> Callable[[], ResultT]:
-        """Return work that notes how long it took, a long one as at most `LONGEST_NOTED_S`."""
-
-        def run() -> ResultT:
-            began_at = time.perf_counter()
-            try:
-                return work()
-            finally:
-                took_s = min(time.perf_counter() - began_at, LONGEST_NOTED_S)
-                self._usual_s += (took_s - self._usual_s) / NOTED_CALLS
-
-        return run
+    def _timed(self, work: Callable[[], ResultT]) -> ResultT:
+        """Do work, and note how long it took, a long one as at most `LONGEST_NOTED_S`."""
+        began_at = time.perf_counter()
+        try:
+            return work()
+        finally:
+            took_s = min(time.perf_counter() - began_at, LONGEST_NOTED_S)
+            self._usual_s += (took_s - self._usual_s) / NOTED_CALLS
 
     async def drain(self, timeout_s: float) -> None:
         """Wait until no call runs or waits, or until the timeout."""
@@ -260,16 +262,10 @@ class AsyncGate:
         """Finish a call: at once, or in a thread. A tool answers that all are busy."""
         if pending.work is None:
             return pending.finish()
-        context, waits = pending.context, pending.waits
         try:
-            return await self._work(
-                lambda _gate: pending.finish(),
-                of=context.origin.principal,
-                noted=context,
-                waits=waits,
-            )
+            return await self._work(pending)
         except OverloadedError as error:
-            if context.operation == TOOL_CALL:
+            if pending.context.operation == TOOL_CALL:
                 return Answer.of_error(error)
             raise
 
@@ -284,13 +280,14 @@ class AsyncGate:
 
     async def look(self, who: Principal, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
         """Ask the gate for what it serves to a caller, such as a list, in a thread."""
-        return await self._work(lambda gate: work(gate, who), of=who)
+        gate = self.find_loaded() or await self._load()
+        return await self._workers.run(partial(work, gate, who), of=who.name)
 
     async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
         """Do what is no operation, such as a login, limited and audited."""
-        return await self._work(
-            lambda gate: gate.perform(ask, lambda: work(gate)), of=ask.origin.principal, noted=ask
-        )
+        gate = self.find_loaded() or await self._load()
+        done = partial(gate.perform, ask, partial(work, gate))
+        return await self._work(Pending(context=ask, work=done))
 
     async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> ExpectedError:
         """Count and audit an operation whose input has not its form; return the error that it is
@@ -332,21 +329,15 @@ class AsyncGate:
                 logger.exception("instructions could not be made")
         return GENERAL
 
-    async def _work(
-        self,
-        work: Callable[[Gate], ResultT],
-        *,
-        of: Principal,
-        noted: CallContext | None = None,
-        waits: bool = False,
-    ) -> ResultT:
-        """Run work in a thread; audit the refusal of what is noted, where all are busy."""
-        gate = self.find_loaded() or await self._load()
+    async def _work(self, pending: Pending[ResultT]) -> ResultT:
+        """Finish a call in a thread; audit its refusal where all are busy."""
+        context = pending.context
+        of = context.origin.principal.name
         try:
-            return await self._workers.run(partial(work, gate), of=of.name, waits=waits)
+            return await self._workers.run(pending.finish, of=of, waits=pending.waits)
         except OverloadedError as error:
-            if noted:
-                await anyio.to_thread.run_sync(gate.refuse, noted, error)
+            gate = self.find_loaded() or await self._load()
+            await anyio.to_thread.run_sync(gate.refuse, context, error)
             raise
 
     def find_loaded(self) -> Gate | None:
@@ -367,3 +358,110 @@ class AsyncGate:
     async def _load(self) -> Gate:
         """Return the gate; wait in a thread while it loads."""
         return await self._workers.run(self._gate.result, of=LOADING)
+
+
+# the extension by which clients show views (`hits_view`)
+EXTENSION = "io.modelcontextprotocol/ui"
+# the key in a refused call's `_meta` that says when to retry
+RETRY_AFTER = "io.stackroom/retryAfterS"
+# marks an answer that a client which shows views asked for; which clients do, the SDK knows
+DRAWN = "drawn"
+FLAGGED = "io.stackroom/flagged"
+"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an
+instruction.
+"""
+
+
+def tool_result(answer: Answer) -> dict[str, Any]:
+    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the
+    revision does not have.
+    """
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": answer.text}],
+        "isError": answer.error is not None,
+        "resultType": "complete",
+    }
+    if answer.structured is not None:
+        result["structuredContent"] = answer.structured
+    if answer.error is not None and answer.error.retry_after_s is not None:
+        result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
+    if answer.flags:
+        result["_meta"] = flagged(answer.flags)
+    return result
+
+
+def flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
+    """Return the `_meta` of an answer with its flags; None without any."""
+    return {FLAGGED: [flag.plain() for flag in flags]} if flags else None
+
+
+class DirectCalls:
+    """Answers calls as bytes without the SDK: refused ones, those whose answer is cached, and reads
+    without a session.
+
+    The SDK makes tasks, queues and models for every request, which takes several times as long as
+    such an answer. Requests are checked by its own functions; one that does not plainly pass goes
+    on to the SDK, with what was begun of its call.
+    """
+
+    def __init__(self, gate: AsyncGate, server_info: Mapping[str, Any]) -> None:
+        """`server_info` describes the server in answers of the revisions without sessions."""
+        self._gate = gate
+        self._server_info = server_info
+
+    async def answer(
+        self,
+        caller: Origin,
+        message: types.JSONRPCMessage,
+        revision: str,
+        *,
+        may_wait: bool = False,
+    ) -> bytes | Pending[Answer] | None:
+        """Return the answer to a message as JSON; or the call that was begun, for the SDK; None
+        where none was.
+
+        Where nothing else waits for it, a read is finished, unless its client shows views, which
+        the SDK knows of.
+        """
+        if not isinstance(message, types.JSONRPCRequest) or message.method != TOOL_CALL:
+            return None
+        params = message.params or {}
+        if self._gate.find_loaded() is None:
+            return None
+        try:
+            methods.validate_client_request(TOOL_CALL, revision, params)
+        except (KeyError, ValidationError):
+            return None
+        arguments = tool_params(params.get("arguments") or {})
+        begun = await self._gate.begin(params["name"], caller, arguments)
+        is_finished = (
+            may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
+        )
+        if is_finished and begun.work is not None:
+            try:
+                begun = replace(begun, work=None, answer=await self._gate.finish(begun))
+            except Exception as error:  # for the SDK to say why
+                begun = replace(begun, work=None, refusal=error)
+        if begun.answer is not None and (is_finished or DRAWN not in begun.answer.encodings):
+            with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
+                result = self._encoded(begun.answer, revision)
+                return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
+        return begun
+
+    def _encoded(self, answer: Answer, revision: str) -> bytes:
+        """Return the result of a call as JSON, which is kept with a cached answer."""
+        kept = answer.encodings.get(revision)
+        if kept is None:
+            told = tool_result(answer)
+            if answer.structured is not None:  # nothing to check
+                told["structuredContent"] = {}
+            result = methods.serialize_server_result(TOOL_CALL, revision, told)
+            if answer.structured is not None:
+                result["structuredContent"] = orjson.Fragment(answer.encoded)
+            if revision in MODERN_PROTOCOL_VERSIONS:
+                result["_meta"] = {
+                    **result.get("_meta", {}),
+                    types.SERVER_INFO_META_KEY: self._server_info,
+                }
+            kept = answer.encodings[revision] = orjson.dumps(result)
+        return kept

@@ -25,13 +25,12 @@ from stackroom.generic.record import shape_tile
 from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
-from stackroom.serve.async_gate import Context
+from stackroom.serve.async_gate import EXTENSION, Context
 from stackroom.text.safe import safe_json
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.toolbox import Toolbox
 
-EXTENSION = "io.modelcontextprotocol/ui"
 URI = "ui://stackroom/hits.html"
 MIME_TYPE = "text/html;profile=mcp-app"
 TOOL_META: dict[str, Any] = {

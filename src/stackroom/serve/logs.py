@@ -4,7 +4,6 @@ its results.
 
 import json
 import logging
-import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ import orjson
 from stackroom.admin.logs import FIELDS, SAID_BY_FIELDS
 from stackroom.errors import BusyError, ModelError, OverloadedError, StorageError, UnavailableError
 from stackroom.model.principal import AuditEntry, Outcome
-from stackroom.text.safe import safe_json, safe_line, safe_text
+from stackroom.text.safe import safe_json, safe_line, safe_text, terminal_stream
 
 calls = logging.getLogger("stackroom.calls")
 FAULTS = frozenset(
@@ -101,7 +100,7 @@ _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED
 
 def set_up_logging(*, level: str, form: str) -> None:
     """Log to standard error from this level on."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(terminal_stream(is_error=True))  # the lines are safe already
     text = TextLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JSONLines() if form == "json" else text)
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -29,14 +29,23 @@ from stackroom.errors import (
     UnknownResourceError,
 )
 from stackroom.gate.auditing import CallContext
-from stackroom.gate.gate import Gate
+from stackroom.gate.gate import TOOL_CALL, Gate
 from stackroom.gate.resources import address_params, read_resource, show_content
 from stackroom.model.principal import Principal
 from stackroom.serve import hits_view
-from stackroom.serve.async_gate import BEGUN, AsyncGate, Callers, Context, has_plain_names
-from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result
+from stackroom.serve.async_gate import (
+    BEGUN,
+    DRAWN,
+    EXTENSION,
+    AsyncGate,
+    Callers,
+    Context,
+    DirectCalls,
+    flagged,
+    has_plain_names,
+    tool_result,
+)
 from stackroom.serve.list_changes import ListChanges
-from stackroom.serve.prompts import RESEARCH, list_prompts, render_prompt
 from stackroom.settings import ToolNames
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
@@ -142,7 +151,7 @@ def resource_contents(
     return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob, _meta=meta)
 
 
-CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})  # the requests that are audited
+CALLS = (TOOL_CALL, read_resource.name)  # the requests that are audited
 
 ResultT = TypeVar("ResultT")
 
@@ -178,16 +187,14 @@ class Handlers:
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
-            on_list_prompts=self.list_prompts,
-            on_get_prompt=self.get_prompt,
             on_subscriptions_listen=self.listen if self._lists else None,
         )
-        server.add_request_handler(CALL, types.CallToolRequestParams, self.call_tool)
+        server.add_request_handler(TOOL_CALL, types.CallToolRequestParams, self.call_tool)
         if "opentelemetry.sdk" not in sys.modules:
             # spans for each message, which nobody collects without the OpenTelemetry SDK
             server.middleware.clear()
         server.middleware.append(self.answer)
-        server.extensions[hits_view.EXTENSION] = hits_view.SETTINGS  # from 2026-07-28
+        server.extensions[EXTENSION] = hits_view.SETTINGS  # from 2026-07-28
         server.add_request_handler(
             "server/discover", types.RequestParams, partial(self.discover, server)
         )
@@ -360,39 +367,9 @@ class Handlers:
             _meta=flagged(content.flags),
         )
 
-    async def list_prompts(self, context: Context, params: PageParams) -> types.ListPromptsResult:
-        """List the prompts that fit the caller's tools."""
-        _require_no_cursor(params)
-        prompts = await self._list(
-            context, lambda gate, principal: list_prompts(_tool_names(gate, principal))
-        )
-        return types.ListPromptsResult(prompts=prompts, cache_scope="private")
-
-    async def get_prompt(
-        self, context: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
-        """Return a prompt with its arguments filled in."""
-        caller, name, given = self._callers(context), params.name, params.arguments or {}
-        asked = CallContext(
-            origin=caller, operation="prompts/get", target=name[:200], parameters=given
-        )
-
-        def render(gate: Gate) -> types.GetPromptResult:
-            text = render_prompt(_tool_names(gate, caller.principal), name, given)
-            content = types.TextContent(type="text", text=safe_text(text))
-            message = types.PromptMessage(role="user", content=content)
-            return types.GetPromptResult(description=RESEARCH.description, messages=[message])
-
-        with protocol_errors():
-            return await self._gate.perform(asked, render)
-
     async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
         with protocol_errors():
             return await self._gate.look(self._callers(context).principal, work)
-
-
-def _tool_names(gate: Gate, principal: Principal) -> set[str]:
-    return {tool.name for tool in gate.list_tools(principal)}
 
 
 def _require_no_cursor(params: PageParams) -> None:

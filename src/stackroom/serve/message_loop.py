@@ -19,8 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
-from stackroom.serve.async_gate import BEGUN, CALLER
-from stackroom.serve.direct_calls import DirectCalls
+from stackroom.serve.async_gate import BEGUN, CALLER, DirectCalls
 from stackroom.serve.frames import (
     BadFrameError,
     UnaskedAnswerError,

@@ -18,8 +18,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import AsyncGate, Workers, caller_of
-from stackroom.serve.direct_calls import DirectCalls
+from stackroom.serve.async_gate import AsyncGate, DirectCalls, Workers, caller_of
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.streams import Streams

@@ -6,7 +6,7 @@ from mcp_types import methods
 
 from stackroom.errors import InputError, RateLimitedError
 from stackroom.gate.answer import Answer
-from stackroom.serve.direct_calls import RETRY_AFTER, tool_result
+from stackroom.serve.async_gate import RETRY_AFTER, tool_result
 
 ANSWERS = {
     "found": Answer(

@@ -117,9 +117,14 @@ class Guard:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1:
             return status_reply(400, "no_host", "a request has one 'Host' header")
-        if not self._knows_host(hosts[0]):
+        known, host = _HOST.fullmatch(hosts[0]), hosts[0].lower()
+        if (
+            known is None
+            or int(known["port"] or 0) > 65_535
+            or self._names.isdisjoint((known["name"].lower(), host))
+        ):
             return status_reply(421, "misdirected", "the 'Host' header does not name this server")
-        if not all(self._knows_origin(origin, hosts[0]) for origin in origins):
+        if not all(self._knows_origin(origin, known["port"]) for origin in origins):
             return status_reply(
                 403, "foreign_origin", "the 'Origin' header is not of a page of this server"
             )
@@ -129,24 +134,16 @@ class Guard:
             )
         return None
 
-    def _knows_host(self, host: str) -> bool:
-        """Tell whether a `Host` header names this server, with any port."""
-        found = _HOST.fullmatch(host)
-        if found is None or int(found["port"] or 0) > 65_535:
-            return False
-        return found["name"].lower() in self._names or host.lower() in self._names
-
-    def _knows_origin(self, origin: str, host: str) -> bool:
+    def _knows_origin(self, origin: str, own_port: str | None) -> bool:
         """Tell whether an `Origin` header is of this server or of an allowed site."""
         found = _ORIGIN.fullmatch(origin)
         if found is None:
             return False
         if origin.lower() in self._origins:
             return True
-        own, port = _HOST.fullmatch(host), found["port"] or _USUAL_PORT[found["scheme"]]
-        return found["host"].lower() in self._names and port == (
-            (own and own["port"]) or _USUAL_PORT["http"]
-        )
+        port = found["port"] or _USUAL_PORT[found["scheme"]]
+        is_here = found["host"].lower() in self._names
+        return is_here and port == (own_port or _USUAL_PORT["http"])
 
 
 def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -308,14 +305,6 @@ class MemoryBudget:
     most: int
     held: int = 0
 
-    def take(self, size: int) -> None:
-        """Take a part of it; raise OverloadedError where too little is left."""
-        if self.held + size > self.most:
-            raise OverloadedError(
-                "too many requests with large bodies are being read; try again in a moment"
-            )
-        self.held += size
-
 
 class Bodies:
     """The memory budgets that the bodies of all requests have."""
@@ -335,7 +324,11 @@ class _HeldBody:
     size: int = 0
 
     def grow(self, size: int) -> None:
-        self.budget.take(size)
+        if self.budget.held + size > self.budget.most:
+            raise OverloadedError(
+                "too many requests with large bodies are being read; try again in a moment"
+            )
+        self.budget.held += size
         self.size += size
 
     def release(self) -> None:

@@ -49,7 +49,12 @@ class Metrics(Collector):
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - counters are never durable
         """Count a call."""
-        operation, tool = entry.operation, self._tool(entry)
+        operation, tool = entry.operation, ""
+        if operation == TOOL_CALL:
+            if entry.outcome not in PROVES_NOTHING:
+                self._tools.add(entry.target)
+            is_known = entry.target in self._tools and entry.outcome is not Outcome.REFUSED
+            tool = entry.target if is_known else UNKNOWN
         self._calls.labels(operation, tool, entry.outcome.value, entry.via).inc()
         self._seconds.labels(operation, tool).observe(entry.duration_ms / 1000)
         self._bytes.labels(operation, tool).inc(entry.result_bytes or 0)
@@ -60,15 +65,6 @@ class Metrics(Collector):
         encode, media_type = choose_encoder(accept)
         self._readings = readings
         return encode(self._registry), media_type
-
-    def _tool(self, entry: AuditEntry) -> str:
-        """Return the tool that a call is counted under; empty where it is not about a tool."""
-        if entry.operation != TOOL_CALL:
-            return ""
-        if entry.outcome not in PROVES_NOTHING:
-            self._tools.add(entry.target)
-        is_known = entry.target in self._tools and entry.outcome is not Outcome.REFUSED
-        return entry.target if is_known else UNKNOWN
 
     def collect(self) -> Iterable[Metric]:
         """Yield the readings as gauges and counters; docs/monitoring.md says what each is."""
