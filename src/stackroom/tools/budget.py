@@ -259,7 +259,7 @@ def fit_answer(
     if (
         isinstance(params, PagedParams)
         and isinstance(result, PricedResult)
-        and params.start
+        and params.cursor is not None
         and not result.item_count
     ):
         note = f"there is nothing after cursor '{params.cursor}'; start again without it"

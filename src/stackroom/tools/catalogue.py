@@ -221,16 +221,18 @@ def ask_each(
         except StorageError as error:
             return error
 
+    found: dict[str, FoundT] = {}
+    errors: dict[str, StorageError] = {}
     run = pool.map if pool else map
-    answers = dict(zip(asked, run(answer_or_error, asked.values()), strict=True))
-    errors = {name: answer for name, answer in answers.items() if isinstance(answer, StorageError)}
-    if errors and len(errors) == len(asked):
+    for name, answer in zip(asked, run(answer_or_error, asked.values()), strict=True):
+        if isinstance(answer, StorageError):
+            errors[name] = answer
+        else:
+            found[name] = answer
+    if errors and not found:
         raise next(iter(errors.values()))
     for name, error in errors.items():
         logger.warning("catalogue '%s' is skipped: %s", name, error.message)
-    found = {
-        name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)
-    }
     return ByCatalogue(found=found, skipped=list(errors))
 
 

@@ -108,13 +108,15 @@ def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
     """Return the filterable fields by the names that callers use; with `kind` where there are
     several kinds.
     """
-    found = {field.name: field for field in filterable(spec)}
-    if len(spec.kinds) > 1:
-        any_of = FilterKind.ANY_OF
-        found[KIND] = FieldSpec(
-            name=KIND_FIELD, type=FieldType.ENUM, filter=any_of, values=spec.kinds
-        )
-    return found
+    if KIND_FIELD not in spec.made:
+        found = {field.name: field for field in filterable(spec)}
+        if len(spec.kinds) > 1:
+            found[KIND] = FieldSpec(
+                name=KIND_FIELD, type=FieldType.ENUM, filter=FilterKind.ANY_OF, values=spec.kinds
+            )
+        spec.made[KIND_FIELD] = found
+    known: dict[str, FieldSpec] = spec.made[KIND_FIELD]
+    return known
 
 
 def stated_filters(

@@ -215,7 +215,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     """Return the scope of a call in each catalogue; raise InputError for a value that no catalogue
     knows.
     """
-    answers = views.ask(lambda view: _scope_or_refusal(view, asked))
+    answers = views.ask(partial(_scope_or_refusal, asked))
     found = {name: one for name, one in answers.found.items() if isinstance(one, _Scope)}
     refused = {name: one for name, one in answers.found.items() if isinstance(one, InputError)}
     if refused and not found:
@@ -237,7 +237,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     return CatalogueScopes(asked=asked, views=readable, scopes=scopes, notes=[*left_out, *said])
 
 
-def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
+def _scope_or_refusal(asked: ScopeRequest, view: CatalogueView) -> _Scope | InputError:
     """Return the scope of a call in one catalogue, or the error of a value that it does not know
     and must have.
     """

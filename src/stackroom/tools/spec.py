@@ -3,9 +3,9 @@ schemas, of which a model reads every byte at each turn.
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import EnumType, StrEnum
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
@@ -194,6 +194,8 @@ class ToolParams(BaseModel):
         """
         if not isinstance(given, Mapping):
             return given
+        if None not in given.values():
+            return given
         optional = {
             field.alias or name
             for name, field in cls.model_fields.items()
@@ -211,10 +213,9 @@ class ToolParams(BaseModel):
         """Forgive the case and separators of a choice; refuse booleans for numbers, which pydantic
         would convert.
         """
-        declared = cls.model_fields[info.field_name or ""].annotation
-        values, choices = value if isinstance(value, list) else [value], _choices_in(declared)
-        has_bool = bool in map(type, values)
-        if has_bool and _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
+        choices, is_number = _read_declared(cls, info.field_name or "")
+        values = value if isinstance(value, list) else [value]
+        if is_number and bool in map(type, values):
             raise PydanticCustomError("number_type", "must be a number, not true or false")
         if not choices:
             return value
@@ -304,31 +305,28 @@ def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
     return value
 
 
-def _choices_in(annotation: Any) -> dict[str, str]:
-    """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in
-    lower case.
+@lru_cache(maxsize=1_000)
+def _read_declared(params: type[BaseModel], name: str) -> tuple[dict[str, str], bool]:
+    """Return the choices of an argument, by their letters in lower case, and whether it takes
+    numbers and no booleans.
     """
-    if get_origin(annotation) is Literal:
-        return {letters_of(arg): arg for arg in get_args(annotation) if isinstance(arg, str)}
-    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return {letters_of(one): str(one) for one in annotation}
-    return {
-        word: choice
-        for inner in get_args(annotation)
-        for word, choice in _choices_in(inner).items()
+    types = list(_iter_types(params.model_fields[name].annotation))
+    choices = {
+        letters_of(choice): str(choice)
+        for kind in types
+        for choice in (kind if isinstance(kind, EnumType) else get_args(kind))
+        if isinstance(choice, str)
     }
+    return choices, bool not in types and (int in types or float in types)
 
 
-def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
-    """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain
-    int.
-    """
-    inner = get_args(annotation)
-    return (
-        any(_has_type(one, wanted) for one in inner)
-        if inner
-        else any(annotation is one for one in wanted)
-    )
+def _iter_types(annotation: Any) -> Iterator[Any]:
+    """Yield the types in an annotation such as `list[Literal["TV"]] | None`."""
+    inner = () if get_origin(annotation) is Literal else get_args(annotation)
+    for one in inner:
+        yield from _iter_types(one)
+    if not inner:
+        yield annotation
 
 
 class ExplainParams(ToolParams):
