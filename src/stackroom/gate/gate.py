@@ -212,11 +212,12 @@ class _ToolCall:
         """Return the key of its answer: all that the answer follows from."""
         visibility = self.call.principal.visibility
         audiences = None if all(version.is_public for version in versions) else visibility.audiences
-        # also told by whether a limit is stated, even the default
-        budget = getattr(self.params, "tokens", None)
+        # a limit that is stated, even the default one, lifts the budget
+        sizes = getattr(self.params, "sized_by", ())
+        is_sized = not self.params.model_fields_set.isdisjoint(sizes)
         # the params have only what is searched for
         note = find_query_note(self.values.get(QUERY))
-        asked = (self.served.name, self.params.model_dump_json(), budget, note)
+        asked = (self.served.name, self.params.model_dump_json(), is_sized, note)
         return _CacheKey(
             (*asked, versions, audiences, visibility.only, visibility.hidden), (versions, failures)
         )
@@ -399,7 +400,7 @@ class Gate:
             server=toolbox,
             office=self._office,
             catalogues=served.catalogues,
-            chosen=served.chosen(params),
+            chosen=getattr(params, "catalogue", None) if served.has_choice else None,
             via=origin.via,
             call_id=context.call_id,
         )

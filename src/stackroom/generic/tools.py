@@ -127,12 +127,6 @@ def _by_name(catalogues: Iterable[OpenCatalogue]) -> Named:
     return {catalogue.name: catalogue for catalogue in catalogues}
 
 
-def _named(catalogues: Sequence[OpenCatalogue], params: SearchParams | BrowseParams) -> list[str]:
-    """Return the names of the catalogues that a call reads: the one it names, or all."""
-    known = _by_name(catalogues)
-    return list(known) if params.catalogue is None else [meant(params.catalogue, known)]
-
-
 def _addressed(
     catalogues: Sequence[OpenCatalogue], params: FetchParams | SimilarParams | WhyParams
 ) -> list[str]:
@@ -201,7 +195,7 @@ def find(call: Call, params: SearchParams) -> ResultSet:
 @operation(
     "search",
     finds=find,
-    reads=Reads(names=_named, kept=_is_kept),
+    reads=Reads(kept=_is_kept),
     faces=Faces(
         tool=Tool(words=_search_words), audit=Audit(count_of=attrgetter("total")), text=json_text
     ),
@@ -325,7 +319,7 @@ def recommend(call: Call, params: RecommendParams) -> RecommendResult:
 
 @operation(
     "browse",
-    reads=Reads(names=_named, kept=_is_kept),
+    reads=Reads(kept=_is_kept),
     faces=Faces(text=browse_text),
 )
 def browse(call: Call, params: BrowseParams) -> BrowseResult:

@@ -88,7 +88,6 @@ class PricedParams(ToolParams):
     """The arguments that say how much is wanted: a call that has one gets all of it, unless it
     states a budget.
     """
-
     usual_text_tokens: ClassVar[int] = DEFAULT_TOKENS
     """The most that the text of a call without a budget takes; as JSON the same is longer."""
 

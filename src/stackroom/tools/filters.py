@@ -123,14 +123,13 @@ def stated_filters(
     conditions: Iterable[Condition], spec: CatalogueSpec
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return conditions as the `filters` and the `exclude` of a call."""
-    names = {field.name: name for name, field in filters_of(spec).items()}
     filters, excluded = dict[str, Any](), dict[str, Any]()
     for condition in conditions:
         if isinstance(condition, Range):
             filters[condition.field] = written_range(condition, spec.fields[condition.field])
         else:
             into = excluded if isinstance(condition, NoneOf) else filters
-            into[names[condition.field]] = list(condition.values)
+            into[KIND if condition.field == KIND_FIELD else condition.field] = [*condition.values]
     return filters, excluded
 
 
@@ -198,8 +197,8 @@ def parse_exclusions(excluded: Mapping[str, Any], spec: CatalogueSpec) -> list[C
 
 def require_excludable(excluded: Mapping[str, Any], specs: Sequence[CatalogueSpec]) -> None:
     """Refuse exclusions by a field that no catalogue can be filtered by."""
-    known = list(dict.fromkeys(name for spec in specs for name in filters_of(spec)))
     for name in excluded:
+        known = list(dict.fromkeys(one for spec in specs for one in filters_of(spec)))
         if meant(name, known) not in known:
             hint = did_you_mean(name, known)
             raise InputError(

@@ -215,7 +215,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     """Return the scope of a call in each catalogue; raise InputError for a value that no catalogue
     knows.
     """
-    answers = views.ask(partial(_scope_or_refusal, asked))
+    answers = ask_each(views.found, partial(_scope_or_refusal, asked))
     found = {name: one for name, one in answers.found.items() if isinstance(one, _Scope)}
     refused = {name: one for name, one in answers.found.items() if isinstance(one, InputError)}
     if refused and not found:
@@ -226,7 +226,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
         if name not in known:
             raise error
     here = {name: views.found[name] for name in found}
-    readable = ByCatalogue(found=here, skipped=answers.skipped)
+    readable = ByCatalogue(found=here, skipped=[*views.skipped, *answers.skipped])
     left_out = (
         [f"not searched, without a value that was asked for: {', '.join(refused)}"]
         if refused

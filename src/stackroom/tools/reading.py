@@ -120,20 +120,19 @@ class _QuestionReader:
 
     def _read_known(self, query: str, as_words: Collection[str]) -> ReadQuery:
         """Return the query as it was read, with conditions that can be filtered by here."""
-        known = {field.name for field in filters_of(self.view.spec).values()}
+        known = filters_of(self.view.spec).values()
         read = read_query(query, self.vocabulary, unread=as_words)
         unknown = [
             one.phrase
             for one in read.stated
-            if any(each.field not in known for each in one.conditions)
+            if not {each.field for each in one.conditions} <= {field.name for field in known}
         ]
         is_of_passages = bool(self.view.spec.kinds_hidden_from_search)
         if is_of_passages:  # one that answers "how long can I dive without air" has the word
             unknown += [one.phrase for one in read.left_out]
-        again = (
-            read_query(query, self.vocabulary, unread=[*as_words, *unknown]) if unknown else read
-        )
-        return replace(again, unread=()) if is_of_passages else again
+        if unknown:
+            read = read_query(query, self.vocabulary, unread=[*as_words, *unknown])
+        return replace(read, unread=()) if is_of_passages else read
 
     def _is_name(self, query: str, read: ReadQuery) -> bool:
         """Tell whether a query is a record's name, or only a value, which other fields may have

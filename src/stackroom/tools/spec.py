@@ -163,7 +163,7 @@ def _without_obvious(node: Any) -> Any:
     return small
 
 
-_Cut = AfterValidator(lambda text: text[:MAX_CHARS])
+_Cut = AfterValidator(operator.itemgetter(slice(MAX_CHARS)))
 SearchText = Annotated[str, _Cut]  # a search text, truncated to a bounded length
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True), _Cut]
 """A search text without blanks around it; a blank one finds nothing, and the answer says so."""

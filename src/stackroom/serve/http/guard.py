@@ -124,10 +124,11 @@ class Guard:
             or self._names.isdisjoint((known["name"].lower(), host))
         ):
             return status_reply(421, "misdirected", "the 'Host' header does not name this server")
-        if not all(self._knows_origin(origin, known["port"]) for origin in origins):
-            return status_reply(
-                403, "foreign_origin", "the 'Origin' header is not of a page of this server"
-            )
+        for origin in origins:
+            if not self._knows_origin(origin, known["port"]):
+                return status_reply(
+                    403, "foreign_origin", "the 'Origin' header is not of a page of this server"
+                )
         if headers.get("content-encoding", "identity") != "identity":
             return status_reply(
                 415, "encoded_body", "bodies are taken as they are, without 'Content-Encoding'"
@@ -323,14 +324,6 @@ class _HeldBody:
     budget: MemoryBudget
     size: int = 0
 
-    def grow(self, size: int) -> None:
-        if self.budget.held + size > self.budget.most:
-            raise OverloadedError(
-                "too many requests with large bodies are being read; try again in a moment"
-            )
-        self.budget.held += size
-        self.size += size
-
     def release(self) -> None:
         self.budget.held -= self.size
         self.size = 0
@@ -372,32 +365,25 @@ class WithBody:
             await send(message)
 
         try:
-            body = await self._read_in_time(scope, receive, held)
-            if isinstance(body, ExpectedError):
-                await self._refuse(body, CLOSING)(scope, receive, send)
-            elif body is not None:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                body = await self._read(scope, receive, held)
+        except TimeoutError:
+            slow = SlowBodyError(
+                f"the body did not come within {BODY_TIMEOUT_S:.0f} seconds; send it at once"
+            )
+            await self._refuse(slow, CLOSING)(scope, receive, send)
+        except ExpectedError as error:
+            await self._refuse(error, CLOSING)(scope, receive, send)
+        else:
+            if body is not None:
                 whole: Message = {"type": "http.request", "body": body, "more_body": False}
                 await self._app(scope, once_more(whole, receive), releasing)
         finally:
             held.release()
 
-    async def _read_in_time(
-        self, scope: Scope, receive: Receive, held: _HeldBody
-    ) -> bytes | ExpectedError | None:
-        """Return the body, why it is not taken, or None where the client disconnected."""
-        try:
-            async with asyncio.timeout(BODY_TIMEOUT_S):
-                return await self._read(scope, receive, held)
-        except TimeoutError:
-            return SlowBodyError(
-                f"the body did not come within {BODY_TIMEOUT_S:.0f} seconds; send it at once"
-            )
-        except ExpectedError as error:
-            return error
-
     async def _read(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes | None:
-        """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the
-        limit.
+        """Return the body, None where the client disconnected; raise TooLargeError at its declared
+        length, or as soon as it exceeds the limit.
         """
         if scope["method"] in _BODILESS:
             return b""
@@ -414,7 +400,12 @@ class WithBody:
             body += part
             if len(body) > self._most_bytes:
                 raise self._too_large()
-            held.grow(len(part))
+            if held.budget.held + len(part) > held.budget.most:
+                raise OverloadedError(
+                    "too many requests with large bodies are being read; try again in a moment"
+                )
+            held.budget.held += len(part)
+            held.size += len(part)
         return bytes(body)
 
     def _too_large(self) -> TooLargeError:

@@ -74,8 +74,8 @@ def read_posted(body: bytes, headers: Headers) -> types.JSONRPCMessage | Respons
     A revision that the headers name is compared with theirs by the SDK. From 2026-07-28 on a server
     sends no requests, so an answer is one that nobody waits for.
     """
-    kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
-    if kinds != [JSON]:
+    kinds = headers.getlist("content-type")
+    if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != JSON:
         return status_reply(415, "not_json", "messages are of the content type application/json")
     try:
         message = read_frame(body)

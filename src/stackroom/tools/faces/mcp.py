@@ -92,10 +92,6 @@ class Served:
         params = self.operation.params
         return with_choice(params) if self.has_choice else params
 
-    def chosen(self, params: BaseModel) -> str | None:
-        """Return the catalogue that a call chooses; None for all."""
-        return getattr(params, "catalogue", None) if self.has_choice else None
-
     def reads(self, params: Any) -> Iterable[str] | None:
         """Return the names of the catalogues that a call reads; None where it may read every
         one.
@@ -105,8 +101,10 @@ class Served:
             return reads.names(self.catalogues, params)
         if reads is None or not self.catalogues:
             return None
-        chosen = self.chosen(params)
-        return self.names if chosen is None else [meant(chosen, self.names)]
+        chosen = getattr(params, "catalogue", None)
+        if chosen is None or chosen in self.names:
+            return [chosen] if chosen else self.names
+        return [meant(chosen, self.names)]
 
     @cached_property
     def words(self) -> Words:

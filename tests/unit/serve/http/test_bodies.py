@@ -113,7 +113,7 @@ def test_a_body_that_grows_too_long_is_refused_and_no_longer_held() -> None:
 
 def test_where_bodies_have_no_room_left_one_more_is_refused_for_a_while() -> None:
     bodies, app = Bodies(of_callers=KIB), Recorder()
-    bodies.of_callers.take(KIB)
+    bodies.of_callers.held = KIB
     refused = post(WithBody(app, bodies), [b"x"])
     assert status_of(refused) == 503
     assert (b"retry-after", b"1") in refused[0]["headers"]
