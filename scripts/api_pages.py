@@ -13,9 +13,9 @@ from typing import Any, cast, get_args
 
 import stackroom
 from stackroom import api, testing
-from stackroom.api import commands, http, network, ranking, rows, server
+from stackroom.api import commands, http, network, ranking, rows, server, shapes
 
-MODULES = (api, rows, network, http, ranking, commands, server, testing)
+MODULES = (api, shapes, rows, network, http, ranking, commands, server, testing)
 EXAMPLES = Path(__file__).parent / "api_examples.py"
 OTHERS = "Types and constants"
 ERRORS = "[Errors](errors.md)"

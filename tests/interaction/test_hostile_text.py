@@ -37,7 +37,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("browse", {"catalogue": FILMS, "field": "genre"}),
     ("browse", {"catalogue": FILMS, "by": ["genre"]}),
     ("search", {"query": "* harbour"}),
-    ("search_documents", {"query": "lantern", "neighbours": 1}),
+    ("search_documents", {"query": "lantern"}),
 ]
 
 

@@ -10,6 +10,7 @@ import sys
 from datetime import datetime
 from itertools import count, cycle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -45,11 +46,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_tools
 from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.music.downloads.downloads import (
-    DownloadHooks,
-    Downloads,
-    DownloadSettings,
-)
+from stackroom_catalogues.music.downloads.downloads import Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import QueueRules
 from support.embedders import WordEmbedder
 from support.kills import KILLED, die_at, say
@@ -258,7 +255,13 @@ def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> N
         queue=QueueRules(attempts=1000),
     )
     database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-    downloads = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: now)
+    albums: Any = SimpleNamespace(
+        add_album=take_up,
+        record_download=lambda _download: None,
+        find_problem=lambda _file: None,
+        find_refusal=lambda _download: None,
+    )
+    downloads = Downloads(settings, database, albums, now=lambda: now)
     sys.addaudithook(note_event)
     event.listen(Engine, "before_cursor_execute", lambda *arguments: step(arguments[2][:40]))
     while downloads.work_once():

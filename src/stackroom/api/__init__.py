@@ -2,8 +2,9 @@
 catalogue.
 
 What few packages need, or is slow to import, is beside it: `api.rows` (readers of files),
-`api.network` (requests to public servers), `api.http` (endpoints that are no tools), `api.ranking`
-(rankings of a package's own), `api.commands` and `api.server`.
+`api.network` (requests to public servers), `api.shapes` (declarations of arguments and answers in
+short), `api.http` (endpoints that are no tools), `api.ranking` (rankings of a package's own),
+`api.commands` and `api.server`.
 """
 
 from stackroom.api.declare import SeenCatalogue, having_words, operation, tool

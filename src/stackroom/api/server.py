@@ -39,16 +39,13 @@ from stackroom.tools.faces.mcp import DeclaredTool
 from stackroom.tools.operation import AnyOperation
 from stackroom.tools.own_storage import OwnDatabase, OwnStorage
 from stackroom.tools.resources import ResourceSpec
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 
-__all__ = ["BARE_LIST", "BARE_OBJECT_OR_NULL", "LARGEST", "LOCAL_USER", "AddressGuard"]
-__all__ += ["AddressRules", "Author", "Clock", "ControlDatabase", "FetchCancelledError"]
-__all__ += ["FetchLimits", "FetchedText", "Fetcher", "FileLease", "IngestRequest"]
-__all__ += ["InvalidUrlError", "JobContext", "JobSpec", "Moment", "OwnDatabase", "OwnStorage"]
-__all__ += ["RateLimitedError", "Resolve", "ServerContext", "ServerParts", "Task", "TaskContext"]
-__all__ += ["TooLargeError", "TransferError", "WantedFile", "back_off_s", "did_you_mean"]
-__all__ += ["join_url", "open_like", "require_argument", "shortened", "sync_folder", "users"]
-__all__ += ["utc_now"]
+__all__ = ["LOCAL_USER", "AddressGuard", "AddressRules", "Author", "Clock", "ControlDatabase"]
+__all__ += ["FetchCancelledError", "FetchLimits", "FetchedText", "Fetcher", "FileLease"]
+__all__ += ["IngestRequest", "InvalidUrlError", "JobContext", "JobSpec", "Moment", "OwnDatabase"]
+__all__ += ["OwnStorage", "RateLimitedError", "Resolve", "ServerContext", "ServerParts", "Task"]
+__all__ += ["TaskContext", "TooLargeError", "TransferError", "WantedFile", "back_off_s"]
+__all__ += ["did_you_mean", "join_url", "open_like", "shortened", "sync_folder", "users", "utc_now"]
 
 
 class ReadSettings(Protocol):

@@ -14,6 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom import api
 from stackroom.api import ranking
+from stackroom.api.shapes import optional, when_known
 
 MOST_NAMES = 3  # the most alternative names of a result; `get_anime_details` has all of them
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
@@ -56,11 +57,9 @@ class SearchFilters(api.ToolParams):
     year_max: Year | None = None
     episodes_min: Episodes | None = None
     episodes_max: Episodes | None = None
-    tags: list[Title] | None = Field(
-        default=None, description="Wanted, all of them; see browse_taxonomy"
-    )
+    tags: list[Title] | None = optional("Wanted, all of them; see browse_taxonomy")
     exclude_tags: list[Title] | None = None
-    adult: bool | None = Field(default=None, description="Find adult titles too")
+    adult: bool | None = optional("Find adult titles too")
 
     def conditions(self) -> list[api.Condition]:
         """Return the filters as conditions."""
@@ -94,7 +93,7 @@ class SearchAnimeParams(api.ExplainParams, api.PagedParams):
 
     query: api.QueryText = Field(description="A description, theme or title")
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
-    filters: SearchFilters | None = Field(default=None, description="What every result has")
+    filters: SearchFilters | None = optional("What every result has")
 
 
 class TagShape(api.ToolResult):
@@ -144,12 +143,10 @@ class RecommendAnimeParams(api.ExplainParams, api.PagedParams):
     """Arguments of `recommend_similar`."""
 
     titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
-    preferences: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
-        default=None, description="e.g. post-2020, darker tone, not horror, under 13 episodes"
+    preferences: Annotated[str, StringConstraints(max_length=2000)] | None = optional(
+        "e.g. post-2020, darker tone, not horror, under 13 episodes"
     )
-    exclude_titles: list[Title] | None = Field(
-        default=None, max_length=200, description="Seen already, not to recommend"
-    )
+    exclude_titles: list[Title] | None = optional("Seen already, not to recommend", max_length=200)
     limit: int = Field(default=8, ge=1, le=20, description="Most results")
 
 
@@ -162,28 +159,11 @@ class SignalShape(api.ToolResult):
     format: float
 
 
-class OtherSignalShape(api.ToolResult):
-    """A signal that helps to choose records, 0–1, and its weight beside their similarity."""
-
-    value: float
-    weight: float
-
-
-class OtherSignalsShape(api.ToolResult):
-    """The signals by which a record was chosen besides its similarity; left out where they do not
-    apply.
-    """
-
-    wish: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
-    known: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
-
-
 class RecommendedAnime(api.Explained, AnimeShape):
     """One recommendation."""
 
     similarity_score: float
     signals: SignalShape
-    other_signals: OtherSignalsShape
 
 
 class RecommendAnimeResult(api.PricedResult):
@@ -202,8 +182,8 @@ class RecommendAnimeResult(api.PricedResult):
 class DetailsParams(api.PricedParams):
     """Arguments of `get_anime_details`: a title or an id."""
 
-    title: Title | None = Field(default=None, description="May be misspelt")
-    id: Title | None = Field(default=None, description="e.g. mal-1")
+    title: Title | None = optional("May be misspelt")
+    id: Title | None = optional("e.g. mal-1")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "DetailsParams":
@@ -259,9 +239,7 @@ class DetailsResult(api.PricedResult):
 
     anime: AnimeDetails | None
     suggestions: list[str]
-    confidence: Annotated[float | None, SkipJsonSchema()] = Field(
-        default=None, exclude_if=lambda value: value is None
-    )
+    confidence: Annotated[float | None, SkipJsonSchema()] = when_known()
     """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it
     too.
     """
@@ -270,8 +248,8 @@ class DetailsResult(api.PricedResult):
 class BrowseAnimeParams(api.PagedParams):
     """Arguments of `browse_taxonomy`."""
 
-    category: Category | None = Field(default=None, description="Only this one")
-    search: Title | None = Field(default=None, description="Tags like this")
+    category: Category | None = optional("Only this one")
+    search: Title | None = optional("Tags like this")
 
 
 class TagCount(api.ToolResult):
@@ -288,9 +266,7 @@ class CategoryShape(api.ToolResult):
 
     category: str
     tags: list[TagCount]
-    total: Annotated[int | None, SkipJsonSchema()] = Field(
-        default=None, exclude_if=lambda total: total is None
-    )
+    total: Annotated[int | None, SkipJsonSchema()] = when_known()
     """The number of its tags, where not all are listed."""
 
     def between(self, start: int, end: int) -> "CategoryShape":
@@ -428,10 +404,6 @@ def _recommended(
         signals=SignalShape(
             **{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}
         ),
-        other_signals=OtherSignalsShape(
-            wish=_other_signal(parts.wish, parts.wish_weight),
-            known=_other_signal(parts.known, weights.known if weights else 0.0),
-        ),
     )
 
 
@@ -558,10 +530,6 @@ def first_names(names: Sequence[str], query: str) -> list[str]:
     native = (name for script in (KANA, KANJI) for name in names if script.search(name))
     chosen = [min(asked_for, key=len, default=None), next(english, None), next(native, None)]
     return list(dict.fromkeys(name for name in (*chosen, *names) if name is not None))[:MOST_NAMES]
-
-
-def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:
-    return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
 
 
 def _understood(answers: Collection[ranking.Recommendations]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from stackroom.api import InputError, Record, RecordId
 from stackroom.api.rows import FolderRows, RowSource, find_path, first_heading, split_passages
-from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, passage_id
+from stackroom_catalogues.documents.tools import DOCUMENT, PASSAGE
 
 BEGINNING_CHARS = 300
 TITLE_CHARS = 80
@@ -41,7 +41,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
     outer = () if heading else (title,)  # the title of a file that does not begin with it
     passages = [
         _record(
-            passage_id(path, position),
+            f"{path}#{position}",
             PASSAGE,
             {
                 **shared,

@@ -10,18 +10,22 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
-from pydantic import Field, StringConstraints, WithJsonSchema
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import Field, StringConstraints
 
 from stackroom import api
-from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, find_repeats, passage_id
+from stackroom.api.shapes import BARE_OBJECT, optional, when_any
 
+DOCUMENT, PASSAGE = "document", "passage"
 HANDBOOK = "handbook"
 DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}
 """Sources that a caller may name though they are not installed: they are reported as skipped."""
 
 SCHEME = "documents://"
 NAMES_SHOWN = 12
+# a passage of which a better one of its file has more than this share is a repeat
+MOST_SHARED = 0.5
+ANCHOR_CHARS = 40  # the beginning of a passage by which an overlap is found in another
+REPEATS = "it repeats a passage that is shown before it"
 
 OF_PASSAGES = api.AnyOf(api.KIND_FIELD, (PASSAGE,))
 
@@ -45,14 +49,9 @@ class SearchDocumentsParams(api.ExplainParams, api.PagedParams, api.GenericParam
     sized_by = ("n_results",)
 
     query: api.QueryText = Field(description="A question or topic")
-    sources: list[Name] | None = Field(
-        default=None, description="Collections to search; default all"
-    )
-    exclude_sources: list[Name] | None = Field(default=None, description="Sources to leave out")
+    sources: list[Name] | None = optional("Collections to search; default all")
+    exclude_sources: list[Name] | None = optional("Sources to leave out")
     n_results: int = Field(default=10, ge=1, le=20, description="Passages per source")
-    neighbours: int = Field(
-        default=0, ge=0, le=3, description="Passages to add before and after each"
-    )
 
 
 class HandbookParams(api.ExplainParams, api.PagedParams, api.GenericParams):
@@ -61,8 +60,8 @@ class HandbookParams(api.ExplainParams, api.PagedParams, api.GenericParams):
     sized_by = ("n_results",)
 
     query: api.QueryText = Field(description="A question or topic")
-    section: Name | None = Field(default=None, description="Only this folder, e.g. engineering")
-    exclude_sections: list[Name] | None = Field(default=None, description="Folders to leave out")
+    section: Name | None = optional("Only this folder, e.g. engineering")
+    exclude_sections: list[Name] | None = optional("Folders to leave out")
     n_results: int = Field(default=10, ge=1, le=20, description="Most results")
 
 
@@ -81,27 +80,15 @@ class PassageMetadata(api.GenericResult):
     id: str
 
 
-ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
-"""Full metadata in answers, but not in the tool list, which costs tokens in every conversation."""
-
-
 class FoundPassage(api.Explained, api.GenericResult):
     """One result."""
 
     content: str
-    metadata: ShortlyDeclared
+    metadata: Annotated[PassageMetadata, BARE_OBJECT]
+    """Whole in answers; the tool list, which costs tokens in every conversation, has no more of it
+    than that there is one.
+    """
     source: str
-
-
-class PassageWithNeighbours(FoundPassage):
-    """One result, with the passages around it where they were asked for."""
-
-    before: Annotated[list[str], SkipJsonSchema()] = Field(
-        default_factory=list, exclude_if=lambda texts: not texts
-    )
-    after: Annotated[list[str], SkipJsonSchema()] = Field(
-        default_factory=list, exclude_if=lambda texts: not texts
-    )
 
 
 class PassagesResult(api.FoundResult, api.PricedResult, api.GenericResult):
@@ -109,13 +96,8 @@ class PassagesResult(api.FoundResult, api.PricedResult, api.GenericResult):
 
     unit = "passages"
     has_passages = True
-    whole_with = "fetch"
-
-
-class HandbookResult(PassagesResult):
-    """The answer of `search_handbook`."""
-
     long_texts = ("content",)
+    whole_with = "fetch"
 
     results: list[FoundPassage]
 
@@ -123,10 +105,7 @@ class HandbookResult(PassagesResult):
 class SearchDocumentsResult(PassagesResult):
     """The answer of `search_documents`."""
 
-    long_texts = ("content", "before", "after")
-
-    results: list[PassageWithNeighbours]
-    skipped: list[str] = Field(default_factory=list, exclude_if=lambda names: not names)
+    skipped: list[str] = when_any()
 
 
 class DocumentTools:
@@ -150,12 +129,7 @@ class DocumentTools:
         found = self._find(call, params, names)
         answered = [part.view.name for part in found.parts]
         return SearchDocumentsResult(
-            results=[
-                PassageWithNeighbours(
-                    **_shape(hit), **_around(hit, _scope(PASSAGE, principal), params.neighbours)
-                )
-                for hit in found.page(params.start)
-            ],
+            results=list(map(_shape, found.page(params.start))),
             skipped=[name for name in names if name not in answered],
             notes=[*notes, *_notes(found)],
             **{
@@ -188,11 +162,11 @@ class DocumentTools:
         except api.InputError:
             return ()
 
-    def search_handbook(self, call: api.Call, params: HandbookParams) -> HandbookResult:
+    def search_handbook(self, call: api.Call, params: HandbookParams) -> PassagesResult:
         """Find passages of the collection handbook only."""
         found = self.find_in_handbook(call, params)
-        return HandbookResult(
-            results=[FoundPassage(**_shape(hit)) for hit in found.page(params.start)],
+        return PassagesResult(
+            results=list(map(_shape, found.page(params.start))),
             notes=[*found.filter_notes, *_notes(found)],
             **found.told(),
         )
@@ -277,29 +251,47 @@ def _passages(
     )
 
 
+def find_repeats(found: Sequence[api.Hit]) -> list[str]:
+    """Return for each passage whether it repeats an earlier one: the same text, or one of its file
+    that has more than half of theirs.
+    """
+    texts: set[str] = set()
+    of_file: dict[tuple[str, str], list[str]] = {}
+    reasons = []
+    for one in found:
+        text = str(one.record.get("content"))
+        words = " ".join(text.lower().split())
+        others = of_file.setdefault((one.view.name, str(one.record.get("path"))), [])
+        is_repeat = words in texts or any(_is_mostly_shared(text, other) for other in others)
+        reasons.append(REPEATS if is_repeat else "")
+        if not is_repeat:
+            texts.add(words)
+            others.append(text)
+    return reasons
+
+
+def _is_mostly_shared(one: str, other: str) -> bool:
+    """Tell whether two parts of a text overlap by more than half of the shorter one."""
+    shared = max(_overlap(one, other), _overlap(other, one))
+    return shared > MOST_SHARED * min(len(one), len(other))
+
+
+def _overlap(before: str, after: str) -> int:
+    """Return how many characters at the beginning of a passage another one has, at its end or
+    within it.
+    """
+    anchor = after[:ANCHOR_CHARS]
+    at = before.find(anchor) if anchor else -1
+    while at >= 0:
+        rest = before[at : at + len(after)]
+        if after.startswith(rest):
+            return len(rest)
+        at = before.find(anchor, at + 1)
+    return 0
+
+
 def _notes(found: api.ResultSet) -> list[str]:
     return [*found.question_notes, *found.word_notes, *found.degraded_notes]
-
-
-def _around(found: api.Hit, scope: api.Scope, count: int) -> dict[str, Any]:
-    """Return the passages before and after one, in the order of the file; none of a passage without
-    a position.
-    """
-    reader, record = found.view.reader, found.record
-    own, path = int(record.get("position") or 0), str(record.get("document"))
-    if not own or not count:
-        return {}
-    keys = reader.find(
-        [passage_id(path, place) for place in range(own - count, own + count + 1)], scope=scope
-    )
-    records = reader.fetch(list(keys.values()), scope=scope)
-    texts = sorted(
-        (int(record.get("position")), str(record.get("content"))) for record in records.values()
-    )
-    return {
-        "before": [text for place, text in texts if place < own],
-        "after": [text for place, text in texts if place > own],
-    }
 
 
 def _scope(kind: str, principal: api.Principal) -> api.Scope:
@@ -313,7 +305,7 @@ def _argument_of(condition: api.Condition) -> str:
     return "exclude_sections" if isinstance(condition, api.NoneOf) else "section"
 
 
-def _shape(found: api.Hit) -> dict[str, Any]:
+def _shape(found: api.Hit) -> FoundPassage:
     record, source, strength = found.record, found.view.name, found.told()
     why = strength.pop("why")
     metadata = PassageMetadata(
@@ -325,7 +317,7 @@ def _shape(found: api.Hit) -> dict[str, Any]:
         **{name: record.get(name) for name in ("title", "first_line", "last_line")},
         **strength,
     )
-    return {"content": record.get("content"), "metadata": metadata, "source": source, "why": why}
+    return FoundPassage(content=record.get("content"), metadata=metadata, source=source, why=why)
 
 
 def _ids(view: api.CatalogueView, scope: api.Scope) -> list[api.RecordId]:
@@ -384,8 +376,7 @@ def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]
     ]
 
 
-def _whole_text(result: SearchDocumentsResult | HandbookResult) -> str:
-    passages: Sequence[FoundPassage] = result.results
+def _whole_text(result: PassagesResult) -> str:
     skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
     names = [
         f"{name} (its storage cannot be read)" if name in result.unread else name
@@ -395,16 +386,14 @@ def _whole_text(result: SearchDocumentsResult | HandbookResult) -> str:
         *([f"skipped: {', '.join(names)}"] if names else []),
         *(f"note: {remark}" for remark in result.remarks),
     ]
-    if not passages:
+    if not result.results:
         return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
-    texts = [_text(number, one) for number, one in enumerate(passages, start=1)]
+    texts = [_text(number, one) for number, one in enumerate(result.results, start=1)]
     return result.with_evidence("\n\n".join([f"evidence: {result.evidence}", *texts, *remarks]))
 
 
 def _text(number: int, found: FoundPassage) -> str:
-    """Return a passage whole: a line with its place, headings and score, then what it says, then
-    what is around it.
-    """
+    """Return a passage whole: a line with its place, headings and score, then what it says."""
     where = found.metadata
     lines = f":{where.first_line}-{where.last_line}" if where.first_line else ""
     known = (where.heading_path, where.title, where.section, where.id)
@@ -415,16 +404,4 @@ def _text(number: int, found: FoundPassage) -> str:
         f"{number}. {place} · score"
         f" {where.score}{f', {where.relevance}' if where.relevance else ''}"
     )
-    return "\n".join(
-        [
-            head,
-            *_around_text(found, "before"),
-            found.content,
-            *_around_text(found, "after"),
-            *found.why_lines,
-        ]
-    )
-
-
-def _around_text(found: FoundPassage, side: str) -> list[str]:
-    return [f"[{side}]\n{text}\n[/{side}]" for text in getattr(found, side, ())]
+    return "\n".join([head, found.content, *found.why_lines])

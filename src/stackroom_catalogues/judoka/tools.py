@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from stackroom import api
+from stackroom.api.shapes import BARE_LIST, BARE_OBJECT, optional
 from stackroom_catalogues.judoka.files import CARDS, PREFIX, declare_files, source_of, text_of
 from stackroom_catalogues.judoka.rows import (
     STATS,
@@ -73,14 +74,14 @@ Threshold = Annotated[str, AfterValidator(lambda text: text if parse_threshold(t
 class CardFilters(api.ToolParams):
     """Conditions that every card meets."""
 
-    country: str | None = Field(default=None, description="Name or code, of listCountries")
+    country: str | None = optional("Name or code, of listCountries")
     rarity: Literal["Common", "Epic", "Legendary"] | None = None
-    weight_class: str | None = Field(default=None, description="e.g. -60 or +100")
+    weight_class: str | None = optional("e.g. -60 or +100")
     gender: Literal["male", "female"] | None = None
     weight_min: float | None = None
     weight_max: float | None = None
-    stats: Annotated[list[Threshold], BeforeValidator(_listed)] | None = Field(
-        default=None, description="e.g. power>=8, average>=7.5"
+    stats: Annotated[list[Threshold], BeforeValidator(_listed)] | None = optional(
+        "e.g. power>=8, average>=7.5"
     )
 
     def conditions(self) -> list[api.Condition]:
@@ -129,13 +130,10 @@ CardId = Annotated[
     BeforeValidator(_id_text),
     WithJsonSchema({"type": "string"}),
 ]
-OBJECT = WithJsonSchema({"type": "object"})
-LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-"""Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells
-its rows out.
-"""
-
 SHARED = WithJsonSchema({"type": "object", "description": "As in judokon.search"})
+"""Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells
+its filters and rows out.
+"""
 FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
 Side = Literal["a", "b", "draw"]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
@@ -167,7 +165,7 @@ class RagResult(api.FoundResult, api.PricedResult):
     long_texts: ClassVar[tuple[str, ...]] = ("text",)
     has_passages: ClassVar[bool] = True
 
-    results: Annotated[list[RagHit], LEAN]
+    results: Annotated[list[RagHit], BARE_LIST]
     hint: str | None
 
 
@@ -178,10 +176,8 @@ class SearchJudokaParams(api.ExplainParams, api.PagedParams):
 
     query: api.QueryText = Field(description="As in: powerful judoka from Japan")
     top_k: int = Field(default=8, ge=1, le=50, description="Most results")
-    filters: CardFilters | None = Field(default=None, description="What every card has")
-    exclude: dict[str, Any] | None = Field(
-        default=None, description="Values to leave out, by filter"
-    )
+    filters: CardFilters | None = optional("What every card has")
+    exclude: dict[str, Any] | None = optional("Values to leave out, by filter")
 
 
 class JudokaShape(api.FromCatalogue):
@@ -273,9 +269,9 @@ class CompareResult(api.ToolResult):
     stats.
     """
 
-    a: Annotated[JudokaShape, OBJECT]
-    b: Annotated[JudokaShape, OBJECT]
-    stats: Annotated[dict[str, StatShape], OBJECT]
+    a: Annotated[JudokaShape, BARE_OBJECT]
+    b: Annotated[JudokaShape, BARE_OBJECT]
+    stats: Annotated[dict[str, StatShape], BARE_OBJECT]
     totals: dict[str, int]
     winner: Side
 
@@ -300,7 +296,7 @@ class OpponentResult(api.PricedResult):
 
     paged: ClassVar[str] = "opponents"
 
-    opponents: Annotated[list[Opponent], LEAN]
+    opponents: Annotated[list[Opponent], BARE_LIST]
 
 
 class CountriesParams(api.PagedParams):
@@ -320,7 +316,7 @@ class CountriesResult(api.PricedResult):
 
     paged: ClassVar[str] = "countries"
 
-    countries: Annotated[list[CountryCount], LEAN]
+    countries: Annotated[list[CountryCount], BARE_LIST]
 
 
 CHANCE = random.SystemRandom()

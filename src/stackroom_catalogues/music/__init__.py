@@ -18,5 +18,5 @@ PACKAGE = CataloguePackage(
     own_kinds=deferred("stackroom_catalogues.music.player.own:own_kinds"),
     media=name_file,
     endpoints=deferred("stackroom_catalogues.music.subsonic.methods:ENDPOINTS"),
-    server="stackroom_catalogues.music.server:build_server_parts",
+    server="stackroom_catalogues.music.downloads.tools:build_server_parts",
 )

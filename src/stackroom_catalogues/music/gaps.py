@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stackroom.api import InputError, Record, RecordId, Tag
+from stackroom.api import InputError, Record, Tag
 from stackroom_catalogues.music import shapes
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
@@ -281,12 +281,9 @@ def _albums_with(
     library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]
 ) -> list[Record]:
     """Return the albums of others that these tracks are on, such as compilations."""
-    ids = dict.fromkeys(
-        RecordId(str(track.get("album_id"))) for track in tracks if track.get("album_id")
-    )
+    ids = dict.fromkeys(str(track.get("album_id")) for track in tracks if track.get("album_id"))
     own = {album.id for album in albums}
-    others = [album_id for album_id in ids if album_id not in own]
-    return library.fetch(list(library.reader.find(others, scope=library.scope(ALBUM)).values()))
+    return library.fetch_ids(album_id for album_id in ids if album_id not in own)
 
 
 def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], list[Record]]:

@@ -61,6 +61,11 @@ class MusicLibrary:
         found = self.reader.fetch(keys, scope=self.scope())
         return [found[key] for key in keys if key in found]
 
+    def fetch_ids(self, ids: Iterable[str]) -> list[api.Record]:
+        """Return the records of ids that there are."""
+        known = self.reader.find([api.RecordId(one) for one in ids], scope=self.scope())
+        return self.fetch(list(known.values()))
+
     def iter_records(self, kind: str, *conditions: api.Condition) -> Iterator[api.Record]:
         """Yield records in insertion order."""
         keys = self.keys(kind, *conditions)
@@ -100,11 +105,8 @@ class MusicLibrary:
             return {ALBUM: self.albums_of(record), TRACK: self.top_tracks_of(record)}
         if record.kind == ALBUM:
             return {TRACK: self.tracks_of(record)}
-        ids = [
-            api.RecordId(one)
-            for one in (*(record.get("artist_ids") or ()), record.get("album_id") or "")
-        ]
-        around = self.fetch(list(self.reader.find(ids, scope=self.scope()).values()))
+        ids = (*(record.get("artist_ids") or ()), record.get("album_id") or "")
+        around = self.fetch_ids(ids)
         return {kind: [one for one in around if one.kind == kind] for kind in (ARTIST, ALBUM)}
 
     def recent_keys(self, kind: str, *conditions: api.Condition) -> list[Key]:

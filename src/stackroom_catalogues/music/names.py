@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from stackroom.api import fold_name
-from stackroom_catalogues.music.audio.tags import meant
+from stackroom_catalogues.music.tags import meant
 
 GUESTS = re.compile(r"\s*[(\[]?\b(?:feat\.?|ft\.?|featuring)\s+[^)\]]+[)\]]?", re.IGNORECASE)
 EDITION = re.compile(

@@ -36,10 +36,10 @@ from stackroom.api.rows import (
     replace_file,
     without_compression,
 )
-from stackroom_catalogues.music.audio.files import AudioRows
-from stackroom_catalogues.music.audio.tags import find_picture
+from stackroom_catalogues.music.audio_files import AudioRows
 from stackroom_catalogues.music.grouping import COVERS, KINDS, Tagged, group_rows
 from stackroom_catalogues.music.synth import file_of, load_pieces, render
+from stackroom_catalogues.music.tags import find_picture
 
 GENRE = "genre"  # the category of a tag without one
 SAMPLE = Path(__file__).parent / "sample" / "library.jsonl"

@@ -7,9 +7,10 @@ so only the tracks of `catalog.search` spell an entry out.
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from stackroom import api
+from stackroom.api.shapes import BARE_LIST, BARE_OBJECT, optional, when_any, when_known
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 
 GENRES_SHOWN = 6
@@ -25,13 +26,6 @@ Listed = Annotated[
     list[Name], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
 ]
 """A list; one text is taken for a list of it."""
-LEAN = WithJsonSchema({"type": "object"})
-LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-
-
-def _left_out() -> Any:
-    """Declare a part of a result that is left out where it is empty."""
-    return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
 class SearchMusicParams(api.ExplainParams, api.OffsetParams, api.GenericParams):
@@ -41,28 +35,18 @@ class SearchMusicParams(api.ExplainParams, api.OffsetParams, api.GenericParams):
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
     kind: Kind | None = None
     offset: int = Field(default=0, ge=0, le=MOST, description="Of each kind, how many to skip")
-    exclude: dict[str, Any] | None = Field(
-        default=None, description="Values to leave out, by field"
-    )
+    exclude: dict[str, Any] | None = optional("Values to leave out, by field")
 
 
 class GetParams(api.OffsetParams, api.GenericParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
-    id: Name | None = Field(
-        default=None, description="Id or name of the record; gaps, fixes: only of this artist"
-    )
+    id: Name | None = optional("Id or name of the record; gaps, fixes: only of this artist")
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
-    about: api.QueryText | None = Field(
-        default=None, description="Playlist wish: calm piano before 1850"
-    )
-    minutes: float | None = Field(
-        default=None, gt=0, le=MOST_MINUTES, description="Playlist length, default 60"
-    )
-    reference: Listed | None = Field(
-        default=None, max_length=1000, description="For gaps: albums the artist should have"
-    )
+    about: api.QueryText | None = optional("Playlist wish: calm piano before 1850")
+    minutes: float | None = optional("Playlist length, default 60", gt=0, le=MOST_MINUTES)
+    reference: Listed | None = optional("For gaps: albums the artist should have", max_length=1000)
 
 
 class Entry(api.Explained, api.FromCatalogue, api.GenericResult):
@@ -70,16 +54,16 @@ class Entry(api.Explained, api.FromCatalogue, api.GenericResult):
 
     id: str
     name: str
-    artists: list[str] | None = _left_out()
-    album: str | None = _left_out()
-    disc: int | None = _left_out()
-    position: int | None = _left_out()
-    year: int | None = _left_out()
-    seconds: float | None = _left_out()
-    genres: list[str] | None = _left_out()
-    plays: int | None = _left_out()
-    playable: bool | None = _left_out()
-    score: float | None = _left_out()
+    artists: list[str] = when_any()
+    album: str | None = when_known()
+    disc: int | None = when_known()
+    position: int | None = when_known()
+    year: int | None = when_known()
+    seconds: float | None = when_known()
+    genres: list[str] = when_any()
+    plays: int | None = when_known()
+    playable: bool | None = when_known()
+    score: float | None = when_known()
 
 
 class Page(api.GenericResult):
@@ -121,11 +105,11 @@ class RecordGroup(Page):
     """Records of one kind."""
 
     items: list[Entry]
-    nearest: list[Entry] = Field(default_factory=list, exclude_if=lambda entries: not entries)
+    nearest: list[Entry] = when_any()
     """The nearest records, where a search found none that answers."""
 
 
-LeanGroup = Annotated[RecordGroup, LEAN]
+LeanGroup = Annotated[RecordGroup, BARE_OBJECT]
 
 
 class PagesResult(api.PricedResult, api.GenericResult):
@@ -135,17 +119,20 @@ class PagesResult(api.PricedResult, api.GenericResult):
     """The offset of the lists, for the text."""
 
     @property
+    def _named(self) -> dict[str, Page]:
+        named = {name: getattr(self, name, None) for name in PAGES}
+        return {name: page for name, page in named.items() if page is not None}
+
+    @property
     def pages(self) -> list[Page]:
         """The lists that there are."""
-        return [one for name in PAGES if isinstance(one := getattr(self, name, None), Page)]
+        return list(self._named.values())
 
     @property
     def remarks(self) -> list[str]:
         """The notes, and how to get more of the lists."""
-        return [
-            *super().remarks,
-            *([f"more with offset {self.offset + self.item_count}"] if self._has_more else []),
-        ]
+        more = [f"more with offset {self.offset + self.item_count}"] if self._has_more else []
+        return [*super().remarks, *more]
 
     @property
     def _has_more(self) -> bool:
@@ -158,12 +145,9 @@ class PagesResult(api.PricedResult, api.GenericResult):
 
     def first(self, count: int) -> Self:
         """Return the result with the first items of each list."""
-        pages = {
-            name: one.first(count)
-            for name in PAGES
-            if isinstance(one := getattr(self, name, None), Page)
-        }
-        return self.model_copy(update=pages)
+        return self.model_copy(
+            update={name: page.first(count) for name, page in self._named.items()}
+        )
 
 
 PAGES = ("artists", "albums", "tracks", "fixes")
@@ -175,22 +159,22 @@ class SearchMusicResult(api.FoundResult, PagesResult):
 
     unit: ClassVar[str] = "of each kind"
 
-    artists: LeanGroup | None = _left_out()
-    albums: LeanGroup | None = _left_out()
-    tracks: RecordGroup | None = _left_out()
-    degraded: str | None = _left_out()
+    artists: LeanGroup | None = when_known()
+    albums: LeanGroup | None = when_known()
+    tracks: RecordGroup | None = when_known()
+    degraded: str | None = when_known()
 
 
 class GapItem(api.GenericResult):
     """One gap or duplicate."""
 
     name: str
-    id: str | None = _left_out()
-    artists: list[str] | None = _left_out()
-    album: str | None = _left_out()
-    missing: list[str] | None = _left_out()
-    ids: list[str] | None = _left_out()
-    request: dict[str, Any] | None = _left_out()
+    id: str | None = when_known()
+    artists: list[str] = when_any()
+    album: str | None = when_known()
+    missing: list[str] = when_any()
+    ids: list[str] = when_any()
+    request: dict[str, Any] | None = when_known()
     """The arguments of `catalog.mutate` that enter a missing album."""
 
 
@@ -239,8 +223,8 @@ class Stats(api.GenericResult):
     seconds: float
     genres: list[GenreCount]
     genres_total: int
-    first_year: int | None = _left_out()
-    last_year: int | None = _left_out()
+    first_year: int | None = when_known()
+    last_year: int | None = when_known()
     decades: dict[str, int]
     tracks_without_year: int
 
@@ -254,19 +238,19 @@ class GetResult(api.FromCatalogue, PagesResult):
     long_parts: ClassVar[tuple[str, ...]] = ("item.*",)
 
     query_type: QueryType
-    item: Annotated[dict[str, Any], LEAN] | None = _left_out()
-    artists: LeanGroup | None = _left_out()
-    albums: LeanGroup | None = _left_out()
-    tracks: LeanGroup | None = _left_out()
-    stats: Annotated[Stats, LEAN] | None = _left_out()
-    gaps: Annotated[list[GapGroup], LEAN_LIST] | None = _left_out()
-    fixes: Annotated[FixGroup, LEAN] | None = _left_out()
-    seconds: float | None = _left_out()
+    item: Annotated[dict[str, Any], BARE_OBJECT] | None = when_known()
+    artists: LeanGroup | None = when_known()
+    albums: LeanGroup | None = when_known()
+    tracks: LeanGroup | None = when_known()
+    stats: Annotated[Stats, BARE_OBJECT] | None = when_known()
+    gaps: Annotated[list[GapGroup], BARE_LIST] = when_any()
+    fixes: Annotated[FixGroup, BARE_OBJECT] | None = when_known()
+    seconds: float | None = when_known()
 
     @property
     def pages(self) -> list[Page]:
         """The lists that there are, and those of each kind of gap."""
-        return [*super().pages, *(self.gaps or ())]
+        return [*super().pages, *self.gaps]
 
     @property
     def item_count(self) -> int:
@@ -282,39 +266,35 @@ class GetResult(api.FromCatalogue, PagesResult):
 
     def first(self, count: int) -> Self:
         """Return the result with the first items of each list."""
-        gaps = [gap.first(count) for gap in self.gaps] if self.gaps else self.gaps
+        gaps = [gap.first(count) for gap in self.gaps]
         stats = self.stats and self.stats.model_copy(update={"genres": self.stats.genres[:count]})
         return super().first(count).model_copy(update={"gaps": gaps, "stats": stats})
 
 
-def entry_of(
-    record: api.Record,
-    *,
-    within: api.Record | None = None,
-    score: float | None = None,
-    catalogue: str | None = None,
-    why: Any = None,
-) -> Entry:
-    """Return a record as an entry of a list. What those of an artist or album share with it need
-    not be said again.
+def entry_of(record: api.Record, *, within: api.Record | None = None, **found: Any) -> Entry:
+    """Return a record as an entry of a list, with what a search `found` of it. What those of an
+    artist or album share with it need not be said again.
     """
     is_on_album = within is not None and within.kind == ALBUM
-    artists = tuple(record.get("artists") or ())
+    artists = record.get("artists") or ()
     known = within and (
-        (within.get("name"),) if within.kind == ARTIST else tuple(within.get("artists") or ())
+        (within.get("name"),) if within.kind == ARTIST else within.get("artists") or ()
     )
     place = ("disc", "position") if is_on_album else ("album",)
     return Entry(
         id=record.id,
         name=str(record.get("name")),
-        artists=None if artists == known else list(artists),
-        genres=None if is_on_album else genre_names(record),
-        playable=True if record.kind == TRACK and record.get("file") else None,
-        score=None if score is None else round(score, 4),
-        catalogue=catalogue,
-        why=why,
+        artists=[] if artists == known else list(artists),
+        genres=[] if is_on_album else genre_names(record),
+        playable=is_playable(record) or None,
         **{name: record.get(name) for name in (*place, "year", "seconds", "plays")},
+        **found,
     )
+
+
+def is_playable(record: api.Record) -> bool:
+    """Tell whether a record has a file that can be played."""
+    return bool(record.kind == TRACK and record.get("file"))
 
 
 def genre_names(record: api.Record) -> list[str]:
@@ -325,14 +305,6 @@ def genre_names(record: api.Record) -> list[str]:
 def identity(record: api.Record) -> dict[str, Any]:
     """Return what a record is called."""
     return {"id": record.id, "kind": record.kind, "name": record.get("name")}
-
-
-def plain_fields(record: api.Record) -> dict[str, Any]:
-    """Return all fields of a record as JSON values."""
-    fields = {
-        name: plain_value(value) for name, value in record.fields.items() if value is not None
-    }
-    return {"id": record.id, "kind": record.kind, **fields}
 
 
 def plain_value(value: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stackroom import api
+from stackroom.api.shapes import plain_record
 from stackroom_catalogues.music import search as searching
 from stackroom_catalogues.music import shapes
 from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
@@ -66,8 +67,9 @@ def _group(
 
 
 def _entry(call: api.Call, hit: api.Hit) -> shapes.Entry:
-    label, told = call.label_of(hit.view.name), hit.told()
-    return shapes.entry_of(hit.record, score=hit.score, catalogue=label, why=told["why"])
+    told = hit.told()
+    del told["relevance"]
+    return shapes.entry_of(hit.record, catalogue=call.label_of(hit.view.name), **told)
 
 
 @api.operation(
@@ -153,7 +155,7 @@ def _record(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult
         for kind, records in library.lists_of(record).items()
     }
     return shapes.GetResult(
-        query_type=params.query_type, item=shapes.plain_fields(record), **groups
+        query_type=params.query_type, item=plain_record(record, library.view.spec), **groups
     )
 
 
@@ -204,7 +206,7 @@ def _similar(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResul
     record = library.get_any(_required_id(params))
     page = shapes.RecordGroup.of(
         find_similar(library, record, limit=shapes.MOST),
-        lambda found: shapes.entry_of(found[0], score=found[1]),
+        lambda found: shapes.entry_of(found[0], score=round(found[1], 4)),
         offset=params.offset,
         limit=params.limit,
     )

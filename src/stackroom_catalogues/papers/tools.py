@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from stackroom import api
+from stackroom.api.shapes import optional
 
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
@@ -36,13 +37,9 @@ class SearchPapersParams(api.ExplainParams, api.PagedParams, api.GenericParams):
 
     query: Query = Field(description="A topic or question")
     paper_count: int = Field(default=10, ge=1, le=50, description="Most results")
-    publish_year_range: YearRange | None = Field(default=None, description="[first, last]")
-    keywords: list[Keyword] | None = Field(
-        default=None, max_length=20, description="Words that must all occur"
-    )
-    exclude_keywords: list[Keyword] | None = Field(
-        default=None, max_length=20, description="Words that must not occur"
-    )
+    publish_year_range: YearRange | None = optional("[first, last]")
+    keywords: list[Keyword] | None = optional("Words that must all occur", max_length=20)
+    exclude_keywords: list[Keyword] | None = optional("Words that must not occur", max_length=20)
 
 
 class AuthorShape(api.ToolResult):

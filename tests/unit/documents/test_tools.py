@@ -15,7 +15,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.settings import Settings
 from stackroom.sources.extract import extract
 from stackroom_catalogues.documents import tools as document_tools
-from stackroom_catalogues.documents.merging import REPEATS, find_repeats
+from stackroom_catalogues.documents.tools import REPEATS, find_repeats
 from support.found import part_of
 from support.libraries import add_package
 
@@ -216,24 +216,6 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
     assert find_repeats(a.hits(4)) == ["", REPEATS, "", REPEATS]
     b = part_of("b", [0.9], [passage("copy", text[40:])])
     assert find_repeats([*a.hits(1), *b.hits(1)]) == ["", ""]
-
-
-@pytest.mark.row("T2")
-def test_neighbours_are_the_passages_before_and_after_in_the_order_of_the_file(gate: Gate) -> None:
-    query = {
-        "query": "labelling comments blocking suggestion question",
-        "sources": ["handbook"],
-        "n_results": 1,
-    }
-    (plain,) = call(gate, "search_documents", **query)["results"]
-    (one,) = call(gate, "search_documents", **query, neighbours=2)["results"]
-    assert {name: one[name] for name in plain} == plain
-    text = (SAMPLES / "handbook" / one["metadata"]["file_path"]).read_text("utf-8")
-    parts = [*one["before"], one["content"], *one["after"]]
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
-    assert (len(one["before"]), len(one["after"])) == (2, 2)
-    assert "neighbours" in refusal(gate, "search_documents", **query, neighbours=4)
 
 
 @pytest.mark.row("T2")

@@ -31,8 +31,8 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
-from stackroom_catalogues.music.audio.tags import read_tags
 from stackroom_catalogues.music.rows import GroupedRows
+from stackroom_catalogues.music.tags import read_tags
 from support.libraries import add_package, copy_samples
 from support.texts import require_fitting, values_missing_from_text
 

@@ -13,9 +13,9 @@ from mutagen import id3
 from stackroom.ingest.ledger import Ledger
 from stackroom.sources.port import SourceRow
 from stackroom.tools.media import MIME_TYPES
-from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
-from stackroom_catalogues.music.audio.tags import find_picture, read_tags, year_of
+from stackroom_catalogues.music.audio_files import AUDIO_ENDINGS, AudioRows
 from stackroom_catalogues.music.downloads.manifest import AUDIO_SUFFIXES
+from stackroom_catalogues.music.tags import find_picture, read_tags, year_of
 
 pytestmark = pytest.mark.row("Z17")
 

@@ -6,8 +6,8 @@ import mutagen
 import pytest
 from mutagen import id3
 
-from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.player.endpoints import LyricsLine, parse_lyrics
+from stackroom_catalogues.music.tags import read_lyrics
 
 pytestmark = pytest.mark.row("Z17")
 

@@ -19,11 +19,12 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
+from stackroom_catalogues.music.downloads.albums import AlbumCatalogue
 from stackroom_catalogues.music.downloads.downloads import Downloads
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import Download, DownloadState
 from stackroom_catalogues.music.downloads.settings import DownloadsSettings
-from stackroom_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
+from stackroom_catalogues.music.downloads.tools import download_settings
 from stackroom_catalogues.music.tables import METADATA
 from support.libraries import add_package
 
@@ -61,9 +62,8 @@ def music_server(app: App, music: Path) -> Iterator[MusicServer]:
         section = context.read_settings("downloads", DownloadsSettings)
         settings = download_settings(context, section)
         albums = AlbumCatalogue(context, settings.folder)
-        yield MusicServer(
-            control=control, albums=albums, downloads=build_downloads(context, settings, albums)
-        )
+        downloads = Downloads(settings, context.database, albums, now=context.now)
+        yield MusicServer(control=control, albums=albums, downloads=downloads)
 
 
 def add_music(app: App, location: Path, name: str) -> None:

@@ -9,7 +9,7 @@ done:
     still allowed    the user still has the right, also checked at the start; else as above
     installing       the queue says so; from here on the provider is not asked again
     album installed  its files have moved from the staging folder to the album's
-    album ingested   `on_album` has returned; calling it again is idempotent
+    album ingested   `add_album` has returned; calling it again is idempotent
     done             the queue says so: the commit point
 """
 
@@ -23,7 +23,8 @@ from pathlib import Path
 from stackroom import api
 from stackroom.api import server
 from stackroom_catalogues.music.downloads import manifest
-from stackroom_catalogues.music.downloads.providers import BY_URL, Outside, build_providers
+from stackroom_catalogues.music.downloads.albums import AlbumCatalogue
+from stackroom_catalogues.music.downloads.providers import AlbumProviders
 from stackroom_catalogues.music.downloads.queue import (
     Download,
     DownloadCancelledError,
@@ -65,23 +66,6 @@ class DownloadSettings:
     offline: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadHooks:
-    """Callbacks of a worker."""
-
-    on_album: Callable[[Path, Download], str | None]
-    """Ingests an installed album from its folder; returns a note about files that were left out.
-
-    May be called more than once for the same album; raises where it cannot ingest any file.
-    """
-    # called at most once for a download that is done
-    on_finished: Callable[[Download], None] = lambda _download: None
-    find_problem: Callable[[Path], str | None] = lambda _file: None
-    """Returns why a file cannot be read as audio; None where it can."""
-    find_refusal: Callable[[Download], str | None] = lambda _download: None
-    """Returns why the user of a download may no longer have it; None where they may."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Progress:
     """How far a download is: reported every few seconds, which also notices that it was
@@ -93,12 +77,8 @@ class Progress:
     every_s: float
     clock: server.Clock
     is_stopping: Callable[[], bool]
-    received_bytes: int = field(init=False)
-    next_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.received_bytes = self.download.received_bytes
-        self.next_at = self.clock.monotonic() + self.every_s
+    received_bytes: int
+    next_at: float
 
     def note(self, *parts: int) -> None:
         """Note how many bytes are here, in parts."""
@@ -129,28 +109,24 @@ class Downloads:
         self,
         settings: DownloadSettings,
         database: server.ControlDatabase,
-        hooks: DownloadHooks,
+        albums: AlbumCatalogue,
         *,
-        outside: Outside | None = None,
+        resolve: server.Resolve | None = None,
+        clock: server.Clock | None = None,
         now: Callable[[], datetime] = server.utc_now,
         wake: Callable[[str], None] = lambda _task: None,
     ) -> None:
         """`wake` has the task run now."""
         self._settings = settings
-        self._outside = outside or Outside(limits=settings.limits)
-        self._providers = build_providers(
-            settings.providers, rules=settings.rules, outside=self._outside
-        )
-        self._hooks = hooks
+        self._clock = clock or server.Clock()
+        self._guard = server.AddressGuard(settings.rules, resolve=resolve)
+        self._fetcher = server.Fetcher(self._guard, limits=settings.limits, clock=clock)
+        self.providers = AlbumProviders(settings.providers, self._guard, self._fetcher)
+        self._albums = albums
         self._wake = wake
         self._swept_at = float("-inf")
         self.queue = DownloadQueue(database, settings.queue, now=now)
         self._staging = Staging(settings.folder)
-
-    @property
-    def provider_names(self) -> list[str]:
-        """The names of the configured providers."""
-        return [name for name in self._providers if name != BY_URL]
 
     def request(
         self,
@@ -166,12 +142,12 @@ class Downloads:
         if url is not None:
             self._require_fetchable(url)
         request = manifest.DownloadRequest(
-            provider=self._provider_name(provider, url),
+            provider=self.providers.choose(provider, url),
             artist=None if artist is None else manifest.require_words(artist, field="artist"),
             album=None if album is None else manifest.require_words(album, field="album"),
             url=url,
         )
-        self._providers[request.provider].require_request(request)
+        self.providers.require_request(request)
         if self._settings.offline:
             raise api.UnavailableError(
                 "downloads are off: 'offline' is set (RAG_STRICT_OFFLINE); unset it to request"
@@ -207,34 +183,19 @@ class Downloads:
 
     def _require_fetchable(self, url: str) -> None:
         """Refuse a URL by the address it resolves to now, before any other check of the request."""
-        guard = self._outside.guard(self._settings.rules)
-        # offline, without a name server
-        require = guard.require_well_formed if self._settings.offline else guard.require
         try:
-            require(url)
+            if self._settings.offline:  # without a name server
+                self._guard.require_well_formed(url)
+            else:
+                self._guard.require(url)
         except api.UnavailableError as error:
             raise server.InvalidUrlError(f"{error.message}; check the spelling") from error
-
-    def _provider_name(self, provider: str | None, url: str | None) -> str:
-        name = provider or (BY_URL if url is not None else None)
-        known = self.provider_names
-        if name is None and len(known) == 1:
-            return known[0]
-        if name is None:
-            choices = f"one of {', '.join(known)}" if known else "none is configured"
-            raise api.InputError(f"'provider' is missing ({choices}); or give a 'url'")
-        if name not in self._providers:
-            listed = ", ".join(known) or "none"
-            raise api.NotFoundError(
-                f"no provider '{name[:80]}'{server.did_you_mean(name, known)}; providers: {listed}"
-            )
-        return name
 
     def _work(self, context: server.TaskContext) -> None:
         """Work on what is due, one download after the other, and remove leftovers now and then."""
         while self.work_once(is_stopping=lambda: context.is_stopping):
             context.check_stopped()
-        now = self._outside.clock.monotonic()
+        now = self._clock.monotonic()
         if now - self._swept_at >= SWEEP_S:
             self.sweep()
             self._swept_at = now
@@ -246,13 +207,15 @@ class Downloads:
         download = self.queue.take_next()
         if download is None:
             return False
-        every_s, clock = self._settings.poll_s, self._outside.clock
+        every_s = self._settings.poll_s
         progress = Progress(
             queue=self.queue,
             download=download,
             every_s=every_s,
-            clock=clock,
+            clock=self._clock,
             is_stopping=is_stopping,
+            received_bytes=download.received_bytes,
+            next_at=self._clock.monotonic() + every_s,
         )
         try:
             self._fetch_album(download, progress)
@@ -291,7 +254,7 @@ class Downloads:
             self.queue.begin_install(download, total_bytes=progress.received_bytes)
         album = self._staging.install(staged, folder)
         try:
-            note = self._hooks.on_album(album, download)
+            note = self._albums.add_album(album, download)
         except api.ExpectedError as error:
             raise api.StorageError(
                 "the album is installed, but not in the catalogue yet, which is tried again:"
@@ -299,18 +262,13 @@ class Downloads:
             ) from error
         done = self.queue.finish(download, note=note)
         self._staging.remove(download.key)
-        self._hooks.on_finished(done)
+        self._albums.record_download(done)
 
     def _fetch_files(self, download: Download, staged: Path, progress: Progress) -> str:
         """Fetch what is missing of the files that the provider lists, one by one; return the
         album's folder.
         """
-        provider = self._providers.get(download.provider)
-        if provider is None:
-            raise api.NotFoundError(
-                f"provider '{download.provider}' is no longer configured; request it of another"
-            )
-        album = provider.resolve(download.request, is_cancelled=progress.is_cancelled)
+        album = self.providers.resolve(download.request, is_cancelled=progress.is_cancelled)
         before, limit = 0, self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
             raise server.TooLargeError(
@@ -324,7 +282,7 @@ class Downloads:
             wanted = server.WantedFile(
                 url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256
             )
-            before += provider.fetcher.fetch_file(
+            before += self._fetcher.fetch_file(
                 wanted,
                 max_bytes=limit - before,
                 is_cancelled=progress.is_cancelled,
@@ -336,7 +294,7 @@ class Downloads:
 
     def _require_allowed(self, download: Download) -> None:
         """Refuse a download whose user has lost the right, and remove its files."""
-        refusal = self._hooks.find_refusal(download)
+        refusal = self._albums.find_refusal(download)
         if refusal is not None:
             self._staging.remove(download.key)
             raise api.ForbiddenError(refusal)
@@ -346,7 +304,7 @@ class Downloads:
         problems: list[str] = []
         for path in sorted(staged.iterdir()):
             if manifest.suffix_of(path.name) in manifest.AUDIO_SUFFIXES:
-                problem = self._hooks.find_problem(path)
+                problem = self._albums.find_problem(path)
                 if problem is None:
                     return
                 problems.append(f"'{path.name}': {problem}")
@@ -366,7 +324,7 @@ class Downloads:
             download.attempts + 1,
             first_s=self._settings.first_wait_s,
             longest_s=self._settings.longest_wait_s,
-            chance=self._outside.clock.chance(),
+            chance=self._clock.chance(),
         )
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, api.UnavailableError) else 0.0
         wait_s = max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))

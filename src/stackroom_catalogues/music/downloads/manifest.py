@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from stackroom.api import InputError
 from stackroom.api.server import TransferError, join_url
-from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS
+from stackroom_catalogues.music.audio_files import AUDIO_ENDINGS
 
 LONGEST_NAME = 200
 # short enough for every filesystem, with room for '.part.json.new' and ' (99)'

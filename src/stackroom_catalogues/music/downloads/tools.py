@@ -1,30 +1,41 @@
-"""`downloads.query` and `downloads.action`: the download queue, and requests to it."""
+"""What a shared server gets of music: downloads into the music folder, with `downloads.query` and
+`downloads.action`, the tools of the queue.
+"""
 
 from collections.abc import Callable
 from operator import attrgetter
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from stackroom import api
-from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
-from stackroom_catalogues.music.downloads.downloads import Downloads
+from stackroom.api.server import AddressRules, ServerContext, ServerParts
+from stackroom.api.shapes import (
+    BARE_LIST,
+    BARE_OBJECT_OR_NULL,
+    LARGEST,
+    optional,
+    require_argument,
+)
+from stackroom_catalogues.music.downloads.albums import NAME, AlbumCatalogue
+from stackroom_catalogues.music.downloads.downloads import Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import (
     Download,
     DownloadShown,
     DownloadState,
     QueueStats,
 )
+from stackroom_catalogues.music.downloads.settings import DownloadsSettings
+from stackroom_catalogues.music.tables import METADATA
 
 
 class DownloadsQueryParams(api.OffsetParams, api.GenericParams):
     """The arguments of `downloads.query`."""
 
     query_type: Literal["stats", "queue", "item"]
-    id: int | None = Field(default=None, ge=1, le=LARGEST, description="Download to show")
-    state: DownloadState | None = Field(
-        default=None, description="Of the queue; default: open ones"
-    )
+    id: int | None = optional("Download to show", ge=1, le=LARGEST)
+    state: DownloadState | None = optional("Of the queue; default: open ones")
     limit: int = Field(default=20, ge=1, le=100)
 
 
@@ -32,12 +43,10 @@ class DownloadsActionParams(api.GenericParams):
     """The arguments of `downloads.action`."""
 
     action: Literal["request", "retry", "cancel", "status"]
-    id: int | None = Field(
-        default=None, ge=1, le=LARGEST, description="Download to retry, cancel or see"
-    )
+    id: int | None = optional("Download to retry, cancel or see", ge=1, le=LARGEST)
     artist: str | None = None
     album: str | None = None
-    url: str | None = Field(default=None, description="A track or manifest instead.")
+    url: str | None = optional("A track or manifest instead.")
     provider: str | None = None
 
 
@@ -72,7 +81,7 @@ class DownloadsTools:
         self._require_visible(call.principal)
         queue, shown = self._downloads.queue, None
         if params.query_type == "stats":
-            shown, page = queue.stats(self._downloads.provider_names), []
+            shown, page = queue.stats(self._downloads.providers.names), []
             total = sum(shown.by_state.values())
         elif params.query_type == "item":
             page, total = [queue.get(require_argument("id", params.id, params.query_type))], 1
@@ -148,3 +157,40 @@ def _shown(download: Download) -> DownloadShown:
     if download.state is not DownloadState.QUEUED:
         values["next_attempt_at"] = None
     return DownloadShown(**values)
+
+
+def build_server_parts(context: ServerContext) -> ServerParts:
+    """Build the download queue with its workers and tools; the tools need a music catalogue or a
+    configured folder.
+    """
+    section = context.read_settings("downloads", DownloadsSettings)
+    settings = download_settings(context, section)
+    albums = AlbumCatalogue(context, settings.folder)
+    downloads = Downloads(settings, context.database, albums, now=context.now, wake=context.wake)
+    is_offered = section.folder or section.providers or albums.find_name()
+    return ServerParts(
+        tools=downloads_tools(downloads, albums.get_name) if is_offered else (),
+        tasks=downloads.tasks,
+        tables=METADATA,
+        prunings={"downloads": downloads.queue.prune},
+    )
+
+
+def download_settings(context: ServerContext, section: DownloadsSettings) -> DownloadSettings:
+    """Return the settings of the downloads as a section configures them; refuse address rules that
+    are not valid.
+    """
+    try:
+        rules = AddressRules.of(
+            hosts=section.allowed_hosts,
+            networks=section.allowed_networks,
+            ports=section.allowed_ports,
+        )
+    except api.InputError as error:
+        raise api.InputError(f"the section 'downloads': {error.message}") from error
+    return DownloadSettings(
+        folder=Path(section.folder).expanduser() if section.folder else context.home / NAME,
+        providers=section.providers,
+        rules=rules,
+        offline=context.offline,
+    )

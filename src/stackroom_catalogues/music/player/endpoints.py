@@ -9,10 +9,9 @@ from pydantic import Field, StringConstraints
 
 from stackroom import api
 from stackroom.api import http
-from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player import listening
-from stackroom_catalogues.music.player.kept import (
+from stackroom_catalogues.music.player.listening import (
     LONGEST_NAME,
     MOST_LIKES,
     MOST_PLAYLISTS,
@@ -20,6 +19,7 @@ from stackroom_catalogues.music.player.kept import (
     LikeEntry,
     PlaylistResult,
 )
+from stackroom_catalogues.music.tags import read_lyrics
 
 open_player = api.deferred("stackroom_catalogues.music.player.store:open_player")
 """Opens the store when something is first asked of it, since it loads the database's library."""

@@ -1,9 +1,10 @@
 """Lists for a player, with the addresses of pictures: everything by name or by a search, and what
-the caller keeps.
+the caller keeps, in limits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain, islice, repeat, zip_longest
 from pathlib import PurePath
 from random import Random
@@ -16,10 +17,17 @@ from pydantic import Field, StringConstraints
 from stackroom import api
 from stackroom.api import http
 from stackroom.api.ranking import Key
+from stackroom.api.shapes import optional
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import find_parts
-from stackroom_catalogues.music.shapes import GROUPS, MOST, SearchMusicParams, genre_names
+from stackroom_catalogues.music.shapes import (
+    GROUPS,
+    MOST,
+    SearchMusicParams,
+    genre_names,
+    is_playable,
+)
 
 OfAll = Literal["artists", "albums", "tracks", "search", "recent"]
 OfRecord = Literal["artist", "album", "track"]
@@ -28,6 +36,10 @@ List = Literal[OfAll, OfRecord, OfCaller, "similar", "radio", "genres"]
 Sort = Literal["", "name", "artist", "year", "-year", "new", "random"]
 KIND_OF: Mapping[str, str] = {group: kind for kind, group in GROUPS.items()}
 MOST_LISTED = 2_000
+MOST_LIKES = 10_000
+MOST_PLAYLISTS = 200
+MOST_TRACKS = 2_000
+LONGEST_NAME = 200
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
 # tracks that a radio begins with: of a record, or of what the caller likes and plays
@@ -51,8 +63,8 @@ class ListenParams(http.PageParams):
         default="",
         description="of artists, albums, tracks and radio without an id: only of this genre",
     )
-    from_year: http.WholeNumber | None = Field(default=None, description="and not older than this")
-    to_year: http.WholeNumber | None = Field(default=None, description="and not newer than this")
+    from_year: http.WholeNumber | None = optional("and not older than this")
+    to_year: http.WholeNumber | None = optional("and not newer than this")
     sort: Sort = Field(
         default="", description="of artists, albums and tracks: the order, unless words are given"
     )
@@ -91,9 +103,7 @@ class ListedRecord(api.GenericResult):
     playable: bool = Field(description="whether it has a file that can be played")
     suffix: str | None = Field(description="the ending of its file")
     added: str | None = Field(description="the day on which it came")
-    count: int | None = Field(
-        default=None, description="how many tracks or albums it has, where that is counted"
-    )
+    count: int | None = optional("how many tracks or albums it has, where that is counted")
     image: str | None = Field(description="the address of its cover")
     about: str | None = None
 
@@ -119,7 +129,7 @@ class ListenResult(api.GenericResult):
     """Lists, and the record or playlist that they belong to."""
 
     item: ListedRecord | None = None
-    name: str | None = Field(default=None, description="the name of a playlist")
+    name: str | None = optional("the name of a playlist")
     artists: ListedPage | None = None
     albums: ListedPage | None = None
     tracks: ListedPage | None = None
@@ -127,6 +137,24 @@ class ListenResult(api.GenericResult):
     missing: list[str] = Field(
         default_factory=list, description="ids whose records no longer exist"
     )
+
+
+class LikeEntry(api.GenericResult):
+    """A record that the caller likes."""
+
+    id: str
+    kind: str
+    liked_at: datetime
+
+
+class PlaylistResult(api.GenericResult):
+    """A playlist of the caller's."""
+
+    id: str
+    name: str
+    updated_at: datetime
+    tracks: list[str]
+    missing: list[str] = Field(description="ids whose records no longer exist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,34 +166,27 @@ class Placed:
     plays: int | None = None
 
 
-def is_playable(record: api.Record) -> bool:
-    """Tell whether a record has a file that can be played."""
-    return bool(record.kind == TRACK and record.get("file"))
-
-
 def list_record(placed: Placed, covered: set[tuple[str, str]], count: int | None) -> ListedRecord:
     """Return a record as it is listed; `covered` has the catalogues and ids of albums with a
     cover.
     """
     record, name = placed.record, placed.library.view.name
-    album_id = record.get("album_id")
+    album_id, is_ready = record.get("album_id"), is_playable(record)
     pictured = (
         record.id if record.get("cover") else str(album_id) if (name, album_id) in covered else None
     )
-    ids, names = list(record.get("artist_ids") or ()), list(record.get("artists") or ())
+    credited = zip(record.get("artist_ids") or (), record.get("artists") or (), strict=False)
     return ListedRecord(
         kind=record.kind,
         id=record.id,
         catalogue=name,
         name=str(record.get("name")),
-        artists=[Named(id=one, name=called) for one, called in zip(ids, names, strict=False)],
+        artists=[Named(id=one, name=called) for one, called in credited],
         album=Named(id=str(album_id), name=str(record.get("album") or "")) if album_id else None,
         genres=genre_names(record),
         plays=placed.plays,
-        playable=is_playable(record),
-        suffix=PurePath(str(record.get("file"))).suffix[1:].lower()
-        if is_playable(record)
-        else None,
+        playable=is_ready,
+        suffix=PurePath(record.get("file")).suffix[1:].lower() if is_ready else None,
         count=count,
         image=f"/v1/media/{quote(name, safe='')}/cover/{quote(pictured)}" if pictured else None,
         **{field: record.get(field) for field in ("year", "seconds", "disc", "position", "added")},
@@ -192,13 +213,8 @@ def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> di
     """Return the records of ids, each from the first catalogue that has it."""
     found: dict[str, Placed] = {}
     for library in libraries.values():
-        left = [
-            api.RecordId(record_id) for record_id in dict.fromkeys(ids) if record_id not in found
-        ]
-        keys = library.reader.find(left, scope=library.scope())
-        found |= {
-            record.id: Placed(library, record) for record in library.fetch(list(keys.values()))
-        }
+        left = [one for one in dict.fromkeys(ids) if one not in found]
+        found |= {one.record.id: one for one in _placed(library, library.fetch_ids(left))}
     return found
 
 
@@ -213,6 +229,8 @@ Keyed = tuple[MusicLibrary, Key]  # a record that is not read yet
 
 def _sort_keys(library: MusicLibrary, keys: Sequence[Key], sort: str) -> Sequence[Any]:
     """Return what records are sorted by before their names decide."""
+    if sort == "random":
+        return [RANDOM.random() for _ in keys]
     if sort == "artist":
         return [sorted_as(", ".join(record.get("artists") or ())) for record in library.fetch(keys)]
     if sort == "name":
@@ -244,14 +262,12 @@ class ListenAnswer:
     def answer(self) -> ListenResult:
         """Return the lists that were asked for."""
         wanted = self._query.list
-        if wanted in KIND_OF:
-            return _result({wanted: self._listed(KIND_OF[wanted])})
         own: Mapping[str, Callable[[], ListenResult]] = {
             "search": self._search,
             "recent": self._recent,
             "artist": self._artist,
             "album": self._album,
-            "track": lambda: ListenResult(item=self._item(self._get(TRACK))),
+            "track": self._track,
             "similar": self._similar,
             "likes": self._likes,
             "plays": self._plays,
@@ -260,7 +276,11 @@ class ListenAnswer:
             "genres": self._genres,
             "playlist": self._playlist,
         }
-        return own[wanted]()
+        return own.get(wanted, self._everything)()
+
+    def _everything(self) -> ListenResult:
+        group = self._query.list
+        return ListenResult.model_validate({group: self._listed(KIND_OF[group])})
 
     def _listed(self, kind: str) -> ListedPage:
         if self._query.q:
@@ -269,33 +289,26 @@ class ListenAnswer:
         keyed = self._keyed(kind, sort)
         if self._query.playable:
             return self._page(self._iter_placed(keyed))
-        end = self._query.offset + self._query.limit
-        shown = self._iter_placed(keyed[self._query.offset : end])
-        return ListedPage(
-            items=self._shape(list(shown)), total=len(keyed), has_more=end < len(keyed)
-        )
+        start, end = self._query.offset, self._query.offset + self._query.limit
+        shown = list(self._iter_placed(keyed[start:end]))
+        return ListedPage(items=self._shape(shown), total=len(keyed), has_more=end < len(keyed))
 
     def _keyed(self, kind: str, sort: str) -> list[Keyed]:
         """Return records in an order, unread: clients page through everything."""
-        libraries = self._libraries.values()
+        libraries, conditions = self._libraries.values(), self._conditions
         if sort == "new":
             return [
                 (library, key)
                 for library in libraries
-                for key in library.recent_keys(kind, *self._conditions)
+                for key in library.recent_keys(kind, *conditions)
             ]
         named: list[tuple[Any, str, Key, MusicLibrary]] = []
         for library in libraries:
-            keys = library.keys(kind, *self._conditions)
+            keys = library.keys(kind, *conditions)
             titles = (
                 title.removeprefix("the ") or NAMELESS for title in library.reader.titles(keys)
             )
-            firsts = (
-                [RANDOM.random() for _ in keys]
-                if sort == "random"
-                else _sort_keys(library, keys, sort)
-            )
-            named += zip(firsts, titles, keys, repeat(library))
+            named += zip(_sort_keys(library, keys, sort), titles, keys, repeat(library))
         return [(library, key) for _, _, key, library in sorted(named, key=lambda one: one[:3])]
 
     def _iter_placed(self, keyed: Sequence[Keyed]) -> Iterator[Placed]:
@@ -315,13 +328,11 @@ class ListenAnswer:
             )
 
     def _found(self, kind: str) -> list[Placed]:
-        params = SearchMusicParams.model_validate(
-            {"query": self._query.q, "kind": kind, "limit": MOST}
-        )
+        params = SearchMusicParams.model_validate({"query": self._query.q, "kind": kind})
         found = [
             (hit.score, Placed(library, hit.record))
             for library in self._libraries.values()
-            for hit in find_parts(library, params)[kind].hits(params.limit)
+            for hit in find_parts(library, params)[kind].hits(MOST)
         ]
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
@@ -330,14 +341,8 @@ class ListenAnswer:
         any by chance.
         """
         seeds = self._seeds() if self._query.id else self._own_seeds()
-        alike = [
-            [
-                Placed(seed.library, one)
-                for one, _ in find_similar(seed.library, seed.record, limit=MOST)
-            ]
-            for seed in seeds
-        ]
-        like_all = [one for some in zip_longest(*alike) for one in some if one is not None]
+        alike = zip_longest(*(_alike(seed, limit=MOST) for seed in seeds))
+        like_all = [one for some in alike for one in some if one is not None]
         if self._query.id:
             return ListenResult(tracks=self._page(_each_once(like_all, seeds)))
         RANDOM.shuffle(like_all)
@@ -350,7 +355,7 @@ class ListenAnswer:
         return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ())))
 
     def _seeds(self) -> list[Placed]:
-        placed = self._get(None)
+        placed = self._get()
         library = placed.library
         list_tracks = library.top_tracks_of if placed.record.kind == ARTIST else library.tracks_of
         return [Placed(library, track) for track in list_tracks(placed.record)[:RADIO_SEEDS]]
@@ -370,11 +375,10 @@ class ListenAnswer:
                 for facet in library.reader.facets("genres", scope=library.scope(kind)):
                     counts.setdefault((facet.category, facet.value), [0, 0])[place] += facet.count
         ordered = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
+        start, end = self._query.offset, self._query.offset + self._query.limit
         listed = [
             ListedGenre(category=category, name=name, tracks=tracks, albums=albums)
-            for (category, name), (tracks, albums) in ordered[self._query.offset :][
-                : self._query.limit
-            ]
+            for (category, name), (tracks, albums) in ordered[start:end]
         ]
         return ListenResult(genres=listed)
 
@@ -396,23 +400,23 @@ class ListenAnswer:
         library, record = artist.library, artist.record
         return ListenResult(
             item=self._item(artist),
-            albums=self._page_of(library, library.albums_of(record)),
-            tracks=self._page_of(library, library.top_tracks_of(record)),
-            artists=self._page_of(
-                library, [one for one, _ in find_similar(library, record, limit=SIMILAR_ARTISTS)]
-            ),
+            albums=self._page(_placed(library, library.albums_of(record))),
+            tracks=self._page(_placed(library, library.top_tracks_of(record))),
+            artists=self._page(_alike(artist, limit=SIMILAR_ARTISTS)),
         )
 
     def _album(self) -> ListenResult:
         album = self._get(ALBUM)
-        tracks = self._page_of(album.library, album.library.tracks_of(album.record))
+        tracks = self._page(_placed(album.library, album.library.tracks_of(album.record)))
         return ListenResult(item=self._item(album), tracks=tracks)
 
+    def _track(self) -> ListenResult:
+        return ListenResult(item=self._item(self._get(TRACK)))
+
     def _similar(self) -> ListenResult:
-        placed = self._get(None)
-        found = find_similar(placed.library, placed.record, limit=MOST)
-        page = self._page_of(placed.library, [one for one, _ in found])
-        return _result({"item": self._item(placed), GROUPS[placed.record.kind]: page})
+        placed = self._get()
+        group = {GROUPS[placed.record.kind]: self._page(_alike(placed, limit=MOST))}
+        return ListenResult.model_validate({"item": self._item(placed), **group})
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
@@ -421,7 +425,7 @@ class ListenAnswer:
             group: self._page([one for one in placed if one.record.kind == kind])
             for kind, group in GROUPS.items()
         }
-        return _result({"missing": missing, **groups})
+        return ListenResult.model_validate({"missing": missing, **groups})
 
     def _plays(self) -> ListenResult:
         """Return the tracks that the caller played, and their albums: the most played first, or the
@@ -446,46 +450,41 @@ class ListenAnswer:
             one for one in dict.fromkeys(ids) if one not in found
         ]
 
-    def _get(self, kind: str | None) -> Placed:
+    def _get(self, kind: str = "") -> Placed:
         """Return the record of the requested id, which must be of a kind where one is given."""
         found = find_placed(self._libraries, [self._query.id]).get(self._query.id)
-        if found is None or (kind is not None and found.record.kind != kind):
+        if found is None or kind not in ("", found.record.kind):
             raise api.NotFoundError(
                 f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids"
             )
         return found
 
-    def _page_of(self, library: MusicLibrary, records: Sequence[api.Record]) -> ListedPage:
-        return self._page([Placed(library, record) for record in records])
-
     def _page(self, found: Sequence[Placed] | Iterator[Placed]) -> ListedPage:
         """Return a part of a list, which is counted if it is whole."""
-        start, end = self._query.offset, self._query.offset + self._query.limit
-        fitting = (one for one in found if not self._query.playable or is_playable(one.record))
-        shown = list(islice(fitting, start, end + 1))
+        start, limit, only_ready = self._query.offset, self._query.limit, self._query.playable
+        fitting = (one for one in found if not only_ready or is_playable(one.record))
+        shown = list(islice(fitting, start, start + limit + 1))
         return ListedPage(
-            items=self._shape(shown[: self._query.limit]),
-            total=len(found) if isinstance(found, Sequence) and not self._query.playable else None,
-            has_more=len(shown) > self._query.limit,
+            items=self._shape(shown[:limit]),
+            total=len(found) if isinstance(found, Sequence) and not only_ready else None,
+            has_more=len(shown) > limit,
         )
 
     def _item(self, placed: Placed) -> ListedRecord:
-        about = placed.record.get("about")
-        return self._shape([placed])[0].model_copy(update={"about": str(about) if about else None})
+        about = placed.record.get("about") or None
+        return self._shape([placed])[0].model_copy(update={"about": about})
 
     def _shape(self, placed: Sequence[Placed]) -> list[ListedRecord]:
         """Return records as they are listed; a track has the cover of its album."""
         covered: set[tuple[str, str]] = set()
         for name, library in self._libraries.items():
             albums = {
-                api.RecordId(str(one.record.get("album_id")))
+                str(one.record.get("album_id"))
                 for one in placed
                 if one.library is library and one.record.get("album_id")
             }
-            keys = library.reader.find(sorted(albums), scope=library.scope())
-            covered |= {
-                (name, one.id) for one in library.fetch(list(keys.values())) if one.get("cover")
-            }
+            found = library.fetch_ids(sorted(albums))
+            covered |= {(name, album.id) for album in found if album.get("cover")}
         counts = self._counts({one.record.kind for one in placed}) if self._query.counts else {}
         return [
             list_record(one, covered, counts.get((one.library.view.name, one.record.id)))
@@ -505,8 +504,14 @@ class ListenAnswer:
         }
 
 
-def _result(parts: dict[str, Any]) -> ListenResult:
-    return ListenResult(**parts)
+def _placed(library: MusicLibrary, records: Iterable[api.Record]) -> list[Placed]:
+    return [Placed(library, record) for record in records]
+
+
+def _alike(placed: Placed, *, limit: int) -> list[Placed]:
+    """Return the records most like one."""
+    found = find_similar(placed.library, placed.record, limit=limit)
+    return _placed(placed.library, (record for record, _ in found))
 
 
 COUNTED = {ALBUM: (TRACK, "album_id"), ARTIST: (ALBUM, "artist_ids")}

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, Table, func, select
 
 from stackroom.api import ConflictError, InputError, NotFoundError
 from stackroom.api.server import OwnDatabase, OwnStorage, users, utc_now
-from stackroom_catalogues.music.player.kept import (
+from stackroom_catalogues.music.player.listening import (
     LONGEST_NAME,
     MOST_LIKES,
     MOST_PLAYLISTS,

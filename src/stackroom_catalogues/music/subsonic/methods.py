@@ -3,7 +3,10 @@ plays give.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cached_property
+from itertools import groupby
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -11,8 +14,10 @@ from pydantic.alias_generators import to_camel
 
 from stackroom import api
 from stackroom.api import http
+from stackroom.api.shapes import optional
 from stackroom_catalogues.music.player import endpoints as player
 from stackroom_catalogues.music.player.listening import (
+    ListedRecord,
     ListenParams,
     ListenResult,
     find_placed,
@@ -20,8 +25,15 @@ from stackroom_catalogues.music.player.listening import (
     open_libraries,
 )
 from stackroom_catalogues.music.shapes import Listed
-from stackroom_catalogues.music.subsonic.forms import Form, Forms, lyrics_form, playlist_form
-from stackroom_catalogues.music.subsonic.protocol import PROTOCOL, render
+from stackroom_catalogues.music.subsonic.forms import (
+    PROTOCOL,
+    Form,
+    letter_of,
+    lyrics_form,
+    playlist_form,
+    record_form,
+    render,
+)
 
 EVERYTHING = 1_000_000
 MOST = 500
@@ -43,6 +55,8 @@ REFUSED = (
     "commentRole",
     "podcastRole",
     "jukeboxRole",
+    "shareRole",
+    "videoConversionRole",
 )
 FIND_METHOD = re.compile(r"(?P<name>\D+)(?P<number>\d?)")
 
@@ -53,9 +67,7 @@ class Params(api.GenericParams):
     model_config = ConfigDict(alias_generator=to_camel)
 
     f: Literal["xml", "json"] = Field(default="xml", description="the form of the answer")
-    music_folder_id: http.WholeNumber | None = Field(
-        default=None, description="only this catalogue"
-    )
+    music_folder_id: http.WholeNumber | None = optional("only this catalogue")
     username: str = Field(default="", description="of getUser: the caller")
 
 
@@ -119,31 +131,42 @@ class SubsonicCall:
         self._call = call
         self._query = params
         self._user = call.principal.name
-        self._forms = Forms(
-            lambda: {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]}
-        )
 
     @property
     def _store(self) -> Any:
         return player.open_store(self._call)
 
+    @cached_property
+    def _starred(self) -> dict[str, datetime]:
+        return {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]}
+
+    def _forms(self, records: Iterable[ListedRecord]) -> list[Form]:
+        return [record_form(record, self._starred) for record in records]
+
     def _ask(self, name: str, **parameters: Any) -> ListenResult:
         """Return the lists of the player for these parameters; without a limit, everything."""
-        names, folder = (
-            [one.name for one in music_catalogues(self._call.catalogues)],
-            self._query.music_folder_id,
-        )
-        if folder is not None and not 1 <= folder <= len(names):
+        folder, folders = self._query.music_folder_id, self._folders
+        if folder is not None and not 1 <= folder <= len(folders):
             raise api.InputError(f"'musicFolderId': no {folder}; getMusicFolders lists them")
-        chosen = {"catalogue": names[folder - 1]} if folder else {}
+        chosen = {"catalogue": folders[folder - 1]} if folder else {}
         given = {"list": name, "limit": EVERYTHING, "counts": True, **chosen, **parameters}
         return player.list_music.run(self._call, ListenParams.model_construct(**given))
 
-    def _record(self, kind: str) -> tuple[ListenResult, Form]:
-        """Return the lists of the record of a kind that is meant, and its form."""
+    @property
+    def _folders(self) -> list[str]:
+        return [one.name for one in music_catalogues(self._call.catalogues)]
+
+    def _listed(self, group: str, name: str = "", **parameters: Any) -> list[ListedRecord]:
+        """Return the records of a group in a list of the player, by default that of the group."""
+        page = getattr(self._ask(name or group, **parameters), group)
+        return page.items if page else []
+
+    def _record(self, kind: str, within: str = "", part: str = "") -> Form:
+        """Return the record of a kind that is meant, with what is in it as its part."""
         found = self._ask(kind, id=self._query.id)
         assert found.item is not None, "a list of one record has it"
-        return found, self._forms.of(found.item)
+        (form,) = self._forms([found.item])
+        return {kind: form | {part: self._forms(getattr(found, within).items)} if part else form}
 
     def ping(self) -> Form:
         """Answer, so that clients know that they are logged in."""
@@ -163,11 +186,8 @@ class SubsonicCall:
             raise api.ForbiddenError(
                 "only your own user is told here; an administrator lists users in the page"
             )
-        folders = list(range(1, len(music_catalogues(self._call.catalogues)) + 1))
-        roles = {
-            **dict.fromkeys(ALLOWED, True),
-            **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False),
-        }
+        roles = dict.fromkeys(ALLOWED, True) | dict.fromkeys(REFUSED, False)
+        folders = [number for number, _ in enumerate(self._folders, start=1)]
         return {"user": {"username": self._user, **roles, "folder": folders}}
 
     def get_scan_status(self) -> Form:
@@ -181,17 +201,16 @@ class SubsonicCall:
 
     def get_music_folders(self) -> Form:
         """List the catalogues of music."""
-        named = enumerate(music_catalogues(self._call.catalogues), start=1)
-        return {
-            "musicFolders": {
-                "musicFolder": [{"id": number, "name": one.name} for number, one in named]
-            }
-        }
+        numbered = enumerate(self._folders, start=1)
+        folders = [{"id": number, "name": name} for number, name in numbered]
+        return {"musicFolders": {"musicFolder": folders}}
 
     def get_artists(self) -> Form:
         """List all artists by letter."""
-        found = self._ask("artists").artists
-        index = self._forms.index(found.items if found else [])
+        index = [
+            {"name": letter, "artist": self._forms(some)}
+            for letter, some in groupby(self._listed("artists"), key=letter_of)
+        ]
         return {"artists": {"ignoredArticles": "The", "index": index}}
 
     def get_indexes(self) -> Form:
@@ -200,36 +219,33 @@ class SubsonicCall:
 
     def get_artist(self) -> Form:
         """Return an artist with their albums."""
-        found, artist = self._record("artist")
-        return {"artist": {**artist, "album": self._forms.all_of(found.albums)}}
+        return self._record("artist", "albums", "album")
 
     def get_album(self) -> Form:
         """Return an album with its songs."""
-        found, album = self._record("album")
-        return {"album": {**album, "song": self._forms.all_of(found.tracks)}}
+        return self._record("album", "tracks", "song")
 
     def get_song(self) -> Form:
         """Return a song."""
-        return {"song": self._record("track")[1]}
+        return {"song": self._record("track")["track"]}
 
     def get_album_list(self) -> Form:
         """List albums, in one of the orders that clients know."""
         query: ListParams = self._query
-        part = {"offset": query.offset, "limit": query.size}
+        wanted: dict[str, Any] = {"offset": query.offset, "limit": query.size}
         if query.type in OWN_LISTS:
-            found = self._ask(OWN_LISTS[query.type], **part)
+            wanted["name"] = OWN_LISTS[query.type]
         elif query.type == "byGenre":
-            found = self._ask("albums", genre=_required("genre", query.genre), **part)
+            wanted["genre"] = _required("genre", query.genre)
         elif query.type == "byYear":
             first, last = _required("fromYear", query.from_year), _required("toYear", query.to_year)
-            span = {"from_year": min(first, last), "to_year": max(first, last)}
-            found = self._ask("albums", sort="year" if first <= last else "-year", **span, **part)
-        elif query.type in SORTS:
-            found = self._ask("albums", sort=SORTS[query.type], **part)
+            wanted |= {"from_year": min(first, last), "to_year": max(first, last)}
+            wanted["sort"] = "year" if first <= last else "-year"
+        elif _required("type", query.type) in SORTS:
+            wanted["sort"] = SORTS[query.type]
         else:
-            _required("type", query.type)
             raise api.InputError(f"'type': there is no list '{query.type[:40]}'")
-        return {"albumList": {"album": self._forms.all_of(found.albums)}}
+        return {"albumList": {"album": self._forms(self._listed("albums", **wanted))}}
 
     def get_genres(self) -> Form:
         """List the genres."""
@@ -241,20 +257,16 @@ class SubsonicCall:
 
     def get_songs_by_genre(self) -> Form:
         """List the songs of a genre."""
-        genre, part = (
-            _required("genre", self._query.genre),
-            {"offset": self._query.offset, "limit": self._query.count},
-        )
-        return {"songsByGenre": {"song": self._songs("tracks", genre=genre, sort="name", **part)}}
+        query: ListParams = self._query
+        wanted = {"sort": "name", "offset": query.offset, "limit": query.count}
+        songs = self._songs("tracks", genre=_required("genre", query.genre), **wanted)
+        return {"songsByGenre": {"song": songs}}
 
     def get_random_songs(self) -> Form:
         """Return songs like those that the caller likes and plays, and others by chance."""
         narrowed = self._query.model_dump(include={"genre", "from_year", "to_year"})
-        return {
-            "randomSongs": {
-                "song": self._songs("radio", playable=True, limit=self._query.size, **narrowed)
-            }
-        }
+        songs = self._songs("radio", playable=True, limit=self._query.size, **narrowed)
+        return {"randomSongs": {"song": songs}}
 
     def get_similar_songs(self) -> Form:
         """Return songs that are like a song, an album, or the songs of an artist."""
@@ -263,23 +275,16 @@ class SubsonicCall:
 
     def get_top_songs(self) -> Form:
         """Return the most played songs of an artist."""
-        name = _required("artist", self._query.artist)
-        page = self._ask("artists", q=name, limit=MOST).artists
-        named = (
-            (one for one in page.items if api.fold_name(one.name) == api.fold_name(name))
-            if page
-            else iter(())
-        )
-        artist = next(named, None)
-        top = (
-            self._songs("artist", id=artist.id, playable=True, limit=self._query.count)
-            if artist
-            else []
-        )
-        return {"topSongs": {"song": top}}
+        name, ready = _required("artist", self._query.artist), {"playable": True}
+        found = self._listed("artists", q=name, limit=MOST)
+        for artist in found:
+            if api.fold_name(artist.name) == api.fold_name(name):
+                songs = self._songs("artist", id=artist.id, limit=self._query.count, **ready)
+                return {"topSongs": {"song": songs}}
+        return {"topSongs": {"song": []}}
 
     def _songs(self, name: str, **parameters: Any) -> list[Form]:
-        return self._forms.all_of(self._ask(name, **parameters).tracks)
+        return self._forms(self._listed("tracks", name, **parameters))
 
     def search(self) -> Form:
         """Search artists, albums and songs; without words, everything is listed."""
@@ -289,21 +294,16 @@ class SubsonicCall:
         for name, group in (("artist", "artists"), ("album", "albums"), ("song", "tracks")):
             offset, limit = getattr(query, f"{name}_offset"), getattr(query, f"{name}_count")
             if limit:
-                found[name] = self._forms.all_of(
-                    getattr(self._ask(group, q=words, offset=offset, limit=limit), group)
-                )
+                records = self._listed(group, q=words, offset=offset, limit=limit)
+                found[name] = self._forms(records)
         return {"searchResult": found}
 
     def get_starred(self) -> Form:
         """List what the caller likes."""
-        kept, of = self._ask("likes"), self._forms.all_of
-        return {
-            "starred": {
-                "artist": of(kept.artists),
-                "album": of(kept.albums),
-                "song": of(kept.tracks),
-            }
-        }
+        kept = self._ask("likes")
+        groups = {"artist": kept.artists, "album": kept.albums, "song": kept.tracks}
+        starred = {name: self._forms(page.items) for name, page in groups.items() if page}
+        return {"starred": starred}
 
     def star(self) -> Form:
         """Like songs, albums and artists."""
@@ -332,25 +332,20 @@ class SubsonicCall:
     def get_playlists(self) -> Form:
         """List the caller's playlists."""
         playlists = self._store.list_playlists(self._user)[0]
-        placed = find_placed(
-            open_libraries(self._call), [track for one in playlists for track in one.tracks]
-        )
+        tracks = [track for one in playlists for track in one.tracks]
+        placed = find_placed(open_libraries(self._call), tracks)
         lengths = {track: float(one.record.get("seconds") or 0) for track, one in placed.items()}
-        return {
-            "playlists": {
-                "playlist": [playlist_form(one, self._user, lengths) for one in playlists]
-            }
-        }
+        forms = [playlist_form(one, self._user, lengths) for one in playlists]
+        return {"playlists": {"playlist": forms}}
 
     def get_playlist(self) -> Form:
         """Return a playlist with its songs."""
         return self._playlist(self._store.get_playlist(self._user, self._query.id))
 
     def _playlist(self, playlist: Any) -> Form:
-        found = self._ask("playlist", id=playlist.id).tracks
-        songs = found.items if found else []
+        songs = self._listed("tracks", "playlist", id=playlist.id)
         form = playlist_form(playlist, self._user, {song.id: song.seconds or 0 for song in songs})
-        return {"playlist": {**form, "entry": [self._forms.of(song) for song in songs]}}
+        return {"playlist": {**form, "entry": self._forms(songs)}}
 
     def create_playlist(self) -> Form:
         """Create a playlist, or replace the songs of one."""
@@ -363,20 +358,15 @@ class SubsonicCall:
     def update_playlist(self) -> Form:
         """Rename a playlist, remove songs by their places, and add others at its end."""
         query: KeptParams = self._query
-        tracks = self._store.get_playlist(
-            self._user, _required("playlistId", query.playlist_id)
-        ).tracks
-        kept = [
-            track
-            for place, track in enumerate(tracks)
-            if str(place) not in query.song_index_to_remove
-        ]
+        known = self._store.get_playlist(self._user, _required("playlistId", query.playlist_id))
+        removed, places = query.song_index_to_remove, enumerate(known.tracks)
+        kept = [track for place, track in places if str(place) not in removed]
         self._put(query.playlist_id, [*kept, *query.song_id_to_add])
         return {}
 
-    def _put(self, playlist_id: str, tracks: Sequence[str]) -> Any:
+    def _put(self, playlist_id: str, tracks: list[str]) -> Any:
         name = self._query.name or self._store.get_playlist(self._user, playlist_id).name
-        wanted = player.PutPlaylist(id=playlist_id, name=name, tracks=list(tracks))
+        wanted = player.PutPlaylist(id=playlist_id, name=name, tracks=tracks)
         return player.put_playlist.run(self._call, wanted)
 
     def delete_playlist(self) -> Form:
@@ -388,9 +378,8 @@ class SubsonicCall:
         """Return the lyrics of a song, line by line."""
         song = self._ask("track", id=self._query.id).item
         lines = player.find_lyrics(self._call, song.id) if song and song.playable else []
-        return {
-            "lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}
-        }
+        forms = [lyrics_form(lines, song)] if lines and song else []
+        return {"lyricsList": {"structuredLyrics": forms}}
 
 
 def stream(call: api.Call, params: IdParams) -> http.MediaFile:

@@ -17,12 +17,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.net.addresses import AddressRules
 from stackroom.net.fetch import FetchLimits
 from stackroom.net.polite import Clock
-from stackroom_catalogues.music.downloads.downloads import (
-    DownloadHooks,
-    Downloads,
-    DownloadSettings,
-)
-from stackroom_catalogues.music.downloads.providers import Outside
+from stackroom_catalogues.music.downloads.downloads import Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueRules
 
 MANIFEST = "/Handel/Water%20Music.json"
@@ -32,7 +27,9 @@ RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3)
 
 @dataclass(kw_only=True)
 class DownloadPlace:
-    """A queue, a music folder and a server with one album."""
+    """A queue, a music folder and a server with one album; also the catalogue that albums come
+    to.
+    """
 
     server: Any
     folder: Path
@@ -66,16 +63,10 @@ class DownloadPlace:
             "poll_s": 0.05,
             **changes,
         }
-        settings = DownloadSettings(**values)
-        hooks = DownloadHooks(
-            on_album=self._land,
-            on_finished=self.finished.append,
-            find_problem=self._find_problem,
-            find_refusal=self._find_refusal,
-        )
         clock = Clock(utc_now=self.now, chance=lambda: 0.0)
-        outside = Outside(limits=settings.limits, resolve=self.resolve, clock=clock)
-        return Downloads(settings, self.database, hooks, outside=outside, now=self.now)
+        outside: dict[str, Any] = {"resolve": self.resolve, "clock": clock, "now": self.now}
+        albums: Any = self
+        return Downloads(DownloadSettings(**values), self.database, albums, **outside)
 
     def request(self, downloads: Downloads, **request: Any) -> Download:
         return downloads.request("ann", **{"artist": "Handel", "album": "Water Music", **request})[
@@ -131,15 +122,12 @@ class DownloadPlace:
             raise OSError("no such name")
         return self.names[host]
 
-    def _find_problem(self, file: Path) -> str | None:
-        return self.find_problem(file)
-
-    def _find_refusal(self, download: Download) -> str | None:
-        return self.find_refusal(download)
-
-    def _land(self, folder: Path, _download: Download) -> str | None:
+    def add_album(self, folder: Path, _download: Download) -> str | None:
         self.albums.append(folder)
         return self.on_album(folder)
+
+    def record_download(self, download: Download) -> None:
+        self.finished.append(download)
 
 
 @pytest.fixture

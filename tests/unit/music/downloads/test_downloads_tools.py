@@ -14,12 +14,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.music.downloads.downloads import (
-    DownloadHooks,
-    Downloads,
-    DownloadSettings,
-)
-from stackroom_catalogues.music.downloads.providers import Outside
+from stackroom_catalogues.music.downloads.downloads import Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.tools import downloads_tools
 from support.texts import require_fitting, values_missing_from_text
 
@@ -46,9 +41,8 @@ class Desk:
         template = "https://music.example.org/{artist}/{album}.json"
         settings = DownloadSettings(folder=folder, providers={"archive": template})
         self.database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-        landing = DownloadHooks(on_album=lambda _folder, _download: None)
-        outside = Outside(limits=settings.limits, resolve=resolve)
-        self.downloads = Downloads(settings, self.database, landing, outside=outside)
+        nothing: Any = None  # no worker runs, so no album comes
+        self.downloads = Downloads(settings, self.database, nothing, resolve=resolve)
         toolbox = Toolbox(downloads_tools(self.downloads, lambda: "music"))
         self.specs, self.gate = toolbox.tools, Gate(toolbox)
 

@@ -3,18 +3,19 @@
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.net.addresses import AddressRules
-from stackroom.net.fetch import FetchLimits
+from stackroom.net.addresses import AddressGuard, AddressRules
+from stackroom.net.fetch import Fetcher, FetchLimits
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest, component, iter_variants
-from stackroom_catalogues.music.downloads.providers import HttpProvider, Outside
+from stackroom_catalogues.music.downloads.providers import AlbumProviders
 
 pytestmark = pytest.mark.row("Z8")
 
-OUTSIDE = Outside(limits=FetchLimits(max_bytes=1_000))
 
-
-def provider(manifest: str, name: str = "archive") -> HttpProvider:
-    return HttpProvider(name, manifest, AddressRules(), OUTSIDE)
+def provider(manifest: str, name: str = "archive") -> AlbumProviders:
+    guard = AddressGuard(AddressRules())
+    return AlbumProviders(
+        {name: manifest}, guard, Fetcher(guard, limits=FetchLimits(max_bytes=1_000))
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from stackroom.api.rows import (
     is_inside,
     iter_files,
 )
-from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
+from stackroom_catalogues.music.tags import MOST_PICTURE_BYTES, read_tags
 
 # endings of the files that are read
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")

@@ -1,1 +1,0 @@
-"""Audio files: which files are read, and what their tags say."""
