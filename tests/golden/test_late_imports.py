@@ -67,7 +67,7 @@ REASONS = {
             "anime": ("tools",),
             "documents": ("rows", "tools"),
             "judoka": ("tools",),
-            "music": ("player.own", "server", "subsonic.methods", "tools"),
+            "music": ("downloads.tools", "player.own", "subsonic.methods", "tools"),
             "papers": ("providers", "tools"),
         }.items()
         for module in modules
