@@ -78,7 +78,7 @@ def server_of(place: StorePlace, tmp_path: Path) -> Iterator[Callable[[str], Sto
     spec = PACKAGES.get("anime").spec
 
     def open_one(name: str) -> Stock:
-        (tmp_path / name).mkdir()
+        (tmp_path / name).mkdir(exist_ok=True)
         save_place(tmp_path / name, place)
         make = open_shelf if opened else partial(create_shelf, model=MODEL)
         opened.append(make(tmp_path / name, spec))

@@ -265,7 +265,7 @@ def test_a_database_put_back_to_an_earlier_state_is_followed_to_it(
 
 
 def test_reads_follow_while_a_write_of_the_same_server_waits_for_another_server(
-    server_of: OpenServer, place: StorePlace
+    server_of: OpenServer, place: StorePlace, database: PostgresServer
 ) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(first.record("a"))

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.scope import WHOLE
-from support.searching import ShelfSearcher
 from support.work import count_calls
 
 pytestmark = [pytest.mark.model, pytest.mark.row("A3")]
@@ -74,15 +72,6 @@ def test_a_hostile_query_is_answered_without_an_error_and_with_bounded_work(
         hit["relevance"] is not None for hit in answer.structured["results"]
     )
     assert count_calls(lambda: sample.call("search_anime", query=f"{query} ")) < MOST_CALLS
-
-
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_a_hostile_query_gets_its_answer_by_words_alone_too(sample: Any, number: int) -> None:
-    query = query_of(CASES[number])
-    catalogue = sample.app.open_catalogue("anime")
-    searcher = ShelfSearcher(shelf=catalogue.shelf, embedder=None)
-    page = searcher.search(query, scope=WHOLE, limit=10)
-    assert page.total_matches >= sum(hit.label is not None for hit in page.hits)
 
 
 @pytest.mark.parametrize(("query", "title"), OBVIOUS.items())

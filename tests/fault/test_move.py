@@ -28,7 +28,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
 from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Delete, Put, never_stop
-from stackroom.shelf.postgres import move, moving
+from stackroom.shelf.postgres import moving
 from stackroom.shelf.postgres.move import drop_former, move_to_database, move_to_folder
 from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
@@ -239,26 +239,6 @@ def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(
                 [Put(record=Record(id=RecordId("x"), kind="film", fields={"title": "Lost"}))]
             )
         assert shelf.reader().count(WHOLE) == 7
-
-
-def test_words_of_removed_records_do_not_keep_a_catalogue_from_being_moved(
-    tmp_path: Path, place: StorePlace
-) -> None:
-    removed = [f"Heat {number}" for number in range(50)]
-    build(tmp_path / "home", "Heat Ronin", "Heat", "Ronin", "Ronin Alien", *removed)
-    steps: list[str] = []
-    with closing(App(Settings(home=tmp_path / "home"))) as app:
-        shelf = app.open_catalogue("films").shelf
-        reader, writer = shelf.reader(), shelf.writer()
-        records = reader.fetch(reader.scan(scope=WHOLE, limit=99), scope=WHOLE).values()
-        writer.apply([Delete(id=record.id) for record in records if record.get("title") in removed])
-        writer.publish()
-        workshop = Workshop(app.settings)
-        report = move_to_database(
-            workshop, "films", place, advance=lambda step, _count: steps.append(step)
-        )
-    assert "building the index here anew" in steps
-    assert (report.answers, report.equal_answers) == (4, 4)
 
 
 def test_a_schema_that_has_a_catalogue_is_refused_and_so_is_a_second_move(
@@ -502,23 +482,6 @@ def test_nothing_is_moved_to_a_database_that_cannot_search_it(
         # it takes one connection, and a server needs more
         move_to_database(workshop, "films", plain, advance=ignore)
     assert find_place(home / "catalogues" / "films") is None
-
-
-def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(
-    tmp_path: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    home = tmp_path / "home"
-    monkeypatch.setenv("STACKROOM_HOME", str(home))
-    with monkeypatch.context() as patched:
-        patched.setattr(move, "_continue", stop)
-        with pytest.raises(SystemExit):
-            add_to(place, home, "Heat")
-    assert not add_to(place, home, "Heat")
-    with closing(App(Settings(home=home))) as app:
-        assert find(app.build_gate(), "Heat") == ["Heat"]
 
 
 def test_the_command_has_a_catalogue_searched_in_its_database_and_its_removal_says_what_stays(

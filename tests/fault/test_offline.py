@@ -200,14 +200,6 @@ def test_an_embedder_elsewhere_is_refused_offline_and_says_why(
     assert ways_out == []
 
 
-@pytest.mark.row("J9")
-def test_an_embedder_on_this_machine_is_asked_offline(
-    embedding_server: Any, tmp_path: Path
-) -> None:
-    embedder = build_embedder(embedding_server.settings(), tmp_path, offline=True)
-    assert isinstance(embedder, GuardedEmbedder)
-
-
 @pytest.mark.parametrize(
     ("url", "is_here"),
     [

@@ -12,17 +12,15 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.server_health import FRESH_S, ServerHealth
 from stackroom.background.machine_limits import check_disk
 from stackroom.background.threads import BoundedCheck
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import ControlSettings, Settings
-from stackroom.sources.json_rows import JsonRows
+from support.libraries import add_rows
 from support.loopback import EmbeddingServer
-from support.postgres import PostgresServer, is_available, open_server
+from support.postgres import PostgresServer, open_server
 from support.processes import wait_until
 
 pytestmark = [pytest.mark.row("T6"), pytest.mark.row("N24")]
@@ -53,31 +51,21 @@ print(check_disk(Path(sys.argv[1])))
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresServer]:
-    if not is_available():
-        pytest.skip("PostgreSQL's programs are not installed")
     with open_server() as server:
         yield server
 
 
-def build_films(app: App, folder: Path, *, embed: bool) -> None:
+def add_films(app: App, folder: Path, *, embed: bool = False) -> None:
     rows = folder / "films.jsonl"
     rows.write_text('{"title": "Heat"}\n{"title": "Ronin"}\n')
-    loaded = LoadedSpec(spec=compile_text(FILMS, origin="films"), declaration=FILMS)
-    add_catalogue(
-        app,
-        JsonRows(rows),
-        recipe=own_recipe(loaded),
-        name="films",
-        progress=lambda _report: None,
-        embed=embed,
-    )
+    add_rows(app, rows, FILMS, embed=embed)
 
 
 def test_while_the_control_database_is_away_nobody_is_served_and_all_is_well_when_it_is_back(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     app = App(Settings(home=tmp_path / "home", control=ControlSettings(url=postgres.new_url())))
-    build_films(app, tmp_path, embed=False)
+    add_films(app, tmp_path)
     app.build_gate()
     with closing(Control.open(app.settings)) as control:
         health = ServerHealth(app, control, fresh_s=dict.fromkeys(FRESH_S, 0.0))
@@ -116,7 +104,7 @@ def test_an_embedder_that_does_not_answer_is_named_and_is_well_again_by_itself(
     tmp_path: Path, embedding_server: EmbeddingServer
 ) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
-    build_films(app, tmp_path, embed=True)
+    add_films(app, tmp_path, embed=True)
     gate, health = app.build_gate(), ServerHealth(app, None, fresh_s=dict.fromkeys(FRESH_S, 0.0))
     assert gate.call(LOCAL_USER, "search", {"query": "bank robbers"}).structured
     assert health.problems() == {}
@@ -134,7 +122,7 @@ def test_a_catalogue_that_is_gone_is_named_and_while_none_can_be_read_nobody_is_
     tmp_path: Path,
 ) -> None:
     app = App(Settings(home=tmp_path / "home"))
-    build_films(app, tmp_path, embed=False)
+    add_films(app, tmp_path)
     gate, health = app.build_gate(), ServerHealth(app, None)
     assert (health.find_unready(), health.states()["catalogue films"]) == (None, "ok")
     away = (app.library.folder / "films").rename(tmp_path / "away")

@@ -3,7 +3,6 @@ followed from there.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -11,11 +10,10 @@ import pytest
 
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
-from stackroom.shelf.opening import create_shelf, open_shelf
+from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.postgres import followed_store
 from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.store_database import StoreDatabase
@@ -23,12 +21,11 @@ from stackroom.shelf.store_place import StorePlace, save_place
 from support.dying import share_and_die
 from support.kills import KILLED, run_child
 from support.postgres import PostgresServer
-from support.stock import MODEL, Stock
+from support.stock import OpenServer, Stock
 
 pytestmark = pytest.mark.row("N16")
 
 SPEC = PACKAGES.get("anime").spec
-OpenServer = Callable[[str], Stock]
 FILMS = {"heat": "a robbery", "ronin": "a briefcase", "alien": "a spaceship"}
 
 
@@ -52,24 +49,6 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(BaseFolder, "swap", counting)
     monkeypatch.setattr(followed_store, "LEAST_SHARED", 0)
     return counted
-
-
-@pytest.fixture
-def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
-    """Opens the shelf of one server, by its name; the first one creates the store."""
-    opened: list[CatalogueShelf] = []
-
-    def open_server(name: str) -> Stock:
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        save_place(folder, place)
-        shelf = open_shelf(folder, SPEC) if opened else create_shelf(folder, SPEC, model=MODEL)
-        opened.append(shelf)
-        return Stock(shelf=shelf, spec=SPEC)
-
-    yield open_server
-    for shelf in opened:
-        shelf.close()
 
 
 def fill(stock: Stock) -> None:

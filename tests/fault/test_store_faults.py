@@ -12,19 +12,17 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.background.background import Background, TaskContext
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE
 from stackroom.settings import CollectionSettings, Settings
 from stackroom.sources.collections import PlaceState, load_state, sync_tasks
-from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC
 from support.gcs import GcsServer, running_gcs
 from support.late import LateModule, require_lance
+from support.libraries import add_rows
 from support.processes import wait_until
 
 require_lance()
@@ -52,9 +50,6 @@ class Bucket:
         self.there = App(
             Settings(home=folder / "there", collections=CollectionSettings(base_db_path=PLACE))
         )
-        self.recipe = own_recipe(
-            LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC)
-        )
 
     def publish(self, edition: int) -> None:
         """Publish an edition, in which every record has its number, and one record is of this
@@ -66,14 +61,7 @@ class Bucket:
         ]
         rows.append({"id": f"only-{edition}", "title": "Extra", "edition": edition})
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        add_catalogue(
-            self.here,
-            JsonRows(path),
-            recipe=self.recipe,
-            name="games",
-            progress=lambda _report: None,
-            embed=False,
-        )
+        add_rows(self.here, path, SPEC, "games")
         former, self.proxy.find_fault = self.proxy.find_fault, no_fault
         publish_catalogue(self.here, "games", PLACE, progress=lambda _rows: None)
         self.proxy.find_fault = former

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from stackroom.ingest.embedding import FIRST_BATCH
@@ -26,7 +25,7 @@ from support import launching
 from support.channels import LineChannel
 from support.embedders import word_vector
 from support.launching import STACKROOM, Started, launch
-from support.processes import ServerProcess, wait_until
+from support.processes import wait_until
 from support.wire import LEGACY
 
 pytestmark = pytest.mark.row("N12")
@@ -176,25 +175,6 @@ def test_a_server_over_stdio_has_a_new_catalogue_by_words_then_by_meaning_withou
         assert found["results"][0]["title"] == "films 299"
         wait_until(lambda: "so far" in str(server.search("films", "tale 7")), timeout_s=PATIENCE_S)
     wait_until(lambda: "so far" not in str(server.search("films", "tale 7")), timeout_s=PATIENCE_S)
-
-
-def test_a_server_over_http_has_a_new_catalogue_by_words_then_by_meaning_without_a_restart(
-    home: Home, embedding_server: Any, start_server: Callable[..., ServerProcess]
-) -> None:
-    server = start_server(home.home, "--no-accounts", environment=embedding_server.environment())
-
-    def search(query: str) -> httpx.Response:
-        asked = {"query": query, "catalogue": "films"}
-        return httpx.post(
-            f"{server.url}/v1/tools/search", json=asked, timeout=PATIENCE_S, verify=False
-        )
-
-    assert search("films 299").status_code == 404
-    with half_embedded(home, embedding_server, "films"):
-        wait_until(lambda: search("films 299").status_code == 200, timeout_s=PATIENCE_S)
-        assert search("films 299").json()["results"][0]["title"] == "films 299"
-        wait_until(lambda: "so far" in search("tale 7").text, timeout_s=PATIENCE_S)
-    wait_until(lambda: "so far" not in search("tale 7").text, timeout_s=PATIENCE_S)
 
 
 def test_a_server_of_named_catalogues_keeps_to_them_and_one_that_is_removed_leaves_the_lists(

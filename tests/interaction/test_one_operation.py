@@ -10,17 +10,14 @@ from typing import Any
 import build_reference
 import pytest
 
-from stackroom.control.audit import AuditRow
 from stackroom.generic import tools
 from stackroom.model.principal import Action
 from support import one_operation
 from support.clients import WAYS, Connect, Request
-from support.control import audit_rows
 from support.hosting import Accounts, Hosted
 from support.launching import run
 from support.libraries import copy_samples
 from support.one_operation import PROGRAM, find_letters
-from support.processes import wait_until
 
 SERVING = ("serve", "--http", "--port", "0")
 FOUND = {"catalogues": ["anime"], "letter": "a"}
@@ -40,11 +37,6 @@ def run_command(hosted: Hosted, *arguments: str) -> str:
     """Run a command on the library of a server, and return what it wrote."""
     done = run(*arguments, environment=hosted.server.environment, program=PROGRAM)
     return done.stdout + done.stderr
-
-
-def noted_of(hosted: Hosted, user: str) -> list[AuditRow]:
-    """Return what is noted of a user's calls."""
-    return audit_rows(hosted.accounts.control.audit, principal=user)
 
 
 def test_the_declaration_has_forty_lines_at_most() -> None:
@@ -70,38 +62,12 @@ def test_it_is_a_tool_and_answers_the_same_over_every_way(
     assert wrong.error == "invalid_input"
 
 
-@pytest.mark.parametrize("way", [one for one in WAYS if not one.startswith("stdio")])
-def test_callers_without_the_permission_neither_find_nor_call_it(
-    way: str, lettered: Hosted, connect: Connect
-) -> None:
-    secret = lettered.accounts.token(lettered.accounts.user(Action.VIEW_ANALYTICS))
-    with connect(way, lettered, secret) as asker:
-        listed = asker.ask(Request(operation="tools/list")).value
-        answer = asker.ask(ASK)
-    assert "letters.find" not in {one["name"] for one in listed}
-    assert answer.value is None
-    assert "no tool 'letters.find'" in answer.message
-
-
 def test_it_is_in_the_document_of_the_addresses(lettered: Hosted) -> None:
     secret = lettered.accounts.token(lettered.accounts.user(Action.ACCESS_CATALOG))
     with lettered.rest(secret) as client:
         paths = client.get("/openapi.json").json()["paths"]
     endpoint = paths["/v1/tools/letters.find"]["post"]
     assert endpoint["description"] == "Find the catalogues whose names begin with a letter."
-
-
-def test_it_is_noted_in_the_audit_without_the_secret(lettered: Hosted) -> None:
-    user = lettered.accounts.user(Action.ACCESS_CATALOG)
-    with lettered.rest(lettered.accounts.token(user)) as client:
-        client.post("/v1/tools/letters.find", json={"letter": "p", "password": "hush-1"})
-        client.post("/v1/tools/letters.find", json={"letter": "p", "pasword": "hush-2"})
-    # reads are written in batches
-    wait_until(lambda: len(noted_of(lettered, user)) == 2)
-    noted = noted_of(lettered, user)
-    assert {(one.operation, one.target) for one in noted} == {("tools/call", "letters.find")}
-    assert "hush" not in str(noted)
-    assert "'letter': 'p'" in str(noted)
 
 
 def test_it_is_a_command_with_help_and_json(lettered: Hosted) -> None:

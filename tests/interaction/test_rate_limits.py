@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
+from stackroom.model.principal import Action, Outcome
 from stackroom.serve.async_gate import PAUSE_S
 from support.channels import open_channel
 from support.control import audit_rows
@@ -123,33 +123,3 @@ def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_
     assert {outcome: noted[outcome] for outcome in outcomes} == outcomes
     assert noted.total() == 500
     assert audit.verify().first_problem is None
-
-
-@pytest.mark.row("Z12")
-def test_every_kind_of_reading_counts_against_the_same_limit(
-    fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
-) -> None:
-    accounts = fixture_hosted.accounts
-    role = f"slow-{network_way.replace(' ', '-')}"
-    quotas = Quotas(read=4, write=1, sql=0)
-    accounts.control.accounts.create_role(LOCAL_USER, role, [Action.ACCESS_CATALOG], quotas)
-    secret = accounts.token(accounts.user(roles=[role]))
-    with connect(network_way, fixture_hosted, secret) as asker:
-        assert asker.ask(request_of("tools/call", "echo")).error is None
-        assert asker.ask(request_of("tools/call", "echo", text=7)).error == "invalid_input"
-        assert asker.ask(request_of("resources/read", "accesscatalog://a")).error is None
-        assert asker.ask(request_of("resources/read", "accesscatalog://z")).error == "-32602"
-        for asked in (
-            request_of("tools/call", "echo"),
-            request_of("resources/read", "accesscatalog://a"),
-        ):
-            reply = asker.ask(asked)
-            assert (reply.error, reply.message[:28]) == (
-                "rate_limited",
-                "you have 4 read calls a minu",
-            )
-            assert 1 <= reply.retry_after_s <= 60
-        assert asker.ask(request_of("tools/call", "sql")).message.startswith(
-            "you have no sql calls a minute"
-        )
-        assert asker.ask(request_of("tools/list")).error is None

@@ -3,7 +3,6 @@ without vectors.
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,36 +57,3 @@ def test_every_document_is_listed_once_and_reads_as_its_file(pages: Gate, conver
             assert content.mime_type == one.mime_type
 
     converse(pages, talk)
-
-
-@pytest.mark.row("N8")
-@pytest.mark.row("T9")
-def test_a_long_document_comes_in_parts_that_say_so(tmp_path: Path, converse: Any) -> None:
-    long = "# Rules\n\n" + "".join(
-        f"Rule {number}: be kind to everybody.\n" for number in range(1_000)
-    )
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "rules.md").write_text(long, encoding="utf-8")
-    app = App(Settings(home=tmp_path / "home", offline=True))
-    recipe = package_recipe(PACKAGES.get("documents"))
-    source = open_rows(PACKAGES.get("documents"), str(tmp_path / "files"))
-    add_catalogue(
-        app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False
-    )
-
-    async def talk(client: Client) -> None:
-        found, uri = "", "documents://notes/rules.md"
-        while uri:
-            (content,) = (await client.read_resource(uri)).contents
-            assert isinstance(content, types.TextResourceContents)
-            assert len(content.text.encode()) <= 10_000
-            head, _, text = content.text.partition("\n\n")
-            assert head.startswith(
-                f"[stackroom: characters {len(found) + 1}–{len(found) + len(text)} of "
-            )
-            found += text
-            uri = head.partition("the rest: ")[2].removesuffix("]")
-        assert found.strip() == long.strip()
-
-    converse(app.build_gate(), talk)
-    app.close()

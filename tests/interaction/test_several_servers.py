@@ -3,7 +3,6 @@ primary.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -52,27 +51,6 @@ def test_rights_that_change_on_one_server_hold_on_all_at_the_next_call(cluster: 
                 assert statuses(clients) == [200] * SERVERS
                 assert by.delete(f"/v1/tokens/{token_id}").is_success
                 assert statuses(clients) == [401] * SERVERS
-
-
-def test_one_server_runs_the_jobs_of_all(cluster: Cluster) -> None:
-    secret, _ = cluster.token(add_user(cluster, "dora", roles=("admin",)))
-    with cluster.clients(secret) as clients:
-        for client in clients:
-            triggered = client.post(
-                "/v1/tools/jobs.action", json={"action": "trigger", "job_id": "integrity_check"}
-            )
-            assert triggered.is_success, triggered.text
-            wait_until(
-                lambda client=client: _runs(client)[0]["ended_at"] is not None, timeout_s=120
-            )
-        runs = [_runs(client) for client in clients]
-        assert runs == [runs[0]] * SERVERS
-        assert [run["state"] for run in runs[0]] == ["done"] * SERVERS
-
-
-def _runs(client: httpx.Client) -> list[dict[str, Any]]:
-    asked = {"query_type": "history", "job_id": "integrity_check"}
-    return list(client.post("/v1/tools/jobs.query", json=asked).json()["runs"])
 
 
 def test_reads_outlive_the_primary_and_changes_wait_for_a_replica_to_be_promoted(

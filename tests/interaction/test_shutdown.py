@@ -178,22 +178,15 @@ def ended(start_fixture_server: Any, tmp_path_factory: pytest.TempPathFactory) -
     )
 
 
-@pytest.mark.parametrize("kind", ["websocket", "modern", "rest", "sse", "http"])
-def test_calls_that_were_begun_are_answered(ended: Ended, kind: str) -> None:
-    found = [answer for answer in ended.answers if answer.startswith(f"waited for {kind} ")]
-    assert sorted(found) == [f"waited for {kind} 0", f"waited for {kind} 1"]
-
-
-def test_every_stream_is_told_that_it_is_over(ended: Ended) -> None:
+def test_calls_that_were_begun_are_answered_streams_are_told_and_the_server_ends_well(
+    ended: Ended,
+) -> None:
+    kinds = ("websocket", "modern", "rest", "sse", "http")
+    assert Counter(ended.answers) == Counter(
+        f"waited for {kind} {n}" for kind in kinds for n in (0, 1)
+    )
     assert Counter(ended.ends) == {"websocket 1001": 40, "sse ended": 30, "http ended": 30}
-
-
-def test_the_server_says_that_it_is_no_longer_ready_and_ends_well(ended: Ended) -> None:
-    assert ended.seen[-1] == (503, "ending")
-    assert ended.code == 0
-
-
-def test_nothing_is_amiss_in_the_log(ended: Ended) -> None:
+    assert (ended.seen[-1], ended.code) == ((503, "ending"), 0)
     assert not [line for line in ended.log if "ERROR" in line or "Traceback" in line]
 
 
@@ -223,12 +216,3 @@ def test_a_server_ends_in_time_though_a_call_does_not(
         wire.send(request_bytes("POST", "/v1/tools/wait", headers, b'{"seconds": 600}'))
         wait_until(lambda: client.get("/health", headers=headers).json()["calls_in_flight"] == 1)
         assert hosted.server.stop() == 0
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_with_nothing_to_do_ends_well(
-    start_server: Any, plain_home: Path, number: int
-) -> None:
-    server = start_server(plain_home, "--no-accounts")
-    assert server.stop(number) == 0
-    assert not [line for line in server.log if "Traceback" in line]

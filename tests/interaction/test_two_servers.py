@@ -3,7 +3,7 @@ the other.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from stackroom.assembly.builtin_jobs import list_builtin_jobs
-from stackroom.control.control import Control
-from stackroom.jobs.board import JobBoard
-from stackroom.settings import Settings
 from support.libraries import copy_samples
 from support.rest_answers import watched_client
 
@@ -27,10 +23,6 @@ class Served:
 
     server: Any
     client: httpx.Client
-
-    @property
-    def pid(self) -> int:
-        return int(self.server.process.pid)
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool that must answer."""
@@ -64,15 +56,6 @@ def both(home: Path, start_server: Any) -> Iterator[tuple[Served, Served]]:
             for server in servers
         )
         yield first, second
-
-
-@pytest.fixture(scope="module")
-def board(home: Path) -> Iterator[JobBoard]:
-    """The jobs, as a third process sees them."""
-
-    nothing_runs: Any = None
-    with closing(Control.open(Settings(home=home))) as control:
-        yield JobBoard(control.database, list_builtin_jobs(nothing_runs))
 
 
 @pytest.mark.row("Z5")

@@ -301,23 +301,6 @@ class SilentProxy:
                     other.sendall(data)
 
 
-@cache
-def runs_pgvector() -> bool:
-    """Tell whether the wheel's pgvector runs on this processor: on 64-bit ARM it is compiled for
-    those with SVE.
-
-    On others, the first distance that is computed ends the backend (SIGILL). Tried in a server of
-    its own.
-    """
-    with open_server() as server:
-        server.execute("CREATE EXTENSION vector")
-        try:
-            return server.execute("SELECT '[1,2]'::vector <-> '[1,2]'") == [(0.0,)]
-        except psycopg.OperationalError:
-            server._wait_until_ready()
-            return False
-
-
 def is_available() -> bool:
     """Tell whether the programs are installed."""
     return importlib.util.find_spec(WHEEL) is not None
