@@ -9,21 +9,15 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
-from stackroom.assembly.server_health import Reading, ServerHealth
-from stackroom.background.background import TaskStatus
 from stackroom.control.control import Control
-from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
-from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.app import serve_http
 from stackroom.serve.http.metrics import Metrics
@@ -35,9 +29,8 @@ from stackroom.tools.operation import AnyOperation
 from stackroom.tools.resources import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
-from support.plain_tools import make_tool
-
-RUNS: Counter[str] = Counter()
+from support.health import GivenHealth
+from support.plain_tools import loaded, make_tool
 
 
 class Params(ToolParams):
@@ -51,35 +44,20 @@ class Result(ToolResult):
     """What every tool of these gives."""
 
     done: str
-    runs: int
-
-
-Run = Callable[[Principal, Any], Result]
-
-
-def counted(name: str, work: Callable[[Params], str]) -> Run:
-    """Return a tool's work, with its runs counted."""
-
-    def run(_principal: Principal, params: Params) -> Result:
-        RUNS[name] += 1
-        return Result(done=work(params), runs=RUNS[name])
-
-    return run
 
 
 def tool(
     name: str, work: Callable[[Params], str] = lambda params: params.text, **changes: Any
 ) -> AnyOperation:
-    """Declare a tool that needs AccessCatalog and reads, unless it is said otherwise."""
-    values = {"action": Action.ACCESS_CATALOG, "cost": Cost.READ, **changes}
+    """Declare a tool that reads; it needs AccessCatalog, unless it is said otherwise."""
     return make_tool(
         name=name,
         description=f"{name}.",
         params=Params,
         result=Result,
-        run=counted(name, work),
-        text=lambda result: f"{result.done}, run {result.runs}",
-        **values,
+        run=lambda _principal, params: Result(done=work(params)),
+        text=lambda result: result.done,
+        **changes,
     )
 
 
@@ -108,18 +86,6 @@ def wait(params: Params) -> str:
     return f"waited for {params.text}"
 
 
-def fail_twice(params: Params) -> str:
-    """Fail at the first two of every three runs."""
-    if RUNS["flaky"] % 3:
-        raise StorageError("the disk is away")
-    return params.text
-
-
-def fail(_params: Params) -> str:
-    """Fail always."""
-    raise StorageError("the disk is away")
-
-
 def break_down(params: Params | None) -> NoReturn:
     """Have a bug."""
     raise ZeroDivisionError(f"secret path /etc/shadow {params}")
@@ -128,36 +94,10 @@ def break_down(params: Params | None) -> NoReturn:
 TOOLS = [
     *(tool(f"needs.{action}", action=action) for action in Action),
     tool("echo"),
-    tool("kept", is_kept=True),
-    tool("edit", cost=Cost.WRITE),
-    tool("sql", cost=Cost.SQL),
     tool("wait", wait),
-    tool("flaky", fail_twice),
-    tool("stored", fail),
-    tool("stored.edit", fail, cost=Cost.WRITE),
     tool("broken", break_down),
 ]
 RESOURCES = [resource(action) for action in Action]
-
-
-class Healthy(ServerHealth):
-    def __init__(self) -> None:
-        """Have no problems, whatever there is."""
-
-    def problems(self) -> dict[str, str]:
-        return {}
-
-    def states(self) -> dict[str, str]:
-        return {}
-
-    def readings(self) -> list[Reading]:
-        return []
-
-    def tasks(self) -> list[TaskStatus]:
-        return []
-
-    def find_unready(self) -> str | None:
-        return None
 
 
 def main() -> None:
@@ -165,25 +105,22 @@ def main() -> None:
     settings = load_settings(flags={("server", "port"): 0})
     set_up_logging(level=settings.log_level, form=settings.server.log_format)
     metrics = Metrics()
+    health: Any = GivenHealth()  # without a problem, whatever there is
     with closing(Control.open(settings)) as control:
-        observers: list[Observer] = [control.audit, metrics, CallLog()]
-        gate: Future[Gate] = Future()
-        gate.set_result(
-            Gate(
-                Toolbox(TOOLS, RESOURCES),
-                limiter=control.limiter,
-                observers=observers,
-                cache=AnswerCache(settings.server.cache_size),
-            )
+        gate = Gate(
+            Toolbox(TOOLS, RESOURCES),
+            limiter=control.limiter,
+            observers=[control.audit, metrics, CallLog()],
+            cache=AnswerCache(settings.server.cache_size),
         )
         service = Service(
             settings=settings,
-            opened_gate=gate,
+            opened_gate=loaded(gate),
             control=control,
             metrics=metrics,
             workers=Workers(threads=settings.server.threads, queue=settings.server.queue),
             streams=Streams(settings.server.streams),
-            health=Healthy(),
+            health=health,
         )
         serve_http(
             service,

@@ -1,7 +1,6 @@
 """A whole shared server in this process: every catalogue, tool, job and endpoint, with accounts."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from stackroom.serve.http.streams import Streams
 from stackroom.settings import RateLimitSettings, Settings
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.faces.rest import Door
-from support.plain_tools import Notes
+from support.plain_tools import Notes, loaded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +65,11 @@ def open_whole(home: Path) -> Iterator[WholeServer]:
             server_tools=admin.tools,
             office=admin.office,
         )
-        opened: Future[Gate] = Future()
-        opened.set_result(gate)
         uploads = Uploads(app)
         owners = OwnerPages(app, find_file=uploads.find_file)
         service = Service(
             settings=settings,
-            opened_gate=opened,
+            opened_gate=loaded(gate),
             control=control,
             workers=Workers(),
             streams=Streams(10),
