@@ -25,7 +25,6 @@ from stackroom.generic.shapes import SearchParams
 from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.library import PLACE_FILE
 from stackroom.model.hits import Promises
-from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
@@ -277,25 +276,6 @@ def test_a_view_whose_transaction_was_ended_answers_as_before_unless_there_were_
         view.scan(scope=WHOLE, limit=9)
     assert stock.lexical("robot") == ["one", "two"]
     shelf.close()
-
-
-def test_two_servers_on_one_index_see_each_others_changes(
-    postgresql: PostgresServer, tmp_path: Path
-) -> None:
-    place, spec = postgresql.new_place(), PACKAGES.get("anime").spec
-    one, other = (shelf_on(tmp_path / name, spec, place) for name in ("one", "other"))
-    stock, beside = Stock(shelf=one, spec=one.spec), Stock(shelf=other, spec=other.spec)
-    stock.put(stock.record("first", body="robot"))
-    assert beside.lexical("robot") == ["first"]
-    beside.put(beside.record("second", body="robot"))
-    assert stock.lexical("robot") == ["first", "second"]
-    beside.apply(Put(record=beside.record("third"), embedding=Embedding(digest=b"third")))
-    assert other.add_vectors({RecordId("third"): b"third"}, {b"third": stock.vector("third")}) == 1
-    other.publish_vectors()
-    assert stock.nearest("third", limit=1) == ["third"]
-    assert one.reader().snapshot.generation == other.reader().snapshot.generation == 1
-    one.close()
-    other.close()
 
 
 @pytest.mark.parametrize("name", [sample.name for _, sample in PACKAGES.iter_samples()])

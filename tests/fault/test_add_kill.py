@@ -215,26 +215,6 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
     builds.require_whole(open_library)
 
 
-def test_a_build_whose_embedder_dies_says_so_and_goes_on_where_it_was(
-    builds: Builds, open_library: Callable[[Settings], Any]
-) -> None:
-    def at(number: int) -> None:
-        if number == REQUESTS // 2:
-            builds.server.mood = "500"
-
-    builds.server.on_request = at
-    failed = builds.add()
-    assert failed.returncode == 6
-    assert "status 500" in failed.stderr
-    assert "Traceback" not in failed.stderr
-    builds.server.on_request = lambda _number: None
-    builds.server.mood = "well"
-    builds.require_searchable(open_library)
-    assert builds.add().returncode == 0
-    assert builds.embedded_again <= MOST_BATCH
-    builds.require_whole(open_library)
-
-
 def test_two_builds_at_once_leave_one_whole_catalogue(
     builds: Builds, open_library: Callable[[Settings], Any]
 ) -> None:

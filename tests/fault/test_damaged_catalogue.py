@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -172,29 +171,6 @@ def test_what_is_about_all_answers_from_the_others_names_the_one_it_skipped_and_
     assert f"skipped: {DAMAGED} (its storage cannot be read)" in told.text
     assert gate.cache.statistics().entries == entries
     assert list(app.catalogue_problems()) == [f"catalogue {DAMAGED}"]
-
-
-@pytest.mark.row("T8")
-def test_over_http_the_damaged_catalogue_is_503_with_retry_after_and_health_names_it(
-    home: Path, start_server: Any
-) -> None:
-    server = start_server(home, "--no-accounts", "--tools", "all")
-    with httpx.Client(base_url=server.url, timeout=120, verify=False) as client:
-        assert (
-            client.post("/v1/tools/search_handbook", json={"query": "code review"}).status_code
-            == 200
-        )
-        overwrite(home / "catalogues" / DAMAGED, BEGINNING_BYTES)
-        refused = client.post("/v1/tools/search_handbook", json={"query": "how is on-call paid"})
-        every = client.post("/v1/tools/search", json={"query": "dragon on-call pay"})
-        health = client.get("/health").json()
-    server.stop()
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "storage")
-    assert int(refused.headers["retry-after"]) >= 1
-    assert str(home) not in refused.text
-    assert (every.status_code, DAMAGED in every.text) == (200, True)
-    assert health["status"] == "degraded"
-    assert f"catalogue {DAMAGED}" in [one["part"] for one in health["degraded"]]
 
 
 @pytest.mark.row("Z3")

@@ -5,6 +5,7 @@ new one, whole.
 them.
 """
 
+import pkgutil
 import random
 from collections.abc import Sequence
 
@@ -32,14 +33,18 @@ def _some(steps: Sequence[Step], seed: int) -> list[Step]:
     return random.Random(seed).sample(list(steps), SOME)
 
 
-@pytest.mark.parametrize("step", _some(INSTALL_STEPS, 1), ids=lambda step: step.name)
+def test_every_step_is_a_function_of_the_code() -> None:
+    assert all(callable(pkgutil.resolve_name(step.target)) for step in INSTALL_STEPS + UPDATE_STEPS)
+
+
+@pytest.mark.parametrize("step", _some(INSTALL_STEPS, 1), ids=lambda step: step.target)
 def test_a_killed_installation_leaves_nothing_or_all_and_the_same_command_goes_on(
     killings: Killings, step: Step
 ) -> None:
     killings.kill_install(step, 1)
 
 
-@pytest.mark.parametrize("step", _some(UPDATE_STEPS, 2), ids=lambda step: step.name)
+@pytest.mark.parametrize("step", _some(UPDATE_STEPS, 2), ids=lambda step: step.target)
 def test_a_killed_update_leaves_the_former_or_the_new_release(
     killings: Killings, step: Step
 ) -> None:

@@ -219,6 +219,10 @@ class Visit:
             self.problems.append(f"request: {request.url}")
 
 
+Start = Callable[..., Visit]
+"""Begins a visit."""
+
+
 class Windows:
     """Windows of a browser that visits have one after the other: a new one loads a page at twice
     the cost.

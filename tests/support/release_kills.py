@@ -33,73 +33,48 @@ OLD, NEW = "1.0.0", "1.1.0"
 class Step:
     """A function at which a process is killed: before or after it, at any of its calls."""
 
-    name: str
     target: str
     calls: int = 1
     """How often the function is called, about: the call to end at is drawn from these."""
 
 
-def _steps(prefix: str, *named: tuple[str, str, int]) -> tuple[Step, ...]:
-    return tuple(
-        Step(name=name, target=f"{prefix}.{target}", calls=calls) for name, target, calls in named
-    )
+def _steps(prefix: str, **calls: int) -> tuple[Step, ...]:
+    """Return the functions of a module or class, with how often each is called."""
+    return tuple(Step(target=f"{prefix}{name}", calls=count) for name, count in calls.items())
 
 
-READ_INDEX = _steps(
-    "stackroom.packs", ("the index of releases is read", "places:FolderPlace.list_releases", 1)
-)
+READ_INDEX = _steps("stackroom.packs.places:FolderPlace.", list_releases=1)
 SETTLING = _steps(
-    "stackroom.packs.installed:InstalledPack",
-    ("the files of the release are brought up to the store", "settle", 1),
-    ("a file of the release is written", "_write", 4),
-    ("the files of former releases are removed", "remove_other_files", 1),
+    "stackroom.packs.installed:InstalledPack.", settle=1, _write=4, remove_other_files=1
 )
-INDEXING = _steps(
-    "stackroom.shelf",
-    ("the index is brought up to the store", "catalogue_shelf:CatalogueShelf.publish", 1),
-    ("the base of the index is swapped", "embedded.index_files:BaseFolder.swap", 1),
+INDEXING = (
+    *_steps("stackroom.shelf.catalogue_shelf:CatalogueShelf.", publish=1),
+    *_steps("stackroom.shelf.embedded.index_files:BaseFolder.", swap=1),
 )
 INSTALL_STEPS = (
     *READ_INDEX,
-    *_steps("stackroom", ("the folder is reserved", "library:Library.reserve", 1)),
-    *_steps(
-        "stackroom.packs",
-        ("the place is noted", "installed:InstalledPack.save_source", 1),
-        ("the release is noted", "installed:InstalledPack.save_next", 1),
-        ("a file is fetched", "places:FolderPlace.bring", 3),
-        ("a fetched file is put in its place", "places:install_file", 3),
-        ("the calibration is written", "install:save_released_calibration", 1),
-    ),
-    *_steps(
-        "stackroom.shelf.embedded",
-        ("the store is made", "store:Store.create", 1),
-        ("records are written", "store:Store.apply", 3),
-        ("the text is indexed", "text_index:TextIndex.build", 1),
-    ),
+    *_steps("stackroom.library:Library.", reserve=1, complete=1),
+    *_steps("stackroom.packs.installed:InstalledPack.", save_source=1, save_next=1),
+    *_steps("stackroom.packs.places:", install_file=3),
+    *_steps("stackroom.packs.places:FolderPlace.", bring=3),
+    *_steps("stackroom.packs.update:", save_released_calibration=1),
+    *_steps("stackroom.shelf.embedded.store:Store.", create=1, apply=3),
+    *_steps("stackroom.shelf.embedded.text_index:TextIndex.", build=1),
     *INDEXING,
     *SETTLING,
-    *_steps("stackroom", ("it is made visible", "library:Library.complete", 1)),
 )
 UPDATE_STEPS = (
     *READ_INDEX,
-    *_steps(
-        "stackroom.packs",
-        ("the release is noted", "installed:InstalledPack.save_next", 2),
-        ("a patch is fetched", "places:FolderPlace.bring", 2),
-        ("a patch is applied", "fetch:apply_patch", 2),
-        ("a patched file is written", "installed:InstalledPack.save_file", 2),
-        ("the changes are chosen", "update:merge", 1),
-        ("the calibration is written", "held:save_released_calibration", 1),
-    ),
-    *_steps(
-        "stackroom.shelf.embedded",
-        ("the changes are committed", "store:Store.apply", 1),
-        ("the text is indexed", "text_index:TextIndex.update", 1),
-    ),
+    *_steps("stackroom.packs.installed:InstalledPack.", save_next=2, save_file=2),
+    *_steps("stackroom.packs.places:FolderPlace.", bring=2),
+    *_steps("stackroom.packs.places:", apply_patch=2),
+    *_steps("stackroom.packs.update:", merge=1, save_released_calibration=1),
+    *_steps("stackroom.shelf.embedded.store:Store.", apply=1),
+    *_steps("stackroom.shelf.embedded.text_index:TextIndex.", update=1),
     *SETTLING,
     *INDEXING,
 )
-ANYTIME = Step(name="any moment", target="")
+ANYTIME = Step(target="any moment")
 
 
 def do_and_die(
@@ -196,7 +171,7 @@ class Killings:
             home = self.new_home()
             self._kill(step, install_newest, home, self.publisher.folder)
             found = versions_in(home, self.stars)
-            assert found in (set(), {version}), f"{step.name}: {found}"
+            assert found in (set(), {version}), f"{step.target}: {found}"
             install_newest(home, self.publisher.folder)
             require_whole(home, version, self.stars)
 
@@ -218,7 +193,7 @@ class Killings:
             forget_former(home)
             self._kill(step, bring_up, home)
             found = versions_in(home, self.stars)
-            assert found in ({former}, {version}), f"{step.name}: {found}"
+            assert found in ({former}, {version}), f"{step.target}: {found}"
             bring_up(home)
             require_whole(home, version, self.stars)
             go_back(home)
@@ -248,7 +223,7 @@ def main(times: int) -> None:
             killings.kill_install(step, times) if action == "install" else killings.kill_update(
                 step, times
             )
-            print(f"{action}, {step.name}: {times} times", flush=True)
+            print(f"{action}, {step.target}: {times} times", flush=True)
         print(
             f"{killings.kills} kills, {killings.finished} runs that were done before the step: "
             "the former or the new version, never neither or a mix"

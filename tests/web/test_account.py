@@ -4,15 +4,13 @@ dark.
 
 import json
 import re
-from collections.abc import Callable
 
 import httpx
 from playwright.sync_api import Page, expect
 
-from support.browsing import PASSWORD, PHONE, Visit
+from support.browsing import PASSWORD, PHONE, Start
 from support.processes import ServerProcess
 
-Start = Callable[..., Visit]
 KEPT = '["taste", "music_queue", "docks", "ai_chat_config", "user"]'
 """What a browser keeps of the person who is logged in."""
 

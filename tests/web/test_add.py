@@ -1,11 +1,9 @@
 """Adding a table on the page: dropped, built, searched, and undone."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start
 
 pytestmark = pytest.mark.row("N13", "Z16")
 
@@ -22,7 +20,7 @@ def choose(page: Page, name: str, content: str) -> None:
     page.get_by_label("Drop a table here").set_input_files(file)
 
 
-def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]) -> None:
+def test_a_table_is_added_built_searched_and_removed(visit: Start) -> None:
     visited = visit(allowed=("409", "ERR_FAILED"))
     # once it is back, while its records are embedded on a busy machine
     busy = "503 (Service Unavailable)"
@@ -52,7 +50,7 @@ def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]
     assert page.request.delete(f"{visited.origin}/v1/catalogues/plays").ok
 
 
-def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[..., Visit]) -> None:
+def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Start) -> None:
     visited = visit(width=PHONE, scheme="dark", allowed=("400", "409"))
     page = visited.open("/add")
     choose(page, "plays.docx", "no table")
@@ -68,7 +66,7 @@ def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[...,
 
 
 def test_a_file_that_is_read_wrongly_offers_the_field_that_the_message_speaks_of(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     visited = visit(width=PHONE)
     page = visited.open("/add")
@@ -84,7 +82,7 @@ def test_a_file_that_is_read_wrongly_offers_the_field_that_the_message_speaks_of
 
 
 def test_a_file_that_is_refused_because_others_wait_can_be_sent_again(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     visited = visit(allowed=("409",))
     page = visited.open("/add")

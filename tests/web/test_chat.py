@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start, Visit
 from support.llm_providers import KEY, MODELS, ScriptedModel, names_of, serve_model
 from support.llm_streams import PROTOCOLS, Call, Reply
 
@@ -24,7 +24,6 @@ LAST_ANSWER_HAS = (
 TITLES = {
     title.lower(): title for title in ("Anthropic", "OpenAI", "Google", "Ollama", "OpenRouter")
 }
-Start = Callable[..., Visit]
 
 
 @dataclass

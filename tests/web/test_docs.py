@@ -2,15 +2,13 @@
 heading.
 """
 
-from collections.abc import Callable
-
 from playwright.sync_api import expect
 
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start
 
 
 def test_a_reader_follows_the_documentation_from_connect_to_a_heading(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     visited = visit(width=PHONE)
     page = visited.open("/connect")

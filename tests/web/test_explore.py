@@ -3,16 +3,16 @@
 import csv
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from support.browsing import Start
+
 pytestmark = pytest.mark.row("Z16")
 
-Start = Callable[..., Any]
 SENTENCE = "space adventure after 1990, not horror"
 TYPE_SLOWLY = """async (text) => {
   for (const letter of text) {

@@ -22,13 +22,13 @@ from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.serve.hits_view import EXTENSION, MIME_TYPE
 from stackroom.settings import Settings
+from support.browsing import Start
 from support.processes import ServerProcess
 from support.view_host import Assistant
 
 pytestmark = pytest.mark.row("Z16")
 image_module = pytest.importorskip("PIL.Image")
 
-Start = Callable[..., Any]
 PICTURED = 3
 SPEC = """\
 name = "plants"

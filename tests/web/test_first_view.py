@@ -1,11 +1,9 @@
 """The first view of an address: three round trips from nothing to what was asked for."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Route
 
-from support.browsing import Visit
+from support.browsing import Start, Visit
 
 pytestmark = pytest.mark.row("Z16")
 
@@ -50,7 +48,7 @@ def count_rounds(visited: Visit, address: str, wanted: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("address", FIRST)
-def test_the_first_view_takes_three_round_trips(visit: Callable[..., Visit], address: str) -> None:
+def test_the_first_view_takes_three_round_trips(visit: Start, address: str) -> None:
     rounds = count_rounds(visit(), address, FIRST[address])
     assert len(rounds) <= MOST_ROUNDS, "\n".join(
         f"{place}: {names}" for place, names in enumerate(rounds, 1)

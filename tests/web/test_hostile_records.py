@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Frame, Page, expect
 
 from stackroom.cli.main import main
-from support.browsing import Visit
+from support.browsing import Start
 from support.hostile_page import CATALOGUE, MARKUP, TEXTS, write_traps
 from support.processes import ServerProcess
 from support.view_host import Assistant
@@ -69,7 +69,7 @@ def assert_only_text(page: Page | Frame) -> None:
 
 
 def test_fifty_hostile_records_are_text_in_every_view(
-    visit: Callable[..., Visit], trapped_server: ServerProcess
+    visit: Start, trapped_server: ServerProcess
 ) -> None:
     hits = records_of(trapped_server)
     assert len(hits) == len(TEXTS) == 50
@@ -102,7 +102,7 @@ def test_fifty_hostile_records_are_text_in_every_view(
 
 
 def test_hostile_records_are_text_inside_an_assistant(
-    visit: Callable[..., Visit], trapped_server: ServerProcess
+    visit: Start, trapped_server: ServerProcess
 ) -> None:
     assistant = Assistant(visit(trapped_server.url), trapped_server)
     assistant.show()
@@ -120,7 +120,7 @@ def test_hostile_records_are_text_inside_an_assistant(
     assert frame.evaluate("window.trapped ?? null") is None
 
 
-def test_markup_that_is_taken_for_markup_would_be_noticed(visit: Callable[..., Visit]) -> None:
+def test_markup_that_is_taken_for_markup_would_be_noticed(visit: Start) -> None:
     page = visit(allowed=("",)).page
     page.set_content("<!doctype html><title>x</title>")
     assert_only_text(page)

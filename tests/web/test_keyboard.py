@@ -3,12 +3,11 @@ connect, ask.
 """
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from support.browsing import Visit
+from support.browsing import Start
 
 pytestmark = pytest.mark.row("Z16", "N13")
 
@@ -35,7 +34,7 @@ def press(page: Page, wanted: Locator, key: str = "Enter") -> None:
     page.keyboard.press(key)
 
 
-def test_everything_is_reached_and_done_by_keys(visit: Callable[..., Visit]) -> None:
+def test_everything_is_reached_and_done_by_keys(visit: Start) -> None:
     visited = visit()
     page = visited.open("/")
     bar = page.locator("header.bar")

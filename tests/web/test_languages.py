@@ -1,11 +1,9 @@
 """The page in another language, and on a phone with all of its navigation in sight."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Browser, expect
 
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start
 from support.processes import ServerProcess
 from support.view_host import Assistant
 
@@ -18,7 +16,7 @@ IN_SIGHT = """(links) => links.every((link) => {
 
 
 def test_the_page_is_in_the_language_that_is_chosen_and_english_otherwise(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     visited = visit()
     loaded: list[str] = []
@@ -51,7 +49,7 @@ def test_the_language_of_the_browser_counts_until_one_is_chosen(
 
 
 def test_the_view_inside_an_assistant_is_in_the_language_of_the_assistant(
-    visit: Callable[..., Visit], open_server: ServerProcess
+    visit: Start, open_server: ServerProcess
 ) -> None:
     assistant = Assistant(visit(), open_server)
     assistant.show(locale="de-AT")
@@ -63,9 +61,7 @@ def test_the_view_inside_an_assistant_is_in_the_language_of_the_assistant(
 
 
 @pytest.mark.parametrize("address", ["/", "/connect", "/run/changes"])
-def test_on_a_phone_every_part_of_the_navigation_is_in_sight(
-    visit: Callable[..., Visit], address: str
-) -> None:
+def test_on_a_phone_every_part_of_the_navigation_is_in_sight(visit: Start, address: str) -> None:
     page = visit(width=PHONE).open(address)
     links = page.get_by_role("navigation", name="Main").get_by_role("link")
     expect(links).to_have_count(6)
@@ -89,7 +85,7 @@ def test_on_a_phone_every_part_of_the_navigation_is_in_sight(
         assert page.locator(".run-nav [aria-current]").evaluate_all(IN_SIGHT)
 
 
-def test_a_table_on_a_phone_has_the_columns_that_fit(visit: Callable[..., Visit]) -> None:
+def test_a_table_on_a_phone_has_the_columns_that_fit(visit: Start) -> None:
     page = visit(width=PHONE).open("/c/anime?view=table&sort=-episodes")
     heads = page.get_by_role("region", name="Table of results").get_by_role("columnheader")
     expect(heads).to_have_count(3)

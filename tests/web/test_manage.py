@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from support import launching
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start, Visit
 from support.processes import ServerProcess, wait_until
 
 pytestmark = pytest.mark.row("N13", "Z16")
@@ -74,7 +74,7 @@ def titles(visited: Visit, catalogue: str, query: str = "*") -> list[str]:
 
 
 def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
-    visit: Callable[..., Visit], owned: ServerProcess
+    visit: Start, owned: ServerProcess
 ) -> None:
     visited = visit(owned.url, allowed=("400", "503"))  # while the new file is built
     page = visited.open("/c/plays")
@@ -138,7 +138,7 @@ def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
 
 
 def test_columns_get_other_roles_with_the_reasons_of_the_proposal_and_what_was_left_out_is_listed(
-    visit: Callable[..., Visit], owned: ServerProcess
+    visit: Start, owned: ServerProcess
 ) -> None:
     # while the new columns are built
     visited = visit(owned.url, width=PHONE, scheme="dark", allowed=("503",))
@@ -163,9 +163,7 @@ def test_columns_get_other_roles_with_the_reasons_of_the_proposal_and_what_was_l
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
 
 
-def test_whoever_is_no_administrator_is_told_so(
-    visit: Callable[..., Visit], shared_server: ServerProcess
-) -> None:
+def test_whoever_is_no_administrator_is_told_so(visit: Start, shared_server: ServerProcess) -> None:
     shared_server.run("user", "add", "reader", "--one-time")
     token = shared_server.token("reader")
     visited = visit(shared_server.url, allowed=("401", "403"))
@@ -176,7 +174,7 @@ def test_whoever_is_no_administrator_is_told_so(
 
 
 def test_a_catalogue_of_a_package_says_what_its_owner_may_not_change(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     visited = visit(width=1440, scheme="dark")
     page = visited.open("/manage/anime")

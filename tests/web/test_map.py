@@ -1,18 +1,17 @@
 """The map: all records of a catalogue at their places, in a real browser."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 from playwright.sync_api import Page, Playwright, expect
 
-from support.browsing import Visit, launch, start_visit
+from support.browsing import Start, Visit, launch, start_visit
 from support.processes import ServerProcess
 
 pytestmark = pytest.mark.row("N13")
 
-Start = Callable[..., Visit]
 NARROW_DESK = 800
 POINTS = """
 ([width, height]) => {

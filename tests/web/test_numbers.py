@@ -5,13 +5,12 @@ assistant, REST.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.browsing import Visit
+from support.browsing import Start, Visit
 from support.processes import ServerProcess
 from support.view_host import Assistant
 
@@ -97,7 +96,7 @@ def wrong_facets(facets: list[dict[str, Any]], shown: dict[str, list[int]]) -> l
 
 
 def test_every_number_of_an_address_is_the_same_wherever_it_is_shown(
-    visit: Callable[..., Visit], open_server: ServerProcess
+    visit: Start, open_server: ServerProcess
 ) -> None:
     visited, problems = visit(), []
     assistant = Assistant(visit(), open_server)
@@ -127,7 +126,7 @@ def test_every_number_of_an_address_is_the_same_wherever_it_is_shown(
 
 
 @pytest.mark.parametrize("address", WITH_MAP)
-def test_the_map_lights_what_the_list_counts(visit: Callable[..., Visit], address: str) -> None:
+def test_the_map_lights_what_the_list_counts(visit: Start, address: str) -> None:
     visited = visit()
     count = numbers_in(open_address(visited, address).locator(".count").inner_text())
     page = visited.open(f"{address}&view=map")

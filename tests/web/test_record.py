@@ -1,12 +1,11 @@
 """The record drawer and the taste page in a real browser."""
 
-from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start
 
 pytestmark = pytest.mark.row("N3")
 
@@ -30,7 +29,7 @@ def parameters(page: Page) -> dict[str, list[str]]:
 
 
 def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     one = visit()
     page = one.open("/c/anime/mal-1")
@@ -71,7 +70,7 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(
 
 
 def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboard(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     one = visit(width=PHONE, scheme="dark", allowed=(CONFLICT,))
     page = one.open(f"/c/music?open={ALBUM}")
@@ -108,7 +107,7 @@ def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboa
 
 
 def test_a_tray_of_likes_and_a_sentence_recommend_live_and_are_an_address(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     one = visit()
     page = one.open("/c/anime?open=anime/mal-1")

@@ -3,14 +3,11 @@ may not.
 """
 
 import re
-from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from support.browsing import PHONE, Visit
+from support.browsing import PHONE, Start
 from support.processes import ServerProcess
-
-Start = Callable[..., Visit]
 
 
 def confirm(page: Page, answer: str) -> None:

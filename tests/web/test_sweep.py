@@ -6,13 +6,12 @@ STACKROOM_SWEEP=all all of them in every form.
 """
 
 import os
-from collections.abc import Callable
 from itertools import product
 
 import pytest
 from playwright.sync_api import expect
 
-from support.browsing import DESK, PHONE, Visit
+from support.browsing import DESK, PHONE, Start, Visit
 
 pytestmark = pytest.mark.row("Z16", "Z17", "N13")
 
@@ -61,9 +60,7 @@ def places_of(form: tuple[int, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]} {form[1]}")
-def test_every_view_is_fit_for_everybody(
-    visit: Callable[..., Visit], form: tuple[int, str]
-) -> None:
+def test_every_view_is_fit_for_everybody(visit: Start, form: tuple[int, str]) -> None:
     width, scheme = form
     visited = visit(width=width, scheme=scheme, allowed=ALLOWED)
     problems = [

@@ -10,12 +10,10 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from support.browsing import Visit
+from support.browsing import Start
 from support.libraries import copy_samples
 from support.one_operation import PROGRAM
 from support.processes import ServerProcess
-
-Start = Callable[..., Visit]
 
 
 def test_a_tool_is_found_filled_in_and_run_with_the_keyboard_alone(visit: Start) -> None:
@@ -114,7 +112,7 @@ def test_an_address_runs_no_tool_that_changes_something_and_a_form_asks_first(vi
 
 
 def test_an_address_with_arguments_by_name_fills_the_form_and_shows_the_answer(
-    visit: Callable[..., Visit],
+    visit: Start,
 ) -> None:
     page = visit().open("/tools/search?query=space&limit=3&other=1")
     expect(page.locator("input[name=query], textarea[name=query]")).to_have_value("space")
