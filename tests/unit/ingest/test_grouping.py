@@ -68,20 +68,6 @@ def test_the_place_of_a_grouped_record_names_all_its_rows(drinks: IngestBench) -
     assert places == {"7": "lines 1, 3–4", "8": "line 2"}
 
 
-@pytest.mark.parametrize("digests", [False, True])
-def test_adding_again_changes_what_changed_and_removes_what_is_gone(
-    drinks: IngestBench, digests: bool
-) -> None:
-    drinks.add(ListedRows(MIXED, has_digests=digests))
-    again = drinks.add(ListedRows(MIXED, has_digests=digests))
-    assert (again.written, again.unchanged, again.removed) == (0, 2, 0)
-    less = drinks.add(ListedRows([*MIXED[:2], MIXED[3]], has_digests=digests))
-    assert (less.written, less.unchanged, less.removed) == (1, 1, 0)
-    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin",)
-    gone = drinks.add(ListedRows([MIXED[0]], has_digests=digests))
-    assert (gone.removed, set(drinks.records())) == (1, {"7"})
-
-
 def test_a_row_without_the_value_is_a_record_of_its_own(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([{"drink": "Nameless", "ingredient": "Ice"}, *MIXED]))
     assert (report.written, report.rejected) == (3, 0)

@@ -23,19 +23,6 @@ def test_rejects_of_a_source_are_replaced_by_those_of_its_next_run() -> None:
     assert ledger.rejects() == [("a.csv", "line 9", "no id"), ("b.csv", "line 1", "no id")]
 
 
-def test_origins_are_kept_by_source_until_they_are_forgotten(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
-    ledger.note_origins("a.csv", {ONE: Origin("line 1", ""), TWO: Origin("line 2", "")})
-    ledger.note_origins("a.csv", {TWO: Origin("line 3", "d")})
-    ledger.note_origins("b.csv", {ONE: Origin("line 1", "")})
-    ledger.forget_origins("b.csv", [ONE])
-    ledger.close()
-    again = Ledger(tmp_path / "ledger.sqlite")
-    assert again.origins("a.csv") == {ONE: Origin("line 1", ""), TWO: Origin("line 3", "d")}
-    assert again.origins("b.csv") == {}
-    again.close()
-
-
 def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() -> None:
     ledger = Ledger()
     ledger.note_origins("a.csv", {ONE: Origin("line 1", "")})
@@ -55,15 +42,6 @@ def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() 
         {},
         {TWO: b"2"},
     )
-
-
-def test_a_position_is_kept_until_the_reading_is_done() -> None:
-    ledger = Ledger()
-    assert ledger.position("arxiv:x") == 0
-    ledger.note_position("arxiv:x", 300)
-    assert ledger.position("arxiv:x") == 300
-    ledger.note_position("arxiv:x", 0)
-    assert ledger.position("arxiv:x") == 0
 
 
 def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from stackroom.catalogue.column_template import parse_column_template
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import InputError, UnavailableError
 from stackroom.ingest import pipeline
 from stackroom.ingest.embedding import FIRST_BATCH
@@ -17,7 +16,6 @@ from stackroom.ingest.ledger import Origin
 from stackroom.ingest.mapping import RowMapping, build_mapping
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import WHOLE
 from stackroom.sources.port import SourceRow
 from stackroom_catalogues.anime import rows as anime_rows
 from support.ingesting import IngestBench, ListedRows
@@ -85,28 +83,6 @@ def test_every_row_is_counted_once_and_in_the_right_place(bench: IngestBench) ->
     assert add_up(report)
     assert report.embedded == 10
     assert len(bench.records()) == 10
-
-
-def test_what_is_left_out_is_listed_with_its_place_and_reason(bench: IngestBench) -> None:
-    report = bench.add(ListedRows([row(1), row(1), {"title": " "}, row(2, episodes="many")]))
-    assert report.rejects == [
-        ("line 2", "the same as line 1"),
-        ("line 3", "'title' is missing; every anime needs one"),
-        ("line 4", "'episodes' is 'many', not a whole number such as 12"),
-    ]
-    assert bench.ledger.rejects() == [
-        ("rows.jsonl", place, reason) for place, reason in report.rejects
-    ]
-
-
-def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(bench: IngestBench) -> None:
-    class Broken(ListedRows):
-        def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-            yield SourceRow(place="line 1", values={}, problem="not valid JSON")
-            yield SourceRow(place="line 2", values=row(2))
-
-    report = bench.add(Broken([]))
-    assert (report.written, report.rejects) == (1, [("line 1", "not valid JSON")])
 
 
 def test_an_unchanged_source_writes_and_embeds_nothing_again(
@@ -232,17 +208,6 @@ def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(
     assert max(embedder.documents.values()) == 1
 
 
-def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(
-    bench: IngestBench,
-) -> None:
-    twins = [row(number, title="Twin", synopsis="The same.") for number in (1, 2)]
-    assert bench.add(ListedRows(twins)).embedded == 1
-    reader = bench.shelf.reader()
-    vectors = reader.vectors(reader.scan(scope=WHOLE, limit=10))
-    assert vectors.any(axis=1).all()
-    assert (vectors[0] == vectors[1]).all()
-
-
 @pytest.mark.parametrize("breaks_after", range(0, 23, 3))
 def test_interrupted_anywhere_and_run_again_nothing_is_lost_doubled_or_embedded_again(
     bench: IngestBench, embedder: Any, breaks_after: int
@@ -275,14 +240,6 @@ def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made
     assert (report.unchanged, report.to_embed, report.embedded) == (len(rows), 10, 10)
     assert bench.shelf.reader().awaiting_vectors == 0
     assert set(embedder.documents.values()) == {1}
-
-
-def test_without_an_embedder_records_are_written_without_vectors(bench: IngestBench) -> None:
-    report = bench.add(ListedRows([row(1), row(2)]), embed=False)
-    assert (report.written, report.embedded) == (2, 0)
-    reader = bench.shelf.reader()
-    assert not reader.vectors(reader.scan(scope=WHOLE, limit=10)).any()
-    assert bench.add(ListedRows([row(1), row(2)])).embedded == 2
 
 
 def answers(rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> ListedRows:
@@ -399,18 +356,6 @@ def test_a_source_removes_only_what_came_from_it_alone(bench: IngestBench) -> No
     assert ids(bench) == ["mal-1", "mal-3", "mal-4"]
 
 
-def test_a_changed_row_is_written_with_the_vector_of_its_new_text(
-    bench: IngestBench, embedder: Any
-) -> None:
-    bench.add(ListedRows([row(1), row(2)]))
-    assert bench.add(ListedRows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
-    reader = bench.shelf.reader()
-    key = reader.find(["mal-1"], scope=WHOLE)["mal-1"]
-    text = embedding_text(bench.shelf.spec.embed, reader.fetch([key], scope=WHOLE)[key])
-    assert "Quite another story." in text
-    assert (reader.vectors([key])[0] == embedder.embed_documents([text])[0]).all()
-
-
 def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(
     bench: IngestBench,
 ) -> None:
@@ -474,13 +419,6 @@ def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted
     assert set(embedder.documents.values()) == {1}
 
 
-def test_a_source_that_answers_a_question_never_removes(bench: IngestBench) -> None:
-    bench.add(answers([row(number) for number in range(6)]))
-    for rows in ([row(7)], []):
-        assert bench.add(answers(rows)).removed == 0
-    assert len(ids(bench)) == 7
-
-
 @pytest.mark.parametrize("breaks_after", range(0, 23, 3))
 def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
     bench: IngestBench, embedder: Any, breaks_after: int
@@ -497,16 +435,6 @@ def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
     assert report.written == 22 - written_before
     assert ids(bench) == sorted(f"mal-{number}" for number in range(22))
     assert set(embedder.documents.values()) == {1}
-
-
-def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(
-    bench: IngestBench,
-) -> None:
-    source = answers([row(number) for number in range(9)])
-    bench.add(source)
-    report = bench.add(source)
-    assert source.starts == [0, 0]
-    assert (report.rows, report.unchanged, report.written) == (9, 9, 0)
 
 
 def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(

@@ -11,7 +11,6 @@ from stackroom.sources.compressed import (
     find_compressed,
     open_decompressed,
     require_file,
-    without_compression,
 )
 from stackroom.zstd import zstd
 
@@ -30,11 +29,6 @@ def written(folder: Path, name: str, content: bytes) -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.ZST"])
-def test_the_name_without_packing_is_that_of_the_plain_file(name: str) -> None:
-    assert without_compression(Path("folder", name)) == Path("folder", "a.csv")
 
 
 def test_a_file_is_found_plain_or_else_packed(tmp_path: Path) -> None:

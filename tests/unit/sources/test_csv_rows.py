@@ -17,18 +17,6 @@ pytestmark = pytest.mark.row("N1")
 TABLE = "id,title,note\n1,Käse,ß\n2,日本,\n"
 
 
-@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_the_delimiter_is_told_by_the_lines_whatever_the_name(
-    tmp_path: Path, delimiter: str, name: str
-) -> None:
-    text = "".join(f'{number}{delimiter}"a, b; c | d"{delimiter}x y\n' for number in range(300))
-    source = opened_as(tmp_path, name, f"id{delimiter}title{delimiter}note\n{text}")
-    rows = [row.values for row in source.iter_rows()]
-    assert rows[7] == {"id": "7", "title": "a, b; c | d", "note": "x y"}
-    assert len(rows) == 300
-
-
 READ: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a text full of another delimiter does not mislead": (
         "id;price;text\n1;1,50;a, b, c\n2;2,50;a, b, c\n3;3,25;a, b, c\n",
@@ -64,16 +52,6 @@ READ: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
         'id,text\n\n1,"one\ntwo\r\n\n, ""four"""\n2,x\n',
         {},
         ("line 3: id='1', text='one\\ntwo\\r\\n\\n, \"four\"'\nline 7: id='2', text='x'"),
-    ),
-    "lines end in a line feed": (
-        "id,text\n1,a\n2,b",
-        {},
-        "line 2: id='1', text='a'\nline 3: id='2', text='b'",
-    ),
-    "lines end in two characters": (
-        "id,text\r\n1,a\r\n2,b",
-        {},
-        "line 2: id='1', text='a'\nline 3: id='2', text='b'",
     ),
     "lines end in a carriage return": (
         "id,text\r1,a\r2,b",

@@ -137,15 +137,6 @@ def test_an_option_that_means_nothing_for_a_file_is_refused(
         open_source(str(tmp_path / "a.csv"), options=options)
 
 
-def test_a_table_or_a_query_is_handed_to_sqlite(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    path.write_bytes(sqlite(tmp_path))
-    assert open_source(str(path), options=ReadOptions(table="T")).name.endswith("#t")
-    query = ReadOptions(query="SELECT upper(title) AS loud FROM t")
-    rows = open_source(str(path), options=query).iter_rows()
-    assert [row.values for row in rows] == [{"loud": "BREAD"}, {"loud": "SALT"}]
-
-
 def test_a_provider_is_asked_first_and_takes_no_table(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"title": "Bread"}]')

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arro3.core import Array, DataType, Field, Table, list_array, struct_array
+from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
 from stackroom.errors import InputError
@@ -57,34 +57,16 @@ def numbered(count: int) -> bytes:
     )
 
 
-def test_rows_of_many_batches_come_in_order_with_their_places(tmp_path: Path) -> None:
-    rows = list(source(tmp_path, numbered(ROWS)).iter_rows())
-    assert [row.values for row in rows] == [
-        {"id": number, "title": f"Käse {number}"} for number in range(ROWS)
-    ]
-    assert [row.place for row in rows] == [f"row {number}" for number in range(1, ROWS + 1)]
-
-
 @pytest.mark.parametrize(
     "start", [0, 1, BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, ROWS - 1, ROWS, ROWS + 9]
 )
-def test_reading_on_gives_the_rows_after_those_passed_over(tmp_path: Path, start: int) -> None:
-    rows = source(tmp_path, numbered(ROWS))
-    assert list(rows.iter_rows(start=start)) == list(rows.iter_rows())[start:]
-
-
-def test_lists_and_structs_are_lists_and_dictionaries(tmp_path: Path) -> None:
-    offsets = Array(np.array([0, 2, 2, 3], dtype=np.int32))
-    authors = list_array(offsets, texts("Ada", "Ben", "Cy"))
-    pages = Array([1, 2, None], DataType.int64())
-    fields = [Field("pages", DataType.int64()), Field("by", texts("x").type)]
-    nested = struct_array([pages, texts("a", None, "c")], fields=fields)
-    rows = values(tmp_path, {"authors": authors, "book": nested})
-    assert [row["authors"] for row in rows] == [["Ada", "Ben"], [], ["Cy"]]
-    assert [row["book"] for row in rows] == [
-        {"pages": 1, "by": "a"},
-        {"pages": 2, "by": None},
-        {"pages": None, "by": "c"},
+def test_rows_of_many_batches_come_in_order_with_their_places_after_those_passed_over(
+    tmp_path: Path, start: int
+) -> None:
+    rows = source(tmp_path, numbered(ROWS)).iter_rows(start=start)
+    assert [(row.place, row.values) for row in rows] == [
+        (f"row {number + 1}", {"id": number, "title": f"Käse {number}"})
+        for number in range(start, ROWS)
     ]
 
 

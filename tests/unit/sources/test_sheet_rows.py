@@ -28,19 +28,6 @@ def write(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
     return write_ods(path, sheets) if path.suffix == ".ods" else write_xlsx(path, sheets)
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a.xlsm", "a.ods"])
-def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / name, {"Wines": WINES})
-    source = open_source(str(path))
-    assert told(source) == (
-        "row 2: name='Barolo', price=30, since=1980\n"
-        "row 3: name='Rioja', price=12.5, since=1990\n"
-        "row 4: name='Cava', price=9, since=1975"
-    )
-    assert source.name == f"{path.resolve()}#Wines"
-    assert (source.is_whole, source.count_rows()) == (True, 3)
-
-
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
 def test_dates_times_and_truth_values_are_themselves(tmp_path: Path, name: str) -> None:
     moment = datetime(2024, 5, 1, 18, 30)

@@ -74,30 +74,6 @@ def test_codes_that_are_another_in_every_row_identify_them(name: str, values: li
 # --- titles
 
 
-def test_where_no_column_names_a_row_the_title_is_composed_of_those_that_tell_rows_apart() -> None:
-    stations = ["Paris Est", "Lyon", "Lille", "Metz"]
-    rows = [
-        {
-            "Service": "National",
-            "Gare de départ": one,
-            "Gare d'arrivée": other,
-            "Période": f"2017-{month:02d}",
-        }
-        for one in stations
-        for other in stations
-        if one != other
-        for month in range(1, 7)
-    ]
-    spec, inferred = infer(rows)
-    assert inferred.fields[0].template == "{Gare de départ} – {Gare d'arrivée}, {Période}"
-    assert (
-        inferred.fields[0].reason
-        == "composed, since no column names a record; together 100 % are distinct"
-    )
-    assert titles_of(spec, rows)[0] == "Paris Est – Lyon, 2017-01"
-    assert len(set(titles_of(spec, rows))) == len(rows)
-
-
 def test_a_name_that_repeats_gets_a_second_part() -> None:
     kinds = ["Bar stool", "Bar table", "Bench", "Chair", "Desk"]
     rows = [
@@ -111,40 +87,6 @@ def test_a_name_that_repeats_gets_a_second_part() -> None:
     assert titles_of(spec, rows)[0] == "NAME0, Bar stool"
 
 
-def test_rows_without_the_name_are_named_by_the_other_parts_and_none_is_lost() -> None:
-    species = ["Orca", "Beluga", "Bottlenose", "Pilot", "Minke"]
-    rows = [
-        {
-            "name": f"Animal {number}" if number % 3 else None,
-            "species": species[number % 5],
-            "year": 1950 + number,
-        }
-        for number in range(60)
-    ]
-    spec, _ = infer(rows)
-    titles = titles_of(spec, rows)
-    assert len(titles) == 60
-    assert titles[0].startswith("Orca")
-    assert titles[1].startswith("Animal 1, ")
-
-
-def test_the_question_of_a_survey_is_never_the_title() -> None:
-    rows = [
-        {
-            "RespondentID": 3_292_879_000 + number,
-            "Have you seen any of the 6 films?": ["Yes", "No"][number % 2],
-            "Do you consider yourself to be a fan of the films?": ["Yes", "No", None][number % 3],
-            "Which of the following films have you seen?": "Episode I" if number % 2 else None,
-            "Gender": ["Male", "Female"][number % 2],
-        }
-        for number in range(30)
-    ]
-    spec, inferred = infer(rows)
-    assert inferred.fields[0].template == "{RespondentID}"
-    assert "survey" in inferred.verdict
-    assert titles_of(spec, rows)[0] == "3292879000"
-
-
 def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
     rows = [{"name": "a", "year": 1990}, {"name": "b", "year": 1991}]
     spec, _ = infer(rows, choices=Choices(title="{Name} ({year})"))
@@ -154,41 +96,8 @@ def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
 # --- roles
 
 
-def book_rows() -> list[Row]:
-    return [
-        {
-            "title": f"Book {number}",
-            "authors": f"Ann Author{number % 7}, Bob Writer{number % 5}"
-            if number % 2
-            else f"Ann Author{number % 7}",
-            "country": ["France", "Spain"][number % 2],
-            "ratings_count": 100 + 37 * number,
-            "work_ratings_count": 100 + 31 * number,
-            "average_rating": 3 + number / 100,
-            "small_image_url": f"https://x.org/s{number}.jpg",
-            "image_url": f"https://x.org/{number}.jpg",
-            "video_url": f"https://y.org/{number}",
-            "url": f"https://x.org/book/{number}",
-        }
-        for number in range(40)
-    ]
-
-
-def test_people_place_popularity_picture_and_web_page_are_recognised() -> None:
-    spec, _ = infer(book_rows())
-    roles = {field.role: field.name for field in spec.fields.values() if field.role}
-    assert roles == {
-        FieldRole.TITLE: "title",
-        FieldRole.PEOPLE: "authors",
-        FieldRole.PLACE: "country",
-        FieldRole.POPULARITY: "ratings_count",
-        FieldRole.PICTURE: "image_url",
-        FieldRole.LINK: "url",
-    }
-
-
 def test_with_a_popularity_the_better_known_rank_higher_among_equals() -> None:
-    spec, _ = infer(book_rows())
+    spec, _ = infer(column_of([100 + 37 * number for number in range(40)], "ratings_count"))
     assert spec.known["ratings_count"].full == 100 + 37 * 39
     assert 0 < spec.search.known_weight <= 0.5
     assert spec.recommend is not None
@@ -228,43 +137,6 @@ def test_people_in_one_cell_are_a_list_and_a_surname_before_a_first_name_is_not(
     assert (spec.fields["authors"].type, spec.fields["authors"].split) == (FieldType.TEXTS, ",")
     surnames = [f"Lee{number % 7}, Ann" for number in range(20)]
     assert infer(column_of(surnames, "author"))[0].fields["author"].type is FieldType.TEXT
-
-
-@pytest.mark.parametrize(
-    ("values", "kind", "unit"),
-    [
-        ([f"{80 + number} min" for number in range(20)], FieldType.INT, "min"),
-        ([f"{number}.5 kg" for number in range(20)], FieldType.FLOAT, "kg"),
-        ([f"${number},000" for number in range(1, 21)], FieldType.INT, "$"),
-        ([f"{50 + number}%" for number in range(20)], FieldType.INT, "%"),
-    ],
-)
-def test_numbers_with_a_unit_are_numbers_and_keep_it(
-    values: list[str], kind: FieldType, unit: str
-) -> None:
-    field = infer(column_of(values))[0].fields["x"]
-    assert (field.type, field.unit) == (kind, unit)
-
-
-def test_of_numbers_in_two_units_the_text_is_kept_beside_the_numbers_in_the_main_one() -> None:
-    values = [f"{80 + number} min" for number in range(14)] + [
-        f"{number} Seasons" for number in range(1, 7)
-    ]
-    rows = column_of(values, "duration")
-    spec, _ = infer(rows)
-    assert (spec.fields["duration"].type, spec.fields["duration_min"].unit) == (
-        FieldType.TEXT,
-        "min",
-    )
-    read = build_mapping(spec).read_row
-    assert read is not None
-    season = read(rows[-1])
-    assert (season.records[0].get("duration"), season.records[0].get("duration_min")) == (
-        "6 Seasons",
-        None,
-    )
-    assert season.unread == ()
-    assert read(rows[0]).records[0].get("duration_min") == 80
 
 
 def test_a_word_for_none_however_frequent_leaves_prices_numbers() -> None:
@@ -321,55 +193,12 @@ def test_a_column_without_a_name_that_counts_the_rows_is_left_out(name: str) -> 
     assert reasons(rows) == {name: "it only counts the rows"}
 
 
-def test_numbered_columns_are_one_list() -> None:
-    rows = [
-        {
-            "title": f"T{n}",
-            **{
-                f"rock_{place}": ["Basalt", "Dacite", "Andesite", "Gneiss"][(n + place) % 4]
-                for place in (1, 2, 3)
-            },
-        }
-        for n in range(12)
-    ]
-    rows[0] = {**rows[0], "rock_2": None}
-    spec, inferred = infer(rows)
-    assert spec.fields["rock"].type is FieldType.TAGS
-    assert dict(inferred.left_out)["rock_1"] == "it is part of 'rock'"
-    (record,) = build_mapping(spec).records_of(rows[0])
-    assert [tag.value for tag in record.get("rock") or ()] == ["Dacite", "Gneiss"]
-
-
 def test_what_the_user_names_is_kept() -> None:
     rows = [{"column_1": number, "title": f"T{number}"} for number in range(12)]
     assert reasons(rows, choices=Choices(id="column_1")) == {}
 
 
 # --- grouping
-
-
-def drink_rows() -> list[Row]:
-    return [
-        {
-            "row_id": n // 3,
-            "drink": f"Drink {n // 3}",
-            "id_drink": 15_000 + n // 3,
-            "glass": ["Highball", "Coupe"][n // 3 % 2],
-            "category": ["Shot", "Beer", "Ale"][n // 3 % 3],
-            "ingredient": f"Liquor {n % 10}",
-            "measure": f"{n % 4} oz",
-        }
-        for n in range(60)
-    ]
-
-
-def test_rows_are_grouped_when_asked_and_what_differs_in_a_group_is_a_list() -> None:
-    spec, _ = infer(drink_rows(), choices=Choices(group="id_drink"))
-    assert (spec.group_path, spec.title_field.source_path) == ("id_drink", "drink")
-    assert spec.fields["ingredient"].type is FieldType.TAGS
-    assert spec.fields["glass"].type is FieldType.TEXT
-    assert spec.embed is not None
-    assert "ingredient" in [part.column for part in spec.embed.parts]
 
 
 # --- verdict
@@ -402,34 +231,12 @@ def test_a_catalogue_is_titled_in_words(text: str, title: str) -> None:
     assert catalogue_title(text) == title
 
 
-def test_of_a_sample_every_reason_says_so() -> None:
-    _, inferred = infer(book_rows(), is_sample=True)
-    assert all(field.reason.endswith("(in a sample of 40 rows)") for field in inferred.fields)
-
-
 def test_the_key_that_a_source_declares_is_never_left_out() -> None:
     rows = [
         {"book_id": n, "site_book_id": 7000 + 13 * n, "title": f"Tale {n} of the wood"}
         for n in range(24)
     ]
     assert "site_book_id" not in reasons(rows, id_column="site_book_id")
-
-
-def test_fields_with_long_names_are_named_by_their_first_and_last_words() -> None:
-    question = "Please say how much you like each of the following instruments when you hear them."
-    rows = [
-        {
-            "name": f"Person {number}",
-            f"{question} Violin": number % 5,
-            f"{question} Bagpipes": number % 3,
-        }
-        for number in range(24)
-    ]
-    assert [field.name for field in infer(rows)[1].fields] == [
-        "name",
-        "please_say_following_instruments_when_you_hear_them_violin",
-        "please_say_following_instruments_when_you_hear_them_bagpipes",
-    ]
 
 
 COMUNI = [
@@ -464,18 +271,6 @@ def test_numbers_with_an_ambiguous_dot_are_decimals_and_the_proposal_says_so() -
     spec, inferred = infer(rows, choices=Choices(types={"weight": FieldType.INT}))
     (record,) = build_mapping(spec).records_of(rows[0])
     assert record.fields["weight"] == 1125
-
-
-def test_a_column_with_a_comma_before_decimals_has_no_thousands_of_commas() -> None:
-    rows = [
-        {"name": f"rod {number}", "length": text}
-        for number, text in enumerate(["3,5", "12,345", "1.234,5"])
-    ]
-    spec, _inferred = infer(rows)
-    read = [
-        record.fields["length"] for row in rows for record in build_mapping(spec).records_of(row)
-    ]
-    assert read == [3.5, 12.345, 1234.5]
 
 
 def test_a_number_that_counts_the_rows_of_a_record_is_left_out_and_a_year_is_not() -> None:
