@@ -365,10 +365,6 @@ def test_the_vectors_of_texts_are_given_as_the_model_made_them(stock: Any) -> No
     assert list(found) == [b"the same"]
     assert found[b"the same"] == pytest.approx(stock.vector("the same"))
     assert stock.shelf.reader().stored_vectors([]) == {}
-    keys = stock.keys("one", "two")
-    ((key, embedding),) = stock.shelf.reader().embeddings(keys).items()
-    assert (key, embedding.digest) == (keys[0], b"the same")
-    assert embedding.vector == pytest.approx(stock.vector("the same"))
 
 
 def test_the_vectors_of_no_keys_are_no_rows_of_the_right_width(stock: Any) -> None:

@@ -28,7 +28,6 @@ from stackroom.shelf.port import (
     Change,
     Checkpoint,
     Delete,
-    Embedding,
     KeyRange,
     Op,
     PastChange,
@@ -191,16 +190,6 @@ class MemoryView:
         return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(
             len(keys), len(nothing)
         )
-
-    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        known = {
-            key: self._digests[key] for key in keys if key in self._digests and key in self._vectors
-        }
-        return {
-            key: Embedding(digest=digest, vector=self._vectors[key])
-            for key, digest in known.items()
-            if self.model
-        }
 
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         return {

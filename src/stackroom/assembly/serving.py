@@ -480,7 +480,7 @@ class ServedLibrary:
 
     def can_answer(self) -> bool:
         """Tell whether at least one catalogue can be read."""
-        return any(not self._catalogues.conditions.is_failing(name) for name in self._served)
+        return any(name not in self._catalogues.conditions.failing for name in self._served)
 
     def _list_servable(self, names: Sequence[str]) -> list[Installed]:
         """Return the named catalogues, or all, whose spec can be read; log the others and go on."""

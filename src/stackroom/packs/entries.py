@@ -127,26 +127,15 @@ def iter_shelf(reader: ShelfReader, spec: CatalogueSpec) -> Iterator[list[PackEn
 def _read_vectors(
     reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key, Record]
 ) -> dict[Key, PackedVector]:
-    """Return the vectors that records have now; of those changed since the snapshot, by the texts
-    that they had.
-    """
-    now = {
-        key: (stored.digest, stored.vector)
-        for key, stored in reader.embeddings(list(records)).items()
+    """Return the vectors of the texts that records have in the snapshot."""
+    digests = {
+        key: digest for key, record in records.items() if (digest := find_digest(record, spec))
     }
-    texts = {key: find_digest(record, spec) for key, record in records.items() if key not in now}
-    former = reader.stored_vectors(
-        list(dict.fromkeys(digest for digest in texts.values() if digest is not None))
-    )
-    now |= {
-        key: (digest, former[digest])
-        for key, digest in texts.items()
-        if digest is not None and digest in former
-    }
+    stored = reader.stored_vectors(list(dict.fromkeys(digests.values())))
     return {
-        key: PackedVector(digest, vector)
-        for key, (digest, vector) in now.items()
-        if vector is not None
+        key: PackedVector(digest, stored[digest])
+        for key, digest in digests.items()
+        if digest in stored
     }
 
 

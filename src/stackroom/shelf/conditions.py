@@ -72,7 +72,8 @@ class CatalogueConditions:
         self._monotonic = monotonic
         self._now = now
         self._jitter = jitter
-        self._failing: dict[str, _Failing] = {}
+        self.failing: dict[str, _Failing] = {}
+        """The catalogues that could not be read when that was last tried."""
         self._damaged: dict[str, Condition] = {}
         self._guard = threading.Lock()
 
@@ -97,7 +98,7 @@ class CatalogueConditions:
     def note_failure(self, name: str, reason: str, *, is_gone: bool = False) -> float:
         """Note that a catalogue cannot be read, and return the seconds until the next attempt."""
         with self._guard:
-            known = self._failing.get(name)
+            known = self.failing.get(name)
             # to look whether it is back costs little
             failures = known.failures + 1 if known and not is_gone else 1
             pause_s = min(FIRST_PAUSE_S * GROWTH ** min(failures - 1, 10), LONGEST_PAUSE_S)
@@ -106,24 +107,22 @@ class CatalogueConditions:
             condition = Condition(
                 catalogue=name, cause=ConditionKind.UNREADABLE, reason=reason, since=since
             )
-            self._failing[name] = _Failing(condition, failures, self._monotonic() + pause_s)
+            self.failing[name] = _Failing(condition, failures, self._monotonic() + pause_s)
         if known is None or known.condition.reason != reason:
             logger.warning("catalogue '%s' cannot be read and is skipped: %s", name, reason)
         return pause_s
 
     def note_success(self, name: str) -> None:
         """Note that a catalogue can be read."""
-        if name not in self._failing:  # the usual case, at every call
-            return
         with self._guard:
-            known = self._failing.pop(name, None)
+            known = self.failing.pop(name, None)
         if known is not None:
             logger.info("catalogue '%s' can be read again, after %d failures", name, known.failures)
 
     def forget(self, name: str) -> None:
         """Forget a catalogue that was removed, or is opened again."""
         with self._guard:
-            self._failing.pop(name, None)
+            self.failing.pop(name, None)
             self._damaged.pop(name, None)
 
     def begin_try(self, name: str) -> Condition | None:
@@ -131,30 +130,24 @@ class CatalogueConditions:
 
         After the pause of a failing catalogue one caller may try; the others wait for the result.
         """
-        if name not in self._failing:  # the usual case, at every call
-            return None
         with self._guard:
-            if (known := self._failing.get(name)) is None:
+            if (known := self.failing.get(name)) is None:
                 return None
             if self._monotonic() >= known.retry_at:
-                self._failing[name] = known._replace(retry_at=self._monotonic() + LONGEST_PAUSE_S)
+                self.failing[name] = known._replace(retry_at=self._monotonic() + LONGEST_PAUSE_S)
                 return None
             return self._shown(known)
-
-    def is_failing(self, name: str) -> bool:
-        """Tell whether a catalogue could not be read when that was last tried."""
-        return name in self._failing
 
     def list_due(self) -> list[str]:
         """Return the failing catalogues whose pause is over."""
         with self._guard:
             now = self._monotonic()
-            return [name for name, known in self._failing.items() if now >= known.retry_at]
+            return [name for name, known in self.failing.items() if now >= known.retry_at]
 
     def list_conditions(self) -> list[Condition]:
         """Return every condition, those that cannot be read first, sorted by name."""
         with self._guard:
-            failing = [self._shown(known) for _name, known in sorted(self._failing.items())]
+            failing = [self._shown(known) for _name, known in sorted(self.failing.items())]
             return [*failing, *(known for _name, known in sorted(self._damaged.items()))]
 
     def _shown(self, known: _Failing) -> Condition:

@@ -281,14 +281,6 @@ class ShelfReader(Protocol):
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows, zeros for a record without a vector."""
 
-    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them, with the digests of the texts that
-        they are of.
-
-        Records without a vector are left out, and those that were changed since this snapshot may
-        be.
-        """
-
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         """Return the vectors of texts as the model made them, by the digests of the texts; those
         unknown are left out.

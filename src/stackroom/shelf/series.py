@@ -116,6 +116,7 @@ def encode_work(work: Work) -> bytes:
     return orjson.dumps([work.stem, work.title, *sorted(work.marks)])
 
 
+@lru_cache(maxsize=10_000)
 def decode_work(kept: bytes) -> Work:
     """Return the evidence that was kept."""
     stem, title, *marks = orjson.loads(kept)

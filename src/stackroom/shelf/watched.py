@@ -82,9 +82,10 @@ class WatchedShelf:
         """Return a snapshot of the present state; raise at once while a failing shelf is left
         alone.
         """
-        if (condition := self._conditions.begin_try(self._name)) is not None:
+        is_probe = self._name in self._conditions.failing
+        if is_probe and (condition := self._conditions.begin_try(self._name)) is not None:
             raise FailingCatalogueError(condition)
-        return self._noted_reader(is_probe=self._conditions.is_failing(self._name))
+        return self._noted_reader(is_probe=is_probe)
 
     def probe(self) -> None:
         """Read one record, and note whether that fails; no effect while a failing shelf is left
@@ -104,7 +105,8 @@ class WatchedShelf:
             is_gone, reason = not self._is_there(), error.message
             error.retry_after_s = self._conditions.note_failure(self._name, reason, is_gone=is_gone)
             raise
-        self._conditions.note_success(self._name)
+        if is_probe:
+            self._conditions.note_success(self._name)
         return reader
 
     def find_reader(self) -> ShelfReader | None:

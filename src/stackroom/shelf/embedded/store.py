@@ -62,8 +62,8 @@ WITH_VECTORS = """FROM records LEFT JOIN embeddings
     AND model = (SELECT value FROM meta WHERE name = 'model')"""
 # the columns that `sound_vector` takes
 VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"
-_STATE = f"""SELECT (SELECT max(change_no) FROM changes),
-                    (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
+_STATE = f"""SELECT ifnull((SELECT max(change_no) FROM changes), 0), ifnull((
+                    SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}'), 0)"""
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class Store(StoreFile):
     def state(self) -> StoreState:
         """Return the state that a current view must have."""
         with self._failing():
-            return _state_of(self._db())
+            return StoreState(*self._db().execute(_STATE).get)
 
     def find_state(self) -> StoreState | None:
         """Return the state, or None if reading it would wait."""
@@ -185,7 +185,7 @@ class Store(StoreFile):
         try:
             if self._watch is None or self.is_outdated():
                 self._watch = self.connect(busy_timeout_ms=0)
-            return _state_of(self._watch)
+            return StoreState(*self._watch.execute(_STATE).get)
         except (apsw.Error, StorageError):
             return None
         finally:
@@ -614,17 +614,6 @@ class Store(StoreFile):
         for key, *row in self.rows(query):
             yield Key(key), sound_vector(*row)
 
-    def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
-        """Return the vectors of records by a model, with the digests of their texts, without
-        damaged ones.
-        """
-        found: dict[Key, Embedding] = {}
-        for key, digest, *row in self._select(STATEMENTS["vectors_of_keys"], keys, model.name):
-            vector = sound_vector(model.name, digest, *row)
-            if vector is not None:
-                found[Key(key)] = Embedding(digest=digest, vector=vector)
-        return found
-
     def vectors_of(self, digests: Sequence[bytes], model: ModelId) -> dict[bytes, Vector]:
         """Return the stored vectors of texts by a model, without damaged ones."""
         query = "SELECT digest, vector, sum FROM embeddings WHERE model = ? AND digest IN ({})"
@@ -670,11 +659,6 @@ class Store(StoreFile):
 
 
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
-
-
-def _state_of(db: apsw.Connection) -> StoreState:
-    row = db.execute(_STATE).fetchone() or (0, 0)
-    return StoreState(row[0] or 0, row[1] or 0)
 
 
 def _is_same(put: Put, body: bytes | None, digest: bytes | None, embedded: set[bytes]) -> bool:

@@ -48,13 +48,11 @@ def _advice(error: Exception) -> str:
 
 def row_sum(*values: Any) -> int:
     """Return the checksum of a row: 64 bits of the SHA-256 of its values."""
-    contents = [
-        value if isinstance(value, bytes | None) else str(value).encode() for value in values
-    ]
-    parts = [
-        b"-" if content is None else b"%d:%b" % (len(content), content) for content in contents
-    ]
-    return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
+    digest = hashlib.sha256()
+    for value in values:
+        content = value if isinstance(value, bytes | None) else str(value).encode()
+        digest.update(b"-" if content is None else b"%d:%b" % (len(content), content))
+    return int.from_bytes(digest.digest()[:8], "big", signed=True)
 
 
 def create_tables(db: apsw.Connection) -> None:
@@ -74,12 +72,8 @@ def _meta_sum(db: apsw.Connection) -> str:
     return str(row_sum(*(value for row in rows for value in row)))
 
 
-def _known_meta_sum(db: apsw.Connection) -> str | None:
-    return (
-        str(found)
-        if (found := db.execute("SELECT value FROM meta WHERE name = ?", (META_SUM,)).get)
-        else None
-    )
+def _known_meta_sum(db: apsw.Connection) -> Any:
+    return db.execute("SELECT value FROM meta WHERE name = ?", (META_SUM,)).get
 
 
 def is_meta_sound(db: apsw.Connection) -> bool:
@@ -158,11 +152,15 @@ class StoreFile:
 
     def _select(
         self, query: str, values: Sequence[int | str | bytes], *first: int | str
-    ) -> Iterator[Any]:
-        """Yield the rows of a query for many keys, ids or digests, bound in batches."""
+    ) -> list[Any]:
+        """Return the rows of a query for many keys, ids or digests, bound in batches."""
+        found: list[Any] = []
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
-            yield from self.rows(query.format(",".join("?" * len(batch))), (*first, *batch))
+            asked = query.format(",".join("?" * len(batch)))
+            with self._failing():
+                found += self._db().execute(asked, (*first, *batch)).fetchall()
+        return found
 
     def find_mark(self, name: str) -> str | None:
         """Return a row of `meta`."""

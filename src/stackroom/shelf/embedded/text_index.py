@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,9 @@ TERMS_EACH = 300  # above this many values, a term set query is used
 # the error of code that met what cannot be, such as a damaged file; it is not an `Exception`
 PANIC = "PanicException"
 
+MUST, MUST_NOT, SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
+CACHED_CLAUSES = 8
+
 Clause = tuple[tantivy.Occur, tantivy.Query]
 Hits = Sequence[tuple[float, tantivy.DocAddress]]
 
@@ -95,6 +99,9 @@ class TextIndex:
         }
         """The token fields of the index, each with the catalogue's fields that it is made of."""
         self.schema = _schema(spec, self._texts)
+        self.term = partial(tantivy.Query.term_query, self.schema, index_option="freq")
+        """Matches a term in a field, scored by BM25."""
+        self._clauses: dict[tuple[Condition, ...], list[Clause]] = {}
         self._marked = tantivy.Query.range_query(
             self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1
         )
@@ -216,60 +223,45 @@ class TextIndex:
         """
         if len(values) > TERMS_EACH:
             return tantivy.Query.term_set_query(self.schema, field, values)
-        each = [
-            tantivy.Query.term_query(self.schema, field, value, index_option="basic")
-            for value in values
-        ]
-        return (
-            each[0]
-            if len(each) == 1
-            else tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
-        )
+        each = [(SHOULD, self.term(field, value, index_option="basic")) for value in values]
+        return each[0][1] if len(each) == 1 else tantivy.Query.boolean_query(each)
 
     def any_term(
         self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]
     ) -> tantivy.Query:
         """Match any of the terms in any of the fields."""
         weighed = [
-            (field, token, boost * weight)
+            (SHOULD, tantivy.Query.boost_query(self.term(field, token), boost * weight))
             for token, weight in query.terms
             for field, boost in weighted_fields
         ]
-        return tantivy.Query.boolean_query(
-            [(tantivy.Occur.Should, self.term(*one)) for one in weighed]
-        )
+        return tantivy.Query.boolean_query(weighed)
 
-    def meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
+    def meeting(self, conditions: tuple[Condition, ...], asked: tantivy.Query) -> tantivy.Query:
         """Match records that `asked` matches and that meet every condition, with the scores of
-        `asked`.
+        `asked`. The last conditions are cached: most searches have the same.
         """
-        clauses = [self._clause(condition) for condition in conditions]
-        return (
-            tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
-            if clauses
-            else asked
-        )
-
-    def term(self, field: str, token: str, weight: float = 1.0) -> tantivy.Query:
-        """Match a term, scored by BM25."""
-        query = tantivy.Query.term_query(self.schema, field, token, index_option="freq")
-        return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
+        if not conditions:
+            return asked
+        if (clauses := self._clauses.get(conditions)) is None:
+            require_filterable(conditions, self.spec)
+            if len(self._clauses) >= CACHED_CLAUSES:
+                self._clauses = {}
+            clauses = self._clauses[conditions] = [self._clause(one) for one in conditions]
+        return tantivy.Query.boolean_query([(MUST, asked), *clauses])
 
     def _clause(self, condition: Condition) -> Clause:
         match condition:
             case AnyOf():
-                return tantivy.Occur.Must, _unscored(
-                    self._one_of(condition.field, condition.values)
-                )
+                return MUST, _unscored(self._one_of(condition.field, condition.values))
             case NoneOf():
-                return tantivy.Occur.MustNot, self._one_of(condition.field, condition.values)
+                return MUST_NOT, self._one_of(condition.field, condition.values)
             case AllOf():
                 each = [
-                    (tantivy.Occur.Must, self._one_of(condition.field, (value,)))
-                    for value in condition.values
+                    (MUST, self._one_of(condition.field, (value,))) for value in condition.values
                 ]
                 every = tantivy.Query.boolean_query(each) if each else tantivy.Query.all_query()
-                return tantivy.Occur.Must, _unscored(every)
+                return MUST, _unscored(every)
             case Range():
                 number = tantivy.Query.range_query(
                     self.schema,
@@ -283,7 +275,7 @@ class TextIndex:
                     # a scan.
                     use_inverted_index=self.spec.fields[condition.field].type is FieldType.INT,
                 )
-                return tantivy.Occur.Must, _unscored(number)
+                return MUST, _unscored(number)
 
     def _one_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
         if field == KEY_FIELD:
@@ -365,14 +357,11 @@ class TextReads:
         in_names: bool = False,
     ) -> Ranking:
         """Rank the records in scope that have any of the terms."""
-        conditions, fields = (
-            scope.all_conditions(),
-            self.text.name_weights if in_names else self.text.weights,
-        )
-        require_filterable(conditions, self.spec)
+        fields = self.text.name_weights if in_names else self.text.weights
+        # also where there is no term: it refuses conditions that cannot be met
+        asked = self.text.meeting(scope.all_conditions(), self.text.any_term(query, fields))
         if not query.terms or not fields:
             return build_ranking((), (), limit=0)
-        asked = self.text.meeting(conditions, self.text.any_term(query, fields))
         with self.text.failing_as(DamagedIndexError, "searched"):
             hits, total = _search_past_ties(self.searcher, asked, limit, counted=counted)
             return build_ranking(*_keys_and_scores(self.searcher, hits), limit=limit, total=total)
@@ -382,11 +371,10 @@ class TextReads:
         if not words.terms:
             return build_ranking((), (), limit=0)
         each = [
-            tantivy.Query.const_score_query(self.text.term(ALL, word), weight)
+            (SHOULD, tantivy.Query.const_score_query(self.text.term(ALL, word), weight))
             for word, weight in words.terms
         ]
-        any_word = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
-        asked = self.text.meeting(scope.all_conditions(), any_word)
+        asked = self.text.meeting(scope.all_conditions(), tantivy.Query.boolean_query(each))
         return build_ranking(*self._search(asked, limit=limit), limit=limit)
 
     def _search(
@@ -405,8 +393,8 @@ class TextReads:
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records have any of the terms."""
         # Excluding every term takes a third of the time of matching any of them.
-        without = [(tantivy.Occur.MustNot, self.text.term(ALL, token)) for token, _ in query.terms]
-        these = tantivy.Occur.Must, self.text.any_value(KEY, [int(key) for key in keys])
+        without = [(MUST_NOT, self.text.term(ALL, token)) for token, _ in query.terms]
+        these = MUST, self.text.any_value(KEY, [int(key) for key in keys])
         rest = _unscored(tantivy.Query.boolean_query([these, *without]))
         with self.text.failing_as(DamagedIndexError, "searched"):
             # the stub of tantivy lacks its `count`
@@ -419,20 +407,18 @@ class TextReads:
         rows = {int(key): row for row, key in enumerate(keys)}
         if not rows:
             return scores
-        these = tantivy.Occur.Must, _unscored(self.text.any_value(KEY, list(rows)))
+        these = MUST, _unscored(self.text.any_value(KEY, list(rows)))
         for column, term in enumerate(query.terms):
             asked = self.text.any_term(TextQuery(terms=(term,)), self.text.weights)
-            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
+            both = tantivy.Query.boolean_query([(MUST, asked), these])
             found, each = self._search(both, limit=len(rows))
             scores[[rows[key] for key in found.tolist()], column] = each
         return scores
 
-    def keys_meeting(self, conditions: Iterable[Condition]) -> NDArray[np.int64]:
+    def keys_meeting(self, conditions: tuple[Condition, ...]) -> NDArray[np.int64]:
         """Return the keys of all records that meet the conditions, unordered."""
-        asked, most = (
-            self.text.meeting(conditions, tantivy.Query.all_query()),
-            max(self.searcher.num_docs, 1),
-        )
+        asked = self.text.meeting(conditions, tantivy.Query.all_query())
+        most = max(self.searcher.num_docs, 1)
         with self.text.failing_as(DamagedIndexError, "searched"):
             hits = self.searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits
         return np.array([key for key, _ in hits if key], dtype=np.int64)

@@ -32,7 +32,6 @@ from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.store import Store, StoreState
 from stackroom.shelf.embedded.text_index import SeenTexts, TextReads
 from stackroom.shelf.embedded.vectors import Rows, Scores
-from stackroom.shelf.port import Embedding
 from stackroom.shelf.series import Work, decode_work, work_of
 from stackroom.shelf.terms import (
     ID_TEXT,
@@ -67,7 +66,7 @@ class StoreView(ABC):
     _last_records: dict[Key, Record] = field(default_factory=dict, repr=False)
     _record_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    @property
+    @cached_property
     def state(self) -> StoreState:
         """The state of the store in this snapshot."""
         return StoreState(self.change_no, self.vector_no, self.history)
@@ -108,7 +107,7 @@ class StoreView(ABC):
         """Return the evidence of the series of keys that come from this snapshot: kept, or made of
         the records.
         """
-        if WORK_TEXT in text_columns(self.spec):
+        if WORK_TEXT in self._text_names:
             return list(map(decode_work, self._texts(WORK_TEXT, keys)))
         records = self.fetch(keys, scope=WHOLE)
         return [work_of(records[key], self.spec) for key in keys]
@@ -120,6 +119,10 @@ class StoreView(ABC):
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         """Return the vectors of texts as the model made them."""
         return self.store.vectors_of(digests, self.model) if self.model else {}
+
+    @cached_property
+    def _text_names(self) -> list[str]:
+        return list(text_columns(self.spec))
 
     @abstractmethod
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
@@ -185,7 +188,7 @@ class EmbeddedView(StoreView, TextReads):
     )
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    @property
+    @cached_property
     def mean(self) -> Vector | None:
         """The mean that was subtracted from the vectors, if their model asks for it."""
         return next((segment.mean for segment in self.segments if segment.mean is not None), None)
@@ -262,15 +265,6 @@ class EmbeddedView(StoreView, TextReads):
             )
         return vectors
 
-    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them, without those of records changed
-        since.
-        """
-        if self.model is None:
-            return {}
-        moved = set(self.store.changed_since(self.change_no))
-        return self.store.embeddings_of([key for key in keys if key not in moved], self.model)
-
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the indexes."""
         return {
@@ -332,21 +326,23 @@ class EmbeddedView(StoreView, TextReads):
             values[here] = segment.columns.numbers[field][rows]
         return values
 
-    def _placed(self, keys: Sequence[Key]) -> Iterator[tuple[Segment, Integers, Integers]]:
-        """Yield each segment with the places of the keys that it has, and their rows."""
+    def _placed(self, keys: Sequence[Key]) -> list[tuple[Segment, Integers, Integers]]:
+        """Return each segment with the places of the keys that it has, and their rows."""
+        placed = []
         for segment in self.segments:
             rows = segment.rows_of(keys)
             (here,) = (rows >= 0).nonzero()
-            yield segment, here, rows[here]
+            placed.append((segment, here, rows[here]))
+        return placed
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most similar to the text."""
         found = [
-            TitleMatch(Key(int(segment.keys[row])), likeness)
+            (-likeness, Key(int(segment.keys[row])))
             for segment, mask in self._masked(scope)
             for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
         ]
-        return sorted(found, key=lambda match: (-match.likeness, match.key))[:limit]
+        return [TitleMatch(key, -unlikeness) for unlikeness, key in sorted(found)[:limit]]
 
     def has_name(self, text: str, *, scope: Scope) -> bool:
         """Tell whether a record in scope has this name."""
@@ -385,10 +381,11 @@ class EmbeddedView(StoreView, TextReads):
 
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""
-        pairs = self._masked(scope)
-        return sum(
-            one.columns.size if mask is None else int(np.count_nonzero(mask)) for one, mask in pairs
-        )
+        sizes = [
+            segment.columns.size if mask is None else int(np.count_nonzero(mask))
+            for segment, mask in self._masked(scope)
+        ]
+        return sum(sizes)
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
         """Return the keys in scope that follow `after`, in key order."""
@@ -422,9 +419,7 @@ class EmbeddedView(StoreView, TextReads):
 
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
         """Return the rows of each segment that meet the conditions, replaced rows included."""
-        of_index = [
-            condition for condition in conditions if condition.field in (KEY_FIELD, WORDS_FIELD)
-        ]
+        of_index = tuple(one for one in conditions if one.field in (KEY_FIELD, WORDS_FIELD))
         of_columns = tuple(condition for condition in conditions if condition not in of_index)
         masks = [segment.columns.mask(of_columns) for segment in self.segments]
         if not of_index:

@@ -275,27 +275,24 @@ class SearchIndex:
         has_moved = self._mean_is_old(db)
         if has_moved:
             db.execute("UPDATE reached SET mean = %s, mean_of = %s", self._measure_mean())
-        model, mean, after = self._store.model(), mean_of(db), Key(0)
+        mean, after = mean_of(db), Key(0)
         which = "" if has_moved else "AND vector IS NULL"
         query = f"SELECT key FROM documents WHERE key > %s {which} ORDER BY key LIMIT {BLOCK_KEYS}"
         update = (
             "UPDATE documents SET digest = %s, awaits = false, vector = %s::halfvec WHERE key = %s"
         )
         while keys := [Key(key) for (key,) in db.execute(query, (after,))]:
-            found = self._store.embeddings_of(keys, model) if model else {}
-            each = [
-                (key, one.digest, one.vector)
-                for key, one in found.items()
-                if one.vector is not None
-            ]
-            less_mean = [
-                (digest, one if mean is None else centre(one, mean), key)
-                for key, digest, one in each
+            changed = [
+                (
+                    row.digest,
+                    vector_text(row.vector if mean is None else centre(row.vector, mean)),
+                    row.key,
+                )
+                for row in self._store.iter_rows(keys)
+                if row.vector is not None
             ]
             with db.cursor() as cursor:
-                cursor.executemany(
-                    update, [(digest, vector_text(one), key) for digest, one, key in less_mean]
-                )
+                cursor.executemany(update, changed)
             after = keys[-1]
 
     def _mean_is_old(self, db: "psycopg.Connection[Any]") -> bool:

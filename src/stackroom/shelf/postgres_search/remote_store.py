@@ -192,10 +192,11 @@ class RemoteStore(FollowedStore):
 
     def _select(
         self, query: str, values: Sequence[int | str | bytes], *first: int | str
-    ) -> Iterator[Any]:
+    ) -> list[Any]:
         if self._thread.scratch is not None:
             return super()._select(query, values, *first)
-        return self.rows(query.replace("IN ({})", "= ANY(?)"), (*first, _storable(values)))
+        asked = query.replace("IN ({})", "= ANY(?)")
+        return list(self.rows(asked, (*first, _storable(values))))
 
     def _find_row(self, query: str, values: Any = ()) -> Any:
         # to the end, or the connection would be in use

@@ -27,7 +27,6 @@ from stackroom.model.vectors import Vector, centre
 from stackroom.shelf.embedded.store import StoreState
 from stackroom.shelf.embedded.vectors import row_dots
 from stackroom.shelf.embedded.view import EntryOccurrences, StoreView, join_occurrences
-from stackroom.shelf.port import Embedding
 from stackroom.shelf.postgres_search.database import Snapshot, vector_text
 from stackroom.shelf.postgres_search.filters import AudienceClass, Selection, find_numbers, select
 from stackroom.shelf.postgres_search.postings import (
@@ -59,7 +58,6 @@ from stackroom.shelf.terms import (
     number_fields,
     require_countable,
     require_filterable,
-    text_columns,
 )
 from stackroom.text.analyser import TextQuery
 from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
@@ -184,35 +182,24 @@ class PostgresqlView(StoreView):
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows, zeros for a record without a vector."""
         rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
-        stored = self.embeddings(keys)
-        for place, key in enumerate(keys):
-            if key in stored:
-                rows[place] = stored[key].vector
-        return rows if self.mean is None else centre(rows, self.mean)
-
-    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them."""
-        digests = {
-            key: row.digest for key, row in self._rows_of(keys).items() if row.digest is not None
-        }
+        known = self._rows_of(keys)
+        digests = [known[key].digest if key in known else None for key in keys]
         with self._guard:  # the vector of a text never changes, so that the last ones are kept
             if len(self._vectors) > KEPT_ROWS:
                 self._vectors.clear()
-            missing = set(digests.values()).difference(self._vectors)
+            missing = {one for one in digests if one is not None and one not in self._vectors}
             self._vectors.update(self.stored_vectors(list(missing)))
-            stored = {key: (digest, self._vectors.get(digest)) for key, digest in digests.items()}
-        return {
-            key: Embedding(digest=digest, vector=one)
-            for key, (digest, one) in stored.items()
-            if one is not None
-        }
+            for place, digest in enumerate(digests):
+                if digest is not None and digest in self._vectors:
+                    rows[place] = self._vectors[digest]
+        return rows if self.mean is None else centre(rows, self.mean)
 
     def _names(self, keys: Sequence[Key]) -> list[list[str]]:
         rows = self._rows_of(keys)
         return [rows[key].texts[0].decode().split("\n") if key in rows else [] for key in keys]
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
-        place, rows = 1 + list(text_columns(self.spec)).index(name), self._rows_of(keys)
+        place, rows = 1 + self._text_names.index(name), self._rows_of(keys)
         return [rows[key].texts[place] for key in keys]
 
     def _rows_of(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
