@@ -34,7 +34,7 @@ from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Embedding, Put, never_stop
 from stackroom.shelf.postgres import store_database
-from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
+from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase, copying
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
 from stackroom.tools.resources import generic_resources
 from stackroom.tools.toolbox import Toolbox
@@ -404,3 +404,21 @@ def test_the_file_that_names_the_database_is_for_its_owner_alone_and_no_message_
     assert "secret" not in f"{place} {place!r} {place.shown}"
     assert "secret" not in replace(place, url="postgresql://host/db?sslpassword=secret").shown
     assert place.shown == "postgresql://ann@host/db?sslmode=require&password=***"
+
+
+def test_nothing_gathers_in_memory_for_a_database_that_reads_slowly(
+    postgresql: PostgresServer,
+) -> None:
+    with psycopg.connect(postgresql.new_url().replace("+psycopg", "")) as db:
+        db.execute("CREATE TABLE slow (data bytea)")
+        db.execute(
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM"
+            " pg_sleep(.1); RETURN NEW; END'"
+        )
+        db.execute("CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()")
+        with copying(db, "COPY slow FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(("bytea",))
+            for _ in range(4):
+                copy.write_row((bytes(1 << 20),))
+                assert db.pgconn.flush() == 0, "libpq keeps a part"
+        assert db.execute("SELECT count(*), sum(length(data)) FROM slow").fetchone() == (4, 4 << 20)

@@ -3,7 +3,6 @@ update is judged.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +13,9 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
-from stackroom.shelf.opening import create_shelf
-from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace
 from support.postgres import PostgresServer, open_server
-from support.stock import MODEL, OpenServer, Stock, require_followed_back
+from support.stock import MODEL, OpenServer, require_followed_back
 
 SPEC = PACKAGES.get("anime").spec
 
@@ -197,37 +195,3 @@ def test_a_server_that_is_killed_while_it_builds_leaves_an_index_that_the_next_r
     assert shelf.rebuild() == 2
     assert stock.lexical("robot") == ["one", "two"]
     assert list(shelf.check()) == []
-
-
-def test_records_are_read_from_a_replica_that_has_what_the_server_has_seen(tmp_path: Path) -> None:
-    with open_server() as primary, open_server(primary=primary) as replica:
-        place = replace(
-            primary.new_place(),
-            search=IN_DATABASE,
-            reads=f"postgresql://stackroom@/postgres?host={replica.folder}",
-        )
-        save_place(tmp_path, place)
-        with closing(create_shelf(tmp_path, SPEC, model=MODEL)) as shelf:
-            stock = Stock(shelf=shelf, spec=SPEC)
-            stock.put(stock.record("heat", body="a robbery"))
-            replica.wait_until_replayed(primary)
-            replica.execute("SELECT pg_wal_replay_pause()")
-            stock.put(stock.record("ronin", body="a briefcase"))
-            view = shelf.reader()
-            keys = view.scan(scope=WHOLE, limit=9)
-            assert list(view.find([RecordId("ronin")], scope=WHOLE)) == ["ronin"], (
-                "the replica lacks it"
-            )
-            replica.execute("SELECT pg_wal_replay_resume()")
-            replica.wait_until_replayed(primary)
-            primary.kill()
-            assert [str(one.id) for one in view.fetch(keys, scope=WHOLE).values()] == [
-                "heat",
-                "ronin",
-            ]
-            assert list(view.find([RecordId("ronin")], scope=WHOLE)) == ["ronin"]
-            replica.kill()
-            with pytest.raises(BusyError, match="does not answer"):
-                view.find([RecordId("heat")], scope=WHOLE)
-            replica.start()
-            primary.start()

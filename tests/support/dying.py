@@ -41,7 +41,6 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Author
-from stackroom.shelf.postgres import followed_store
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits import edit_tools
 from stackroom.tools.operation import Office
@@ -50,8 +49,6 @@ from stackroom_catalogues.music.downloads.downloads import Downloads, DownloadSe
 from stackroom_catalogues.music.downloads.queue import QueueRules
 from support.embedders import WordEmbedder
 from support.kills import KILLED, die_at, say
-from support.stock import MODEL as STOCK_MODEL
-from support.stock import Stock
 
 SPEC = PACKAGES.get("music").spec
 MODEL = ModelId(name="m", dimension=8)
@@ -268,14 +265,3 @@ def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> N
         pass
     downloads.sweep()
     say("steps", taken)
-
-
-def share_and_die(folder: Path, films: list[tuple[str, str]]) -> None:
-    """Write records to a store in a database, and die when the index was sent to share it, before
-    the commit.
-    """
-    followed_store.LEAST_SHARED = 0
-    spec = PACKAGES.get("anime").spec
-    stock = Stock(shelf=create_shelf(folder, spec, model=STOCK_MODEL), spec=spec)
-    die_at("stackroom.shelf.postgres.followed_store:_send_files", is_before=False)
-    stock.put(*(stock.record(name, body=body) for name, body in films))

@@ -73,8 +73,5 @@ def move_command(name: str, target: str, schema: str | None, search_there: bool)
         ", ".join(f"{count} {table}" for table, count in report.rows.items())
         or "everything was there already"
     )
-    answers = (
-        f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
-    )
-    text = f"{report.catalogue}: the records are in {report.place} now ({rows}{answers})"
+    text = f"{report.catalogue}: the records are in {report.place} now ({rows})"
     print_answer(asdict(report), text)

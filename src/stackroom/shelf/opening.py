@@ -93,12 +93,8 @@ def open_store(folder: Path, spec: CatalogueSpec) -> Store:
 def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store:
     """Return the copy in a folder of a store in a database."""
     followed = load_postgres(FOLLOWED)
-    store: Store = followed.FollowedStore(
-        folder / STORE_FILE,
-        spec,
-        followed.StoreDatabase(place.url, place.schema, catalogue=spec.name),
-        shared_index_mb=place.shared_index_mb,
-    )
+    database = followed.StoreDatabase(place.url, place.schema, catalogue=spec.name)
+    store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database)
     return store
 
 

@@ -34,22 +34,14 @@ class StorePlace:
     schema: str
     # where the index is: in the database, or where nothing is said in the folder of each server
     search: str = ""
-    # the address of replicas that records are read from, where they have all that a server has seen
-    reads: str = ""
     parts: int = 0
     """The number of partitions of an index in the database at its next build; 0 chooses by the
     number of records.
     """
-    shared_index_mb: int = 4_000
-    """The size up to which an index that a server has built is stored in the database, for others
-    to fetch.
-    """
 
     def __post_init__(self) -> None:
-        if not SCHEME.match(self.url) or not SCHEME.match(self.reads or self.url):
+        if not SCHEME.match(self.url):
             raise InputError("the address of a store begins with postgresql://")
-        if self.reads and not self.search:
-            raise InputError("'reads' is for catalogues with 'search': others read their own copy")
         if self.search not in ("", IN_DATABASE):
             raise InputError(f"'search' is '{self.search}'; it can be '{IN_DATABASE}', or left out")
         if self.parts < 0:
@@ -76,10 +68,11 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     path = folder / file
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
-        numbers = {name: int(told[name]) for name in ("parts", "shared_index_mb") if name in told}
-        search, reads = (str(told.get(name, "")) for name in ("search", "reads"))
         return StorePlace(
-            url=str(told["url"]), schema=str(told["schema"]), search=search, reads=reads, **numbers
+            url=str(told["url"]),
+            schema=str(told["schema"]),
+            search=str(told.get("search", "")),
+            parts=int(told.get("parts", 0)),
         )
     except FileNotFoundError:
         return None

@@ -176,13 +176,9 @@ class FolderIndex:
         if self.files.bases.name() is None or self.store.model() is None:
             self.publish()
             return
-        is_done = any(self._publish_late() for _ in range(SWAP_ATTEMPTS))
-        if is_done and self.store.shared_index is None:
-            return
-        with self._place.writing():
-            if not is_done:
+        if not any(self._publish_late() for _ in range(SWAP_ATTEMPTS)):
+            with self._place.writing():
                 self._publish_late()
-            self.files.share()
 
     def _publish_late(self) -> bool:
         """Write the base again with the present vectors; return False if another process has
@@ -245,7 +241,6 @@ class FolderIndex:
         logger.warning("the index of catalogue '%s' is rebuilt: %s", self.folder.name, reason)
         self.rebuilt = reason
         self.files.forget()
-        self.files.fetches = False
         if self.files.folder.exists():
             quarantine(self.folder, self.files.folder)
         # gives them another number, so that every process opens the new index
@@ -425,7 +420,6 @@ class FolderIndex:
         """Build a new index, and put the former one back if it is not accepted. The
         lock is held.
         """
-        self.files.fetches = False
         index, former = self.folder / INDEX_FOLDER, self.folder / FORMER_INDEX_FOLDER
         shutil.rmtree(former, ignore_errors=True)
         if index.is_dir():

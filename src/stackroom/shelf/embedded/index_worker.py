@@ -24,7 +24,6 @@ def main() -> None:
     with closing(open_store(folder, spec)) as store:
         index = ShelfIndex.in_folder(folder, spec, store)
         index.build_first(_iter_rows(store, sys.stdin.buffer))
-        index.share()
     sys.stdout.buffer.write(DONE)
 
 

@@ -6,23 +6,17 @@ checked, replaced.
     FOLDER/base-N/                 a segment, with its checksums
     FOLDER/CURRENT                 names the base
 
-Whoever updates or replaces them holds the lock of the catalogue. Where servers share a database,
-one of them builds an index, and the others fetch it.
+Whoever updates or replaces them holds the lock of the catalogue.
 """
 
 import logging
-import os
-import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
-from stackroom.errors import BusyError
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded.index_files import POINTER_FILE, BaseFolder, TextFiles
+from stackroom.shelf.embedded.index_files import BaseFolder, TextFiles
 from stackroom.shelf.embedded.segment import (
     SUMS_FILE,
     DamagedIndexError,
@@ -41,8 +35,6 @@ from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 INDEX_FOLDER = "index"
 INDEX_FORMAT = 6
 TEXT_FOLDER = "text"
-FETCHED_FOLDER = "fetched"
-BUILD_WAIT_S = 600.0  # how long a server without an index waits for another one that builds it
 TAIL_ROWS = 1_000
 # every fourth change writes the words of up to 64 records again
 SMALL_SEGMENTS, WRITTEN_AGAIN = 4, 64
@@ -70,10 +62,6 @@ class ShelfIndex:
         self._kept_tails: list[Segment] = []
         # base, model and vectors that they are for
         self._tail_stamp: tuple[str, ModelId | None, int] | None = None
-        self.fetches = True
-        """Whether the index of another server may be fetched: not after damage, and not during a
-        rebuild.
-        """
 
     @classmethod
     def in_folder(cls, folder: Path, spec: CatalogueSpec, store: Store) -> "ShelfIndex":
@@ -170,10 +158,12 @@ class ShelfIndex:
         held.
         """
         try:
-            if not self._is_new():
-                self._catch_up_text()
+            if self._is_new():
+                self.build_first(self.store.iter_rows(), change_no=self.store.change_no())
+                return
+            self._catch_up_text()
             if not self._has_short_tail():
-                self._renew()
+                self._renew_base()
         except OSError as error:
             logger.warning("the index in %s cannot be written: %s", self.folder, error)
             raise UnwritableIndexError(
@@ -192,38 +182,21 @@ class ShelfIndex:
         most = 0 if base is None else max(TAIL_ROWS, TAIL_SHARE * base.columns.size)
         return base is not None and len(self.store.changed_since(base.change_no)) <= most
 
-    def _renew(self) -> None:
-        """Fetch an index, build a missing one, or rebuild its base if the tail has outgrown it. The
-        lock is held.
-
-        While another server builds one, this one keeps its base, if it has any.
-        """
-        shared, wait_s = self.store.shared_index, BUILD_WAIT_S if self._find_base() is None else 0
-        with (
-            suppress(BusyError),
-            shared.database.sole_builder(wait_s=wait_s) if shared else nullcontext(),
-        ):
-            if shared and self.fetches and self._fetch(shared) and self._has_short_tail():
-                return
-            if self._is_new():
-                self.build_first(self.store.iter_rows(), change_no=self.store.change_no())
-            else:
-                model, change_no = self.store.model(), self.store.change_no()
-                # before the rows: they may have more, and never less
-                vector_no = self.store.counter(STORED_VECTORS)
-                rows, folder = self.store.iter_rows(), self.folder
-                self.bases.swap(
-                    build_segment(
-                        rows,
-                        self.spec,
-                        change_no=change_no,
-                        model=model,
-                        vector_no=vector_no,
-                        folder=folder,
-                    )
-                )
-                self.store.note_indexed(vector_no)
-            self.share()
+    def _renew_base(self) -> None:
+        """Build the base anew, since the tail has outgrown it, or it is missing."""
+        model, change_no = self.store.model(), self.store.change_no()
+        # before the rows: they may have more, and never less
+        vector_no = self.store.counter(STORED_VECTORS)
+        segment = build_segment(
+            self.store.iter_rows(),
+            self.spec,
+            change_no=change_no,
+            model=model,
+            vector_no=vector_no,
+            folder=self.folder,
+        )
+        self.bases.swap(segment)
+        self.store.note_indexed(vector_no)
 
     def build_first(self, rows: Iterable[SegmentRow], *, change_no: int | None = None) -> None:
         """Build both indexes in one pass over all records, as of a change. The lock is held.
@@ -248,53 +221,6 @@ class ShelfIndex:
         text.build(added(), change_no=lambda: built[0].change_no)
         self.bases.swap(*built)
         self.store.note_indexed(built[0].vector_no)
-
-    def _fetch(self, shared: Any) -> bool:
-        """Replace the index by that of another server, if that one is later and undamaged; return
-        whether it was replaced.
-        """
-        base, fresh = self._find_base(), self.folder.with_name(FETCHED_FOLDER)
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir()
-        self.store.state()  # a copy follows: the index may have a change that came since
-        above, until = -1 if base is None else base.change_no, self.store.change_no()
-        name = shared.fetch(fresh, self._version(), above=above, until=until)
-        if name is None:
-            return False
-        (fresh / POINTER_FILE).write_text(name, encoding="utf-8")
-        other = ShelfIndex(fresh, self.spec, self.store)
-        try:
-            other.require_sound()
-            found, reached = open_segment(fresh / name), other.open_text().change_no()
-            if not found.change_no <= reached <= until:
-                raise DamagedIndexError(f"it has change {reached} of {until}")
-        except DamagedIndexError as error:
-            logger.warning("the index of another server is not used: %s", error.message)
-            self.fetches = False
-            return False
-        os.sync()  # nothing of it was synced to disk yet
-        self.forget()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.replace(fresh, self.folder)  # commit point: readers open the other index from here on
-        self.store.note_indexed(found.vector_no)
-        self._catch_up_text()
-        return True
-
-    def share(self) -> None:
-        """Let other servers fetch the index, once it has all vectors. The lock is held."""
-        shared, base = self.store.shared_index, self._find_base()
-        if shared and base is not None and base.awaiting is None:
-            text = self.open_text()
-            files = [text.folder / name for name in text.files.list_names()]
-            files += [text.files.manifest, *(self.folder / base.name).iterdir()]
-            stamp = self._version(), base.name, base.change_no, text.change_no()
-            shared.share(self.folder, files, stamp, replaces=not self.fetches)
-
-    def _version(self) -> str:
-        """Return the format, the spec and the model of an index; servers use only each other's
-        indexes of the same version.
-        """
-        return f"{INDEX_FORMAT} {self.spec.digest} {self.store.model()}"
 
     def _catch_up_text(self) -> None:
         """Index the changes after the text index's marker. The lock is held."""

@@ -205,11 +205,6 @@ class Store(StoreFile):
         """Tell whether vectors were published elsewhere that the index here does not have."""
         return False
 
-    @property
-    def shared_index(self) -> Any:
-        """The index that this server shares with others, or None if it does not."""
-        return None
-
     def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:  # noqa: ARG002
         """Yield the keys of the texts to embed, in parts that other machines may take as well."""
         return nullcontext((EVERY_KEY,))

@@ -7,10 +7,6 @@ transaction of the copy and of the database: the copy is brought up to the datab
 lock, changed, and the rows that were touched are sent. Commit point: the end of the database's
 transaction. A copy that misses it, or any other server's, gets the rows when the state is next
 looked up.
-
-Its index may be in the database too, in pieces of files: one server builds it, the others fetch it,
-then follow. These tables are not logged, so that replicas do not get them: empty after a crash,
-they are filled by the next build.
 """
 
 import logging
@@ -26,7 +22,7 @@ import apsw
 import psycopg
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import BusyError, ExpectedError, StorageError
+from stackroom.errors import BusyError, StorageError
 from stackroom.library import INSTALLED_FILE
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import (
@@ -38,12 +34,12 @@ from stackroom.shelf.embedded.store import (
 )
 from stackroom.shelf.embedded.store_file import COPY_MARK, create_tables, set_meta
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.store_database import (
     DatabaseLostError,
     DatabaseState,
     StoreDatabase,
     WriteTransaction,
+    copying,
 )
 from stackroom.toml_text import load_packaged
 
@@ -57,15 +53,6 @@ COLUMNS: Mapping[str, str] = load_packaged(__package__, "statements.toml")["colu
 ROW_NUMBERS = {"records": "key", "embeddings": "rowid", "changes": "change_no"}
 EVERY_MARK = "SELECT name, value FROM meta"
 ROWS_AT_ONCE = 2_000
-LEAST_SHARED = 1_000
-PIECE_BYTES = 1 << 20
-PIECES_AT_ONCE = 8
-FIND = "SELECT base FROM shared_index WHERE version = %s AND base_no > %s AND reached <= %s"
-KNOWN = "SELECT 1 FROM shared_index WHERE version = %s AND base = %s"
-OF_HISTORY = "SELECT 1 FROM writes WHERE revision = %s AND token = %s"
-PIECES = "SELECT path, data FROM shared_files ORDER BY path, piece"
-Stamp = tuple[str, str, int, int]
-"""What an index is made by, its base segment, and the last changes of this and of the text."""
 
 logger = logging.getLogger(__name__)
 
@@ -75,69 +62,14 @@ def names_of(table: str) -> str:
     return ", ".join(column.split()[0] for column in COLUMNS[table].split(", "))
 
 
-class SharedIndex:
-    """The index that servers share, if it is not too large; `copied` is the revision and token of
-    this one's copy.
-    """
-
-    def __init__(
-        self, database: StoreDatabase, copied: tuple[int, str], *, most_bytes: int
-    ) -> None:
-        self.database = database
-        self._copied = copied
-        self._most_bytes = most_bytes
-
-    def fetch(self, folder: Path, version: str, *, above: int, until: int) -> str | None:
-        """Write the files of the index to a folder, and return the name of its base.
-
-        None if there is none of this version with a later base than `above`, and no later change
-        than `until`.
-        """
-        try:
-            with self.database.transaction() as db:
-                found = db.execute(FIND, (version, above, until)).fetchone()
-                if found is None:
-                    return None
-                # of the server: they are larger than memory
-                with db.cursor(name="shared", binary=True) as cursor:
-                    cursor.itersize = PIECES_AT_ONCE
-                    for path, data in cursor.execute(PIECES):
-                        _append(folder, path, data)
-                return str(found[0])
-        except ExpectedError as error:
-            logger.warning("the index of another server cannot be fetched: %s", error.message)
-            return None
-
-    def share(self, folder: Path, files: Sequence[Path], stamp: Stamp, *, replaces: bool) -> None:
-        """Store files of a folder, all or nothing, if this copy is of the database's history.
-
-        With `replaces`, also where the same index is there.
-        """
-        try:
-            if sum(path.stat().st_size for path in files) > self._most_bytes:
-                return
-            with self.database.transaction() as db:  # commit point: its end
-                is_known = not replaces and db.execute(KNOWN, stamp[:2]).fetchone()
-                if not is_known and db.execute(OF_HISTORY, self._copied).fetchone():
-                    db.execute("DELETE FROM shared_index")
-                    db.execute("DELETE FROM shared_files")
-                    _send_files(db, folder, files)
-                    db.execute("INSERT INTO shared_index VALUES (%s, %s, %s, %s)", stamp)
-        except (ExpectedError, OSError) as error:
-            logger.warning("the index is not shared with other servers: %s", error)
-
-
 class FollowedStore(Store):
     """Implements the methods of `Store` on a copy that follows a database."""
 
     database: StoreDatabase
 
-    def __init__(
-        self, path: Path, spec: CatalogueSpec, database: StoreDatabase, *, shared_index_mb: int
-    ) -> None:
+    def __init__(self, path: Path, spec: CatalogueSpec, database: StoreDatabase) -> None:
         super().__init__(path, spec)
         self.database = database
-        self._shared_index_bytes = shared_index_mb * 1_000_000
         self._seen: DatabaseState | None = None
         self._seen_at = time.time()
         self._behind = ""
@@ -244,19 +176,6 @@ class FollowedStore(Store):
         """Share the texts to embed with workers on other servers."""
         self.follow()
         return self.database.shared_work(self.unembedded_range(), wait_s=wait_s)
-
-    @property
-    def shared_index(self) -> SharedIndex | None:
-        """The index in the database, or None if there are so few records that each server builds
-        its own.
-        """
-        copied = int(self.find_mark(REVISION) or 0), self.find_mark(TOKEN) or ""
-        is_shared = self._shared_index_bytes and self.count() >= LEAST_SHARED
-        return (
-            SharedIndex(self.database, copied, most_bytes=self._shared_index_bytes)
-            if is_shared
-            else None
-        )
 
     def mark_as_copy(self, revision: int, token: str) -> None:
         """Note that the file has everything of a transaction of the database."""
@@ -470,23 +389,3 @@ def rows_numbered(
         yield from db.execute(
             f"SELECT {names_of(table)} FROM {table} WHERE {ROW_NUMBERS[table]} IN ({wanted})"
         )
-
-
-def _send_files(db: Any, folder: Path, paths: Iterable[Path]) -> None:
-    with copying(db, "COPY shared_files FROM STDIN (FORMAT BINARY)") as copy:
-        copy.set_types(("text", "int4", "bytea"))
-        for path in paths:
-            with path.open("rb") as file:
-                # at least one, of an empty file
-                for piece in range(path.stat().st_size // PIECE_BYTES + 1):
-                    copy.write_row(
-                        (path.relative_to(folder).as_posix(), piece, file.read(PIECE_BYTES))
-                    )
-
-
-def _append(folder: Path, path: str, data: bytes) -> None:
-    place = (folder / path).resolve()
-    if place.is_relative_to(folder.resolve()):  # else the checksums say that something is missing
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("ab") as file:
-            file.write(data)

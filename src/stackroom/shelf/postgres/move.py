@@ -2,30 +2,38 @@
 
 Both ways can be stopped at any point and run again. Commit point: `store.toml` appears in the
 catalogue's folder, or goes from it; the lock of the folder is held. Servers that run follow it.
-Going in, the file with the records stays as the copy that follows the database. Going back, it is
-what is left, and the database keeps its tables for a day.
+Going in, the file with the records stays as the copy that follows the database: rows are copied in
+batches that can be continued, while the catalogue is in use. Then, under its write lock, whatever
+was changed meanwhile is found by the checksums of all rows and sent, with the state of the store,
+in one transaction. Going back, the copy is what is left, and the database keeps its tables for a
+day.
 """
 
-import shutil
 import socket
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
 from stackroom.library import KEPT_S, Installed, Library
-from stackroom.model.record import Key
-from stackroom.model.scope import WHOLE
-from stackroom.shelf.catalogue_shelf import CatalogueShelf
-from stackroom.shelf.opening import SpecLibrary, open_followed, open_shelf
-from stackroom.shelf.port import ShelfReader
-from stackroom.shelf.postgres.followed_store import FollowedStore
-from stackroom.shelf.postgres.moving import FIRST, Advance, copy_rows, settle, verify
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.embedded.store_file import SUMMED
+from stackroom.shelf.opening import SpecLibrary, open_shelf
+from stackroom.shelf.postgres.followed_store import (
+    COLUMNS,
+    ROWS_AT_ONCE,
+    FollowedStore,
+    names_of,
+    rows_numbered,
+    send_rows,
+    shared_of,
+)
 from stackroom.shelf.postgres.store_database import (
     LOST,
     DatabaseLostError,
     DatabaseState,
     StoreDatabase,
+    WriteTransaction,
 )
 from stackroom.shelf.postgres_search.database import Connections, require_pgvector
 from stackroom.shelf.store_place import (
@@ -35,29 +43,23 @@ from stackroom.shelf.store_place import (
     find_place,
     save_place,
 )
-from stackroom.text.analyser import analyse_query
 
-GOLDEN_ANSWERS = 100
-TOP = 10
-LEAST_EQUAL = 95
-"""How many of a hundred answers must be equal: words of former edits in an index change the order
-of a few, or more.
-"""
+FIRST = 1  # the revision of the rows that were moved
+ORDERED_BY = {"records": "key", "embeddings": "model, digest", "changes": "change_no"}
+BYTES = frozenset({"body", "digest", "before", "vector"})
+
+Advance = Callable[[str, int], None]  # is told which rows were copied, and how many
 
 ELSEWHERE = "the records are in {} already; to move them elsewhere, first move them --to here"
 
 
 @dataclass(slots=True, kw_only=True)
 class MoveReport:
-    """The outcome of a move: where the records are, how many rows each table has, and how many
-    answers were equal.
-    """
+    """The outcome of a move: where the records are, and how many rows each table has."""
 
     catalogue: str
     place: str
     rows: dict[str, int] = field(default_factory=dict)
-    answers: int = 0
-    equal_answers: int = 0
 
 
 def move_to_database(
@@ -79,18 +81,13 @@ def move_to_database(
         _claim(database, place, installed)
         with closing(open_shelf(folder, spec)) as shelf:
             copy_rows(shelf.store, database, mark, advance)
-            view = shelf.reader()  # as the next step stores it: edits go on
-            # again below: the first one is what is verified, without the lock
+            # again below: this one takes most of the time, without the lock
             settle(shelf.store, database, mark)
-            verify(shelf.store, database, is_settled=False)  # there may have been edits since
-            report.answers, report.equal_answers = _compare_with_copy(
-                shelf, view, spec, place, advance
-            )
             with shelf.exclusive():
                 token = settle(shelf.store, database, mark)
                 report.rows = verify(shelf.store, database)
-                with closing(open_followed(folder, spec, place)) as copy:
-                    _as_followed(copy).mark_as_copy(FIRST, token)
+                with closing(FollowedStore(folder / STORE_FILE, spec, database)) as copy:
+                    copy.mark_as_copy(FIRST, token)
                 advance("switched", 0)
                 # commit point: the records are in the database from here on
                 save_place(folder, place)
@@ -158,17 +155,17 @@ def move_to_folder(home: SpecLibrary, name: str, *, advance: Advance) -> MoveRep
     if place is None:  # a move that was stopped after its commit point
         return MoveReport(catalogue=name, place=str(folder))
     spec = home.spec_of(installed).spec
+    database = StoreDatabase(place.url, place.schema, catalogue=name)
     with (
         closing(open_shelf(folder, spec)) as shelf,
-        closing(open_followed(folder, spec, place)) as copy,
+        closing(FollowedStore(folder / STORE_FILE, spec, database)) as store,
     ):
-        store = _as_followed(copy)
         store.require_tables()  # there may be no copy yet: it is made without the lock
         with shelf.exclusive():
             store.require_current()
-            rows = verify(store, store.database)
+            rows = verify(store, database)
             # other servers go on reading, and write no more
-            store.database.note("moved_to", _address(installed))
+            database.note("moved_to", _address(installed))
             advance("switched", 0)
             save_place(folder, place, file=FORMER_FILE)
             save_place(folder, None)  # commit point: the records are in the folder from here on
@@ -247,61 +244,98 @@ def _continue(
         save_place(installed.folder, replace(known, search=place.search))
 
 
-def _as_followed(store: object) -> FollowedStore:
-    if not isinstance(store, FollowedStore):
-        raise StorageError("the records are not in a database")
-    return store
+def copy_rows(store: Store, database: StoreDatabase, mark: str, advance: Advance) -> None:
+    """Copy the rows that follow those which the database has already."""
+    for table in COLUMNS:
+        while copied := _copy_batch(store, database, table, mark):
+            advance(table, copied)
 
 
-def _compare_with_copy(
-    shelf: CatalogueShelf,
-    view: ShelfReader,
-    spec: CatalogueSpec,
-    place: StorePlace,
-    advance: Advance,
-) -> tuple[int, int]:
-    """Open the catalogue from the database as a new server does, and compare its answers with those
-    here.
-    """
-    advance("building an index from the database", 0)
-    # of one name: a move that was killed leaves it behind
-    folder = shelf.folder.parent / f".{shelf.folder.name}.move"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    try:
-        save_place(folder, replace(place, search=""))  # its answers are to be the same, not alike
-        with closing(open_shelf(folder, spec)) as other:
-            count, equal = _compare(view, other.reader())
-            if equal * 100 < LEAST_EQUAL * count:
-                advance("building the index here anew", 0)
-                shelf.rebuild()
-                count, equal = _compare(shelf.reader(), other.reader())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    if equal * 100 < LEAST_EQUAL * count:
-        raise StorageError(
-            f"{count - equal} of {count} answers from the database differ; nothing was switched"
+def _copy_batch(store: Store, database: StoreDatabase, table: str, mark: str) -> int:
+    columns = ORDERED_BY[table]
+    last_first = ", ".join(f"{column} DESC" for column in columns.split(", "))
+    with database.writing(mark=mark) as writer:
+        last = writer.db.execute(
+            f"SELECT {columns} FROM {table} ORDER BY {last_first} LIMIT 1"
+        ).fetchone()
+        where = f"WHERE ({columns}) > ({', '.join('?' * len(last))})" if last else ""
+        query = (
+            f"SELECT {names_of(table)} FROM {table} {where} ORDER BY {columns} LIMIT {ROWS_AT_ONCE}"
         )
-    return count, equal
+        rows = list(store.rows(query, last or ()))
+        send_rows(writer, table, rows, revision=FIRST)
+        database.commit(writer)
+    return len(rows)
 
 
-def _compare(here: ShelfReader, there: ShelfReader) -> tuple[int, int]:
-    """Look for records spread over the catalogue; return how many, and for how many of them both
-    find the same.
+def settle(store: Store, database: StoreDatabase, mark: str) -> str:
+    """Send what differs, and the state, in one transaction; return its token. The write lock of the
+    store is held.
     """
-    keys = here.scan(scope=WHOLE, limit=here.count(WHOLE))
-    asked = keys[:: max(1, len(keys) // GOLDEN_ANSWERS)][:GOLDEN_ANSWERS]
-    return len(asked), sum(_answers(here, key) == _answers(there, key) for key in asked)
+    with database.writing(mark=mark) as writer:
+        for table in ("records", "embeddings"):
+            _send_differences(store, writer, table)
+        last = writer.db.execute("SELECT coalesce(max(change_no), 0) FROM changes").fetchone()
+        changes = list(
+            store.rows(f"SELECT {names_of('changes')} FROM changes WHERE change_no > ?", last)
+        )
+        send_rows(writer, "changes", changes, revision=FIRST)
+        meta = shared_of(store.rows("SELECT name, value FROM meta"))
+        writer.db.execute("DELETE FROM meta")
+        writer.db.cursor().executemany("INSERT INTO meta VALUES (%s, %s)", list(meta.items()))
+        writer.begin_history(store.change_no(), revision=FIRST)
+        database.commit(writer)
+    return writer.token
 
 
-def _answers(reader: ShelfReader, key: Key) -> tuple[object, ...]:
-    record = reader.fetch([key], scope=WHOLE).get(key)
-    query = analyse_query(reader.spec.title_of(record) if record else "", synonyms={})
-    words = reader.lexical(query, scope=WHOLE, limit=TOP)
-    near = reader.nearest(reader.vectors([key]), scope=WHOLE, limit=TOP) if reader.model else []
+def _send_differences(store: Store, writer: WriteTransaction, table: str) -> None:
+    columns = ORDERED_BY[table]
+    there = {
+        tuple(key): told for *key, told in writer.db.execute(f"SELECT {columns}, sum FROM {table}")
+    }
+    here = {
+        tuple(key): (told, row)
+        for *key, told, row in store.rows(f"SELECT {columns}, sum, rowid FROM {table}")
+    }
+    outdated = [key for key, told in there.items() if key not in here or here[key][0] != told]
+    places = " AND ".join(f"{column} = %s" for column in columns.split(", "))
+    writer.db.cursor().executemany(f"DELETE FROM {table} WHERE {places}", outdated)
+    fresh = [row for key, (told, row) in here.items() if key not in there or there[key] != told]
+    with closing(store.connect()) as db:
+        send_rows(writer, table, list(rows_numbered(db, table, sorted(fresh))), revision=FIRST)
+
+
+def verify(store: Store, database: StoreDatabase) -> dict[str, int]:
+    """Return how many rows each table has; raise StorageError if checksums or both sides differ."""
+    counts = {}
+    with database.reading() as remote:
+        for table in COLUMNS:
+            query = (
+                "SELECT count(*), coalesce(sum(sum % 1000003), 0), coalesce(sum(sum % 2147483647),"
+                f" 0) FROM {table}"
+            )
+            here = [int(value) for value in next(store.rows(query))]
+            there = [int(value) for value in remote.execute(query).fetchone() or ()]
+            ((damaged,),) = remote.execute(
+                f"SELECT count(*) FROM {table} WHERE sum <> {_sum_of(table)}"
+            ).fetchall()
+            if here != there or damaged:
+                raise StorageError(
+                    f"{table}: {here[0]} rows here, {there[0]} in the database, {damaged} damaged"
+                    " there; nothing was switched. Run stackroom doctor, then move it again"
+                )
+            counts[table] = here[0]
+    return counts
+
+
+def _sum_of(table: str) -> str:
+    """Return the expression by which PostgreSQL computes the checksum of a row: see `row_sum`."""
+    parts = []
+    for column in SUMMED[table].split(", "):
+        value = column if column in BYTES else f"convert_to({column}::text, 'UTF8')"
+        measured = f"convert_to(length({value})::text || ':', 'UTF8') || {value}"
+        parts.append(f"CASE WHEN {column} IS NULL THEN '-'::bytea ELSE {measured} END")
     return (
-        record,
-        words.total,
-        [hit.key for hit in words.best],
-        [hit.key for ranking in near for hit in ranking.best],
+        f"('x' || encode(substring(sha256({' || '.join(parts)}) from 1 for 8),"
+        " 'hex'))::bit(64)::bigint"
     )

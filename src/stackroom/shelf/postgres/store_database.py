@@ -19,13 +19,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from os import getpid
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import pq, sql
+from psycopg.abc import PQGen
+from psycopg.copy import Copy, LibpqWriter
 from psycopg.rows import dict_row
+from psycopg.waiting import Wait
 
 from stackroom.errors import BusyError, ConflictError, ExpectedError, StorageError
 from stackroom.model.record import Key
@@ -54,6 +57,7 @@ UNSURE = (
     "the database of catalogue '{}' was lost while it stored the change; look at the history before"
     " trying again"
 )
+CHUNK_BYTES = 128 << 10
 EMBEDDING = "embedding"  # the kind of work that is embedding texts
 KEYS_AT_ONCE = 2_000  # the keys of a range: some minutes of embedding on one core
 PAUSE_S = 0.05
@@ -407,16 +411,6 @@ class StoreDatabase:
         return self._locked("embedder", wait_s=wait_s, error_type=EmbeddingElsewhereError)
 
     @contextmanager
-    def sole_builder(self, *, wait_s: float) -> Iterator[None]:
-        """Keep other servers from building an index; after a wait, and without the database, both
-        may build one.
-        """
-        with ExitStack() as stack:
-            with suppress(BusyError if wait_s else DatabaseLostError):
-                stack.enter_context(self._locked("index", wait_s=wait_s, error_type=BusyError))
-            yield
-
-    @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """Read and write what is not part of the history, all or nothing."""
         with self._working() as db, db.transaction():
@@ -574,6 +568,30 @@ class WriteTransaction:
         self.db.execute(insert, (revision, self.token, change_no))
         update = "UPDATE state SET change_no = %s, revision = %s, token = %s"
         self.db.execute(update, (change_no, revision, self.token))
+
+
+class _SendingWriter(LibpqWriter):
+    """Waits until everything is sent: libpq keeps the rest, and moves all of it in memory with each
+    part it sends.
+    """
+
+    def write(self, data: Any) -> None:
+        """Send data."""
+        for start in range(0, len(data), CHUNK_BYTES):
+            super().write(data[start : start + CHUNK_BYTES])
+            self.connection.wait(self._sending())
+
+    def _sending(self) -> PQGen[None]:
+        while self.connection.pgconn.flush():
+            yield Wait.W
+
+
+@contextmanager
+def copying(db: "psycopg.Connection[Any]", statement: str) -> Iterator[Copy]:
+    """Begin a COPY FROM STDIN; all of it is sent when the context ends."""
+    cursor = db.cursor()
+    with cursor.copy(statement, writer=_SendingWriter(cursor)) as copy:
+        yield copy
 
 
 def is_lost(error: psycopg.Error) -> bool:

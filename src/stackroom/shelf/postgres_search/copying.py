@@ -12,7 +12,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from stackroom.model.vectors import Vector
-from stackroom.shelf.postgres.sending import copying
+from stackroom.shelf.postgres.store_database import copying
 
 SIGNATURE, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 TYPES = {"i4": 23, "f8": 701}  # the types of an array's items, as PostgreSQL numbers them

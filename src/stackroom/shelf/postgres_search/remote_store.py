@@ -8,18 +8,17 @@ Commit point: the end of the database's transaction.
 import re
 import secrets
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import apsw
 import psycopg
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import BusyError, StorageError
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.errors import BusyError
+from stackroom.model.record import RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.store import (
     INDEXED_VECTORS,
@@ -38,11 +37,10 @@ from stackroom.shelf.postgres.followed_store import (
     names_of,
     reserve_keys,
 )
-from stackroom.shelf.postgres.store_database import RECONNECT_S, DatabaseLostError, StoreDatabase
+from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.postgres_search.database import STATEMENTS, Connections, failing_as_storage
 from stackroom.shelf.store_place import StorePlace
 
-FoundT = TypeVar("FoundT")
 NAMED = re.compile(r"(?<!:):(\w+)")  # a value that SQLite's statements have by name
 LAST_WRITE = "SELECT change_no, token, EXISTS (SELECT 1 FROM writes WHERE token = ?) FROM state"
 NOTHING: Mapping[str, Iterable[Any]] = {"ids": (), "expected": (), "models": (), "digests": ()}
@@ -70,13 +68,9 @@ class RemoteStore(FollowedStore):
     """Implements the methods of `Store` on a database, without a copy."""
 
     def __init__(self, path: Path, spec: CatalogueSpec, place: StorePlace) -> None:
-        database = StoreDatabase(place.url, place.schema, catalogue=spec.name)
-        super().__init__(path, spec, database, shared_index_mb=0)
+        super().__init__(path, spec, StoreDatabase(place.url, place.schema, catalogue=spec.name))
         self.label = f"{path.parent.name} in PostgreSQL"
         self._connections = Connections(place.url, place.schema)
-        self._replicas = Connections(place.reads, place.schema) if place.reads else None
-        self._replicas_after = 0.0
-        """When replicas are tried again that did not answer."""
         self._reached = Reached()
         self._thread = ThreadState()
 
@@ -84,8 +78,6 @@ class RemoteStore(FollowedStore):
         """Close every connection."""
         super().close()
         self._connections.close()
-        if self._replicas is not None:
-            self._replicas.close()
 
     def require_tables(self) -> None:
         """Read the state, if none was read yet."""
@@ -152,31 +144,6 @@ class RemoteStore(FollowedStore):
         if self.counter(INDEXED_VECTORS) < vector_no:
             with suppress(DatabaseLostError):
                 self.database.note_published(vector_no)
-
-    def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
-        """Return the records of these keys as of the change with that number."""
-        return self._read_near(lambda: super(RemoteStore, self).fetch(keys, as_of=as_of))
-
-    def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
-        """Return the keys of these ids as of the change with that number."""
-        return self._read_near(lambda: super(RemoteStore, self).find(ids, as_of=as_of))
-
-    def _read_near(self, read: Callable[[], FoundT]) -> FoundT:
-        """Read from a replica that has the last write which this server has seen; if there is none,
-        as usual.
-        """
-        is_free = self._thread.scratch is None and self._thread.remote is None
-        if self._replicas is None or not is_free or time.monotonic() < self._replicas_after:
-            return read()
-        try:
-            with self._replicas.writing() as self._thread.remote:
-                if self._reached.token and self.last_write(self._reached.token)[2]:
-                    return read()
-        except StorageError:
-            self._replicas_after = time.monotonic() + RECONNECT_S
-        finally:
-            self._thread.remote = None
-        return read()
 
     def rows(self, query: str, values: Any = ()) -> Iterator[Any]:
         """Yield the rows of a query of the SQLite store."""
