@@ -4,14 +4,15 @@ A write is one transaction of the store (`apply`), then the index follows (`publ
 finds the index behind brings it up to the store, so a process killed between the two loses nothing.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.catalogue_folder import CatalogueFolder
+from stackroom.shelf.catalogue_folder import READER_WAIT_S, CatalogueFolder
 from stackroom.shelf.embedded.checks import IndexedView
 from stackroom.shelf.embedded.store import Store, Switch
 from stackroom.shelf.port import (
@@ -27,56 +28,98 @@ from stackroom.shelf.port import (
 )
 
 
-class Index(Protocol):
+class Index(ABC):
     """The index of a store, and the snapshots of both."""
 
     kind: str
+
+    def __init__(self, place: CatalogueFolder) -> None:
+        self.spec, self.store = place.spec, place.store
+        self._place = place
+        self._view: IndexedView | None = None
 
     def reader(self) -> IndexedView:
         """Return a snapshot of the present state, or one marked as stale if an update would take
         long.
         """
+        with self._place.guard:
+            if not self._is_current(self._view):
+                self._view = self._refreshed_or_stale()
+            if self._view is not None:
+                reason = self.store.why_stale()
+                return self._view if reason is None else self._view.as_stale(reason)
+        # Locks are taken in the order of `publish`, so that the two cannot deadlock.
+        with self._place.lock.held(READER_WAIT_S), self._place.guard:
+            self._view = self._first_view()
+            return self._view
 
     def find_reader(self) -> IndexedView | None:
-        """Return the kept snapshot if it has the store's last change; takes no lock."""
+        """Return the kept snapshot if it has the store's last change; takes microseconds and no
+        lock.
+        """
+        view = self._view
+        return view if view is not None and view.state == self.store.find_state() else None
 
-    def note_written(self, changes: Sequence[Change], last: int) -> None:
+    @abstractmethod
+    def _is_current(self, view: IndexedView | None) -> bool:
+        """Tell whether a snapshot has the store's last change and the published vectors."""
+
+    @abstractmethod
+    def _refreshed_or_stale(self) -> IndexedView | None:
+        """Return a current snapshot; while another process writes, a stale one, or None if there is
+        none.
+        """
+
+    @abstractmethod
+    def _first_view(self) -> IndexedView:
+        """Bring the index up to the store, and return a snapshot. The lock is held."""
+
+    def note_written(self, changes: Sequence[Change], last: int) -> None:  # noqa: B027
         """Take note of changes of which the store has just committed the last. The write lock is
         held.
         """
 
-    def end_block(self) -> None:
+    def end_block(self) -> None:  # noqa: B027
         """Take note that the write lock is not held over several steps any more."""
 
+    @abstractmethod
     def publish(self) -> None:
         """Bring the index up to the store."""
 
+    @abstractmethod
     def publish_vectors(self) -> None:
         """Add the vectors that were stored since the last publication."""
 
+    @abstractmethod
     def drop(self) -> None:
         """Remove an index with vectors of another model. The write lock and the guard are held."""
 
+    @abstractmethod
     def check(
         self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
     ) -> Iterator[Problem]:
         """Yield the faults of the store and of the index."""
 
+    @abstractmethod
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
         """Replace what is damaged and can be derived, and return what was done."""
 
+    @abstractmethod
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the index again beside the one in use, and return how many records are indexed."""
 
+    @abstractmethod
     def size_bytes(self) -> int:
         """Return how much of the disk the index takes."""
 
-    def join_build(self) -> None:
+    def join_build(self) -> None:  # noqa: B027
         """Take part in the build that another process has begun, until it is published."""
 
     def find_progress(self) -> Mapping[str, Any]:
         """Return how far the machines are that build the index together."""
+        return {}
 
+    @abstractmethod
     def close(self) -> None:
         """Close the index and the store."""
 
@@ -95,6 +138,7 @@ class CatalogueShelf:
         self.withheld = place.withheld
         self.reader, self.find_reader = index.reader, index.find_reader
         self.check, self.mend, self.rebuild = index.check, index.mend, index.rebuild
+        self.publish, self.publish_vectors = index.publish, index.publish_vectors
         self.join_build, self.close = index.join_build, index.close
 
     def switch_model(self, model: ModelId | None) -> None:
@@ -146,14 +190,6 @@ class CatalogueShelf:
             finally:
                 if self._place.exclusive_blocks == 1:
                     self.index.end_block()
-
-    def publish(self) -> None:
-        """Update every index to the store."""
-        self.index.publish()
-
-    def publish_vectors(self) -> None:
-        """Add the vectors stored since the last publication to the index."""
-        self.index.publish_vectors()
 
     def missing_embeddings(
         self, digests: Iterable[bytes], model: ModelId | None = None

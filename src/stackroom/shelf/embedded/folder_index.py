@@ -12,9 +12,9 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.shelf.catalogue_folder import (
@@ -23,6 +23,7 @@ from stackroom.shelf.catalogue_folder import (
     WRITER_LOCK_TIMEOUT_S,
     CatalogueFolder,
 )
+from stackroom.shelf.catalogue_shelf import Index
 from stackroom.shelf.embedded.checks import (
     REBUILD,
     IndexedView,
@@ -62,16 +63,15 @@ StepT = TypeVar("StepT")
 logger = logging.getLogger(__name__)
 
 
-class FolderIndex:
+class FolderIndex(Index):
     """Implements `Index` on files in a catalogue's folder."""
 
     kind = "embedded"
 
     def __init__(self, place: CatalogueFolder) -> None:
-        self.folder, self.spec, self.store = place.path, place.spec, place.store
+        super().__init__(place)
+        self.folder = place.path
         self.files = ShelfIndex.in_folder(self.folder, self.spec, self.store)
-        self._place = place
-        self._view: IndexedView | None = None
         self.rebuilt = ""
         """The reason of a rebuild that was not reported yet."""
         self._unwritable, self._unwritable_until = "", 0.0
@@ -106,40 +106,12 @@ class FolderIndex:
         """Return the size of the index."""
         return size_of(self.folder / INDEX_FOLDER)
 
-    def join_build(self) -> None:
-        """Do nothing: an index in a folder is built by one process."""
-
-    def find_progress(self) -> Mapping[str, Any]:
-        """Return nothing, for the same reason."""
-        return {}
-
-    def reader(self) -> IndexedView:
-        """Return a snapshot of the present state, or one marked as stale if an update would take
-        long.
-        """
-        with self._place.guard:
-            if not self._is_current(self._view):
-                self._view = self._refreshed_or_stale()
-            if self._view is not None:
-                reason = self.store.why_stale()
-                return self._view if reason is None else self._view.as_stale(reason)
-        # Locks are taken in the order of `publish`, so that the two cannot deadlock.
-        with self._place.lock.held(READER_WAIT_S), self._place.guard:
-            self._view = self._rebuilding_if_damaged(self._caught_up)
-            return self._view
-
     def _is_current(self, view: IndexedView | None) -> bool:
         """Tell whether a snapshot has the store's last change and the published vectors."""
         state = self.store.state()  # a copy follows by it, also where there is no view yet
-        is_same = view is not None and view.state == state and not self.files.has_failed()
-        return is_same and not self.store.has_unpublished_vectors()
-
-    def find_reader(self) -> IndexedView | None:
-        """Return the kept snapshot if it has the store's last change; takes microseconds and no
-        lock.
-        """
-        view = self._view
-        return view if view is not None and view.state == self.store.find_state() else None
+        is_same = view is not None and view.state == state
+        has_failed = self.files.text is not None and self.files.text.has_failed
+        return is_same and not has_failed and not self.store.has_unpublished_vectors()
 
     def note_written(self, changes: Sequence[Change], last: int) -> None:
         """Index many new records in another process while more are written. The lock is held until
@@ -184,12 +156,8 @@ class FolderIndex:
         """Write the base again with the present vectors; return False if another process has
         replaced it meanwhile.
         """
-        bases, vector_no, model = (
-            self.files.bases,
-            self.store.counter(STORED_VECTORS),
-            self.store.model(),
-        )
-        name = bases.name()
+        bases, model = self.files.bases, self.store.model()
+        vector_no, name = self.store.counter(STORED_VECTORS), bases.name()
         if name is None or model is None:
             return False
         try:
@@ -216,7 +184,7 @@ class FolderIndex:
         the index.
         """
         try:
-            if self.files.has_failed():
+            if self.files.text is not None and self.files.text.has_failed:
                 self.files.require_sound()
             return step()
         except DamagedIndexError:
@@ -299,10 +267,8 @@ class FolderIndex:
         except BusyError:
             return self._reached_view(BEHIND)
         except UnwritableIndexError as error:
-            self._unwritable, self._unwritable_until = (
-                error.message,
-                time.monotonic() + UNWRITABLE_PAUSE_S,
-            )
+            self._unwritable = error.message
+            self._unwritable_until = time.monotonic() + UNWRITABLE_PAUSE_S
             return self._reached_view(error.message)
 
     def _reached_view(self, reason: str) -> IndexedView | None:
@@ -313,6 +279,10 @@ class FolderIndex:
         is_reached = known is not None and known.change_no == self.files.open_text().change_no()
         view = (None if is_reached else self.files.find_view(may_be_behind=True)) or known
         return None if view is None else view.as_stale(reason)
+
+    def _first_view(self) -> IndexedView:
+        """Return a snapshot; a damaged index is built anew."""
+        return self._rebuilding_if_damaged(self._caught_up)
 
     def _caught_up(self) -> IndexedView:
         """Update every index and return a current snapshot. The lock is held."""
@@ -331,9 +301,7 @@ class FolderIndex:
             return
         with closing(indexing):
             records = self.store.count()
-            if self.store.change_no() != records:
-                return
-            if not indexing.finish(records):
+            if self.store.change_no() == records and not indexing.finish(records):
                 logger.warning(
                     "the index of catalogue '%s' is built again: its process failed",
                     self.folder.name,
@@ -392,10 +360,7 @@ class FolderIndex:
         if self.rebuilt:
             done.append(f"the index was rebuilt from the records: {self.rebuilt}")
             self.rebuilt = ""
-        return [
-            *done,
-            *mend_store(self.store, self._place.writing, checkpoint),
-        ]
+        return done + mend_store(self.store, self._place.writing, checkpoint)
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Rebuild the indexes beside the views that are in use, and return how many records are

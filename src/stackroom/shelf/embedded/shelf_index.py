@@ -55,7 +55,7 @@ class ShelfIndex:
         self.spec = spec
         self.store = store
         self.bases = BaseFolder(folder)
-        self._text: TextIndex | None = None
+        self.text: TextIndex | None = None
         self._base: Segment | None = None
         self._history = ""
         self.seen = SeenTexts(spec)
@@ -70,20 +70,16 @@ class ShelfIndex:
 
     def forget(self) -> None:
         """Close the open index; it is opened again at the next read."""
-        self._text = self._base = self._tail_stamp = None
+        self.text = self._base = self._tail_stamp = None
 
     def open_text(self) -> TextIndex:
         """Return the text index, opened once for each history of the store."""
         if self._history != (history := self.store.history()):
             self.forget()
             self._history, self.seen = history, SeenTexts(self.spec)
-        if self._text is None:
-            self._text = TextIndex(self.folder / TEXT_FOLDER, self.spec)
-        return self._text
-
-    def has_failed(self) -> bool:
-        """Tell whether a search has failed in a way that only damage explains."""
-        return self._text is not None and self._text.has_failed
+        if self.text is None:
+            self.text = TextIndex(self.folder / TEXT_FOLDER, self.spec)
+        return self.text
 
     def find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
         """Return a snapshot of the state that the indexes have reached, or None if they lag behind

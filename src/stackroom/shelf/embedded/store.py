@@ -49,6 +49,7 @@ BULK_RECORDS = 100
 MOVED_SHOWN = 3
 FIRST_KEY = Key(0)
 COLUMNS = "id, body, digest, sum"  # the columns that `_sound_body` takes
+OF_IDS = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"
 SPEC_MARK = "spec"  # the row of `meta` with the digest of the spec that came with the last release
 MAX_CHANGE_NO = 2**63 - 1
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
@@ -268,7 +269,7 @@ class Store(StoreFile):
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of the puts whose record, and vector if given, is already stored."""
         ids = keepable([put.record.id for put in puts])
-        rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
+        rows = self._select(OF_IDS, ids)
         stored = {row[0]: (self._sound_body(*row), row[2]) for row in rows}
         embedded = self.find_embedded(
             [digest for _, digest in stored.values() if digest is not None]
@@ -277,8 +278,7 @@ class Store(StoreFile):
         return {put.record.id for put in known if _is_same(put, *stored[put.record.id], embedded)}
 
     def _bodies_of(self, ids: Sequence[RecordId]) -> dict[RecordId, bytes | None]:
-        rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
-        return {row[0]: self._sound_body(*row) for row in rows}
+        return {row[0]: self._sound_body(*row) for row in self._select(OF_IDS, ids)}
 
     def _sound_body(
         self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None
@@ -421,12 +421,12 @@ class Store(StoreFile):
             if body is None:
                 continue
             vector = sound_vector(model, digest, *vector_row)
-            record, awaits = (
-                decode_record(RecordId(record_id), body, self.spec),
-                digest is not None and vector is None,
-            )
             yield SegmentRow(
-                key=Key(key), record=record, vector=vector, digest=digest, awaits_vector=awaits
+                key=Key(key),
+                record=decode_record(RecordId(record_id), body, self.spec),
+                vector=vector,
+                digest=digest,
+                awaits_vector=digest is not None and vector is None,
             )
 
     def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
@@ -474,10 +474,8 @@ class Store(StoreFile):
             (put.record.id, encode_record(put.record), put.embedding and put.embedding.digest)
             for put in puts
         ]
-        embeddings, model = (
-            [put.embedding for put in puts if put.embedding is not None],
-            self.model(),
-        )
+        embeddings = [put.embedding for put in puts if put.embedding is not None]
+        model = self.model()
         for embedding in embeddings:
             embedding.require_fits(model)
         vectors = [(one.digest, _as_bytes(one.vector)) for one in embeddings if one.has_vector]
@@ -539,7 +537,7 @@ class Store(StoreFile):
         rows = self.rows(
             "SELECT name, value FROM meta WHERE name IN ('model', 'dimension', 'centred')"
         )
-        meta = {str(name): str(value) for name, value in rows}
+        meta: dict[str, str] = dict(rows)
         if "model" not in meta:
             return None
         is_centred = meta.get("centred") == "1"
@@ -613,16 +611,18 @@ class Store(StoreFile):
         """Return the stored vectors of texts by a model, without damaged ones."""
         query = "SELECT digest, vector, sum FROM embeddings WHERE model = ? AND digest IN ({})"
         rows = self._select(query, digests, model.name)
-        found = {digest: sound_vector(model.name, digest, *row) for digest, *row in rows}
-        return {digest: vector for digest, vector in found.items() if vector is not None}
+        return {
+            digest: vector
+            for digest, *row in rows
+            if (vector := sound_vector(model.name, digest, *row)) is not None
+        }
 
     def find_embedded(self, digests: Sequence[bytes], model: ModelId | None = None) -> set[bytes]:
         """Return the digests whose vector is stored, by this store's model if none is given."""
         model = model or self.model()
         query = "SELECT digest FROM embeddings WHERE model = ? AND digest IN ({})"
-        return (
-            {digest for (digest,) in self._select(query, digests, model.name)} if model else set()
-        )
+        rows = self._select(query, digests, model.name) if model else ()
+        return {digest for (digest,) in rows}
 
     def _switch_model(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
         """Use the vectors of another model, in the caller's transaction."""

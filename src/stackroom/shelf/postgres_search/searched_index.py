@@ -1,6 +1,6 @@
 """The index of a catalogue in PostgreSQL, which follows the records of its store there."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -12,11 +12,11 @@ from stackroom.shelf.catalogue_folder import (
     WRITER_LOCK_TIMEOUT_S,
     CatalogueFolder,
 )
+from stackroom.shelf.catalogue_shelf import Index
 from stackroom.shelf.embedded.checks import IndexedView, check_index, damaged_records
 from stackroom.shelf.embedded.shelf_index import BEHIND
 from stackroom.shelf.port import (
     RECORDS_PART,
-    Change,
     Checkpoint,
     Problem,
     ShelfReader,
@@ -36,45 +36,18 @@ SIZE = (
 )
 
 
-class PostgresqlIndex:
+class PostgresqlIndex(Index):
     """Implements `Index`, with the second tier of the contract."""
 
     kind = "postgresql"
+    store: RemoteStore
 
     def __init__(self, place: CatalogueFolder, database: StorePlace) -> None:
-        assert isinstance(place.store, RemoteStore)
-        self.spec, self.store = place.spec, place.store
+        super().__init__(place)
         self.promises = Promises()
-        self._place = place
-        self._view: IndexedView | None = None
         self._connections = Connections(database.url, database.schema)
         self._generations = Generations(self._connections, database.schema)
         self.search = SearchIndex(self._generations, self.spec, self.store, parts=database.parts)
-
-    def reader(self) -> IndexedView:
-        """Return a snapshot of the present state, or one marked as stale if an update would take
-        long.
-        """
-        with self._place.guard:
-            if not self._is_current(self._view):
-                self._view = self._refreshed_or_stale()
-            if self._view is not None:
-                reason = self.store.why_stale()
-                return self._view if reason is None else self._view.as_stale(reason)
-        with self._place.lock.held(READER_WAIT_S), self._place.guard:
-            self._view = self._caught_up()
-            return self._view
-
-    def find_reader(self) -> IndexedView | None:
-        """Return the kept snapshot if it has the store's last change; takes no lock."""
-        view = self._view
-        return view if view is not None and view.state == self.store.find_state() else None
-
-    def note_written(self, _changes: Sequence[Change], _last: int) -> None:
-        """Do nothing: the index follows when it is published."""
-
-    def end_block(self) -> None:
-        """Do nothing, for the same reason."""
 
     def drop(self) -> None:
         """Forget the snapshot; the next catching up builds an index with the other vectors."""
@@ -172,12 +145,12 @@ class PostgresqlIndex:
         if is_of_history and self._is_current(view):
             return view
         with suppress(BusyError), self._place.lock.held(READER_LOCK_TIMEOUT_S):
-            return self._caught_up(wait_s=READER_LOCK_TIMEOUT_S)
+            return self._first_view(wait_s=READER_LOCK_TIMEOUT_S)
         is_ahead = view is not None and view.change_no > self.store.state().change_no
         kept = former if view is None or is_ahead else view
         return None if kept is None else kept.as_stale(BEHIND)
 
-    def _caught_up(self, *, wait_s: float = READER_WAIT_S) -> IndexedView:
+    def _first_view(self, *, wait_s: float = READER_WAIT_S) -> IndexedView:
         """Bring the index up to the store, and return a snapshot. The lock is held."""
         self.search.catch_up(wait_s=wait_s)
         view = self._find_view()
