@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from stackroom.assembly.app import App
-from stackroom.assembly.builtin_jobs import recalibrate
+from stackroom.assembly.model_choice import keep_calibration
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.weights import pull_model
 from stackroom.settings import Settings
@@ -102,7 +102,10 @@ def _build(folder: Path, catalogues: Sequence[BenchCatalogue]) -> None:
     with closing(App(Settings(home=folder))) as app:
         for installed in app.library.list_installed():
             # what is measured may be another, though no record has changed
-            recalibrate(app, installed.name)
+            catalogue = app.open_catalogue(installed.name)
+            reader, embedder = catalogue.shelf.reader(), catalogue.searcher.embedder
+            if embedder is not None and reader.model == embedder.model:
+                keep_calibration(reader, embedder, installed)
     stamp.write_text(digest, encoding="utf-8")  # last, so that an interrupted build runs again
 
 

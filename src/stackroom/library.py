@@ -145,19 +145,14 @@ class Library:
 
     def list_unfinished(self) -> list[str]:
         """Return the names of the catalogues whose first build has not finished."""
-        return [
-            name
-            for name in self._markers(BUILDING_FILE)
-            if name not in self._markers(INSTALLED_FILE)
-        ]
+        return sorted(self._markers(BUILDING_FILE).keys() - self._markers(INSTALLED_FILE).keys())
 
     def describe_unfinished(self) -> dict[str, str]:
         """Return the catalogues whose first build has not finished: name → how to continue."""
-        verbs = {
-            one: "init" if (self.folder / one / PACK_FOLDER).is_dir() else "add"
+        return {
+            one: UNFINISHED.format("init" if (self.folder / one / PACK_FOLDER).is_dir() else "add")
             for one in self.list_unfinished()
         }
-        return {one: UNFINISHED.format(verb) for one, verb in verbs.items()}
 
     def check(self) -> dict[str, str]:
         """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to

@@ -23,7 +23,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    field_validator,
     model_validator,
 )
 from pydantic_core import ErrorDetails, ValidationError
@@ -338,16 +337,36 @@ def find_place_problem(place: str) -> str | None:
     return None if bucket else f"names no bucket; {RIGHT}"
 
 
+def require_place(place: str) -> str:
+    """Refuse a place where no database can be."""
+    if (problem := find_place_problem(place)) is not None:
+        raise ValueError(problem)
+    return place
+
+
+def require_bucket(bucket: str) -> str:
+    """Refuse what is not the name of a bucket."""
+    if bucket and not BUCKET.fullmatch(bucket):
+        raise ValueError(
+            "is not the name of a bucket; write it alone, without gs:// and without a path"
+        )
+    return bucket
+
+
+Place = Annotated[str, AfterValidator(require_place)]
+Bucket = Annotated[str, AfterValidator(require_bucket)]
+
+
 class CollectionSettings(SettingsSection):
     """Collections in a LanceDB database, one table `NAME_documents` each, which servers sync into
     the library.
     """
 
-    base_db_path: str = setting(DEFAULT_FOLDER, "base_db_path")
+    base_db_path: Place = setting(DEFAULT_FOLDER, "base_db_path")
     """The database: a folder, or `gs://BUCKET/PATH`, `s3://BUCKET/PATH`, `az://CONTAINER/PATH`. The
     default is used if there is such a folder where the server starts.
     """
-    gcs_bucket_name: str = setting("", "GCS_BUCKET_NAME")
+    gcs_bucket_name: Bucket = setting("", "GCS_BUCKET_NAME")
     """A bucket of Google Cloud Storage, instead of `base_db_path`: the database is
     `gs://BUCKET/lancedb`.
     """
@@ -361,22 +380,6 @@ class CollectionSettings(SettingsSection):
     """How many seconds after a look at the versions of the tables the next follows; 0: only one, at
     the start.
     """
-
-    @field_validator("base_db_path")
-    @classmethod
-    def _require_place(cls, place: str) -> str:
-        if (problem := find_place_problem(place)) is not None:
-            raise ValueError(problem)
-        return place
-
-    @field_validator("gcs_bucket_name")
-    @classmethod
-    def _require_bucket(cls, bucket: str) -> str:
-        if bucket and not BUCKET.fullmatch(bucket):
-            raise ValueError(
-                "is not the name of a bucket; write it alone, without gs:// and without a path"
-            )
-        return bucket
 
     @model_validator(mode="after")
     def _require_one_place(self) -> "CollectionSettings":
@@ -407,15 +410,8 @@ class BackupSettings(SettingsSection):
     no folder.
     """
 
-    to: str = setting("", "STACKROOM_BACKUP_TO")
+    to: LocalPath = setting("", "STACKROOM_BACKUP_TO")
     """A folder; empty: `backups` in the library."""
-
-    @field_validator("to")
-    @classmethod
-    def _require_folder(cls, place: str) -> str:
-        if is_remote(place):
-            raise ValueError("is not a folder")
-        return place
 
 
 class Settings(SettingsSection):

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.serving import ToolChoice
+from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate

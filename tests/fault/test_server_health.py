@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.server_health import FRESH_S, ServerHealth
+from stackroom.assembly.server_health import ServerHealth
 from stackroom.background.machine_limits import check_disk
 from stackroom.background.threads import BoundedCheck
 from stackroom.control.control import Control
@@ -68,7 +68,7 @@ def test_while_the_control_database_is_away_nobody_is_served_and_all_is_well_whe
     add_films(app, tmp_path)
     app.build_gate()
     with closing(Control.open(app.settings)) as control:
-        health = ServerHealth(app, control, fresh_s=dict.fromkeys(FRESH_S, 0.0))
+        health = ServerHealth(app, control, fresh_s=0.0)
         assert (health.find_unready(), health.problems()) == (None, {})
         assert health.states()["control database"] == "ok"
         postgres.stop()
@@ -105,7 +105,7 @@ def test_an_embedder_that_does_not_answer_is_named_and_is_well_again_by_itself(
 ) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
     add_films(app, tmp_path, embed=True)
-    gate, health = app.build_gate(), ServerHealth(app, None, fresh_s=dict.fromkeys(FRESH_S, 0.0))
+    gate, health = app.build_gate(), ServerHealth(app, None, fresh_s=0.0)
     assert gate.call(LOCAL_USER, "search", {"query": "bank robbers"}).structured
     assert health.problems() == {}
     embedding_server.mood = "500"

@@ -14,9 +14,9 @@ import pytest
 
 import stackroom
 from stackroom import api
-from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.catalogue.compiler import load_spec
+from stackroom.cli.host import AdminServer
 from stackroom.cli.main import COMMANDS, find_package_commands
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError

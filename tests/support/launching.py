@@ -41,7 +41,7 @@ READ_FIRST = (
     "stackroom.cli.connect",
     "stackroom.cli.opening",
     "stackroom.cli.operations",
-    "stackroom.assembly.admin_server",
+    "stackroom.cli.host",
     "stackroom.admin.uploads",
     "stackroom.assembly.serving",
     "stackroom.assembly.upkeep",

@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 
 from stackroom.admin.owner_page import OwnerPages
 from stackroom.admin.uploads import Uploads
-from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import list_operations
 from stackroom.assembly.serving import ToolChoice
+from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action

@@ -164,15 +164,12 @@ class App(Workshop):
         """Return the gate over these catalogues, or every installed one; server tools are in each
         caller's toolbox.
         """
-        builder = ToolboxBuilder(
-            packages=self.packages,
-            choice=tools,
-            server_tools=server_tools,
-            note_problems=self.note_problems,
-        )
-        may_be_empty = find_place(self.settings) is not None
         serving = self._serving = ServedLibrary(
-            self._catalogues, builder, names, may_be_empty=may_be_empty
+            self._catalogues,
+            ToolboxBuilder(self.packages, server_tools, self.note_problems),
+            names,
+            choice=tools,
+            may_be_empty=find_place(self.settings) is not None,
         )
         size = self.settings.server.cache_size
         return Gate(

@@ -12,12 +12,9 @@ from stackroom.analytics.events import EventLog
 from stackroom.api.server import NO_PARTS, PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
-from stackroom.assembly.model_choice import keep_calibration
 from stackroom.control.audit import AuditReport
 from stackroom.control.control import Control
-from stackroom.control.database.engine import (
-    check_database,
-)
+from stackroom.control.database.engine import check_database
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.errors import ExpectedError, ForbiddenError, ModelError, StorageError
 from stackroom.frozen import frozen
@@ -114,22 +111,6 @@ def check_installed(app: App, name: str, checkpoint: Checkpoint) -> list[Problem
     return problems
 
 
-def recalibrate(app: App, name: str) -> str:
-    """Measure what a cosine means in a catalogue, and keep it."""
-    catalogue = app.open_catalogue(name)
-    reader = catalogue.shelf.reader()
-    if reader.model is None:
-        return "it has no vectors"
-    if (embedder := catalogue.searcher.embedder) is None or reader.model != embedder.model:
-        raise ModelError(
-            f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it"
-            " again"
-        )
-    if (calibration := keep_calibration(reader, embedder, app.library.get_installed(name))) is None:
-        return "there is nothing to measure"
-    return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
-
-
 def _open(app: App, installed: Installed, package: CataloguePackage | None, name: str) -> RowSource:
     """Return the source that a catalogue was built from, by its name; a provider is asked for as
     many as are known.
@@ -187,7 +168,6 @@ def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
         declare("prune_audit", prune_audit, "0 5 * * 0", resumes=True),
         declare("prune_logs", prune_logs, "15 5 * * *", resumes=True),
         declare("rebuild_indexes", rebuild_indexes, MANUAL, resumes=True),
-        declare("recompute_calibration", recompute_calibration, "0 6 1 * *", resumes=True),
         declare("refresh_sources", refresh_sources, "0 2 * * *", enabled=False, resumes=True),
         declare("rescan_folders", rescan_folders, "1h", resumes=True),
         declare("update_releases", update_releases, "0 1 * * *", enabled=False, resumes=True),
@@ -217,7 +197,7 @@ def list_refresh_jobs(app: App) -> list[JobSpec]:
                 f"Bring the catalogue '{installed.name}' up to the sources that it was built from."
             ),
             schedule=MANUAL,
-            body=partial(_refresh_catalogue, app, installed.name),
+            body=partial(_refresh, app, catalogue=installed.name),
             resumes=True,
             is_quiet=True,
         )
@@ -226,18 +206,14 @@ def list_refresh_jobs(app: App) -> list[JobSpec]:
     ]
 
 
-def _refresh_catalogue(app: App, name: str, context: JobContext) -> None:
-    _refresh(app, lambda source: source.catalogue == name, context)
-
-
 def rescan_folders(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Bring every catalogue up to the folders that it was built from."""
-    _refresh(maintained.app, lambda source: source.is_folder, context)
+    _refresh(maintained.app, context, is_folder=True)
 
 
 def refresh_sources(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Bring every catalogue up to the files, databases and providers that it was built from."""
-    _refresh(maintained.app, lambda source: not source.is_folder, context)
+    _refresh(maintained.app, context, is_folder=False)
 
 
 def update_releases(maintained: MaintainedLibrary, context: JobContext) -> None:
@@ -260,11 +236,6 @@ def update_releases(maintained: MaintainedLibrary, context: JobContext) -> None:
 def rebuild_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Build the indexes of every catalogue anew from its records."""
     _each(context, "indexing", maintained.list_catalogues(), partial(rebuild_index, maintained.app))
-
-
-def recompute_calibration(maintained: MaintainedLibrary, context: JobContext) -> None:
-    """Measure anew what a cosine means in each catalogue; served from the next start on."""
-    _each(context, "measuring", maintained.list_catalogues(), partial(recalibrate, maintained.app))
 
 
 def verify_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
@@ -333,24 +304,37 @@ def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
     _each(context, "pruning", sorted(prunings), prune)
 
 
-def _refresh(app: App, is_wanted: Callable[[Source], bool], context: JobContext) -> None:
-    by_name = {str(source): source for source in list_sources(app) if is_wanted(source)}
+def _refresh(
+    app: App,
+    context: JobContext,
+    *,
+    catalogue: str | None = None,
+    is_folder: bool | None = None,
+) -> None:
+    """Bring catalogues up to their sources: those of one catalogue, those that are folders, or
+    those that are not.
+    """
+    by_name = {
+        str(source): source
+        for source in list_sources(app)
+        if catalogue in (None, source.catalogue) and is_folder in (None, source.is_folder)
+    }
 
     def refresh(name: str) -> str:
         report = refresh_from_source(
             app, by_name[name], lambda rows: context.progress(rows, None, f"reading {name}")
         )
-        return _summary(report)
+        left_out = report.rejected + report.duplicates
+        parts = [
+            f"{report.rows} rows",
+            f"{report.written} written",
+            f"{report.unchanged} unchanged",
+            f"{report.removed} removed" if report.removed else "",
+            f"{left_out} left out" if left_out else "",
+        ]
+        return "; ".join([", ".join(filter(None, parts)), *report.notes])
 
     _each(context, "reading", list(by_name), refresh)
-
-
-def _summary(report: IngestReport) -> str:
-    parts = [f"{report.rows} rows", f"{report.written} written", f"{report.unchanged} unchanged"]
-    parts += [f"{report.removed} removed"] if report.removed else []
-    left_out = report.rejected + report.duplicates
-    parts += [f"{left_out} left out"] if left_out else []
-    return "; ".join([", ".join(parts), *report.notes])
 
 
 def _each(

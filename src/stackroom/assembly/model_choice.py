@@ -169,10 +169,13 @@ def embed_beside(
     return report.embedded
 
 
-def count_waiting(workshop: Workshop, name: str) -> int:
-    """Return how many records of an installed catalogue have a text to embed and no vector."""
+def describe_waiting(workshop: Workshop, name: str) -> tuple[int, Mapping[str, Any]]:
+    """Return how many records of an installed catalogue have a text to embed and no vector, and how
+    far the machines are that share work on it, where its records are in a database.
+    """
     with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
-        return shelf.writer().count_unembedded() if shelf.spec.embed else 0
+        waiting = shelf.writer().count_unembedded() if shelf.spec.embed else 0
+        return waiting, shelf.find_progress()
 
 
 def want_present_model(workshop: Workshop, name: str) -> ModelChoice:
@@ -180,14 +183,6 @@ def want_present_model(workshop: Workshop, name: str) -> ModelChoice:
     installed = workshop.library.get_installed(name)
     is_own = installed.own_declaration is not None
     return want_model(workshop, workshop.spec_of(installed).spec, installed, is_own=is_own)
-
-
-def find_shared_progress(workshop: Workshop, name: str) -> Mapping[str, Any]:
-    """Return how far the machines are that share work on a catalogue; nothing where its records are
-    in its folder.
-    """
-    with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
-        return shelf.find_progress()
 
 
 def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> IngestReport:

@@ -4,8 +4,7 @@ not to be shown.
 
 import shutil
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -43,10 +42,6 @@ that was removed.
 # vectors wait too long when nothing was written to their catalogue for so long
 WAITED_TOO_LONG_S = 900.0
 ENDS_SOON = timedelta(days=14)
-DAY_S = 86_400.0
-SAMPLE_S = 60.0
-LEAST_SPAN_S, MOST_SPAN_S = 3_600.0, 21_600.0
-"""How long the disk is watched before a rate is told, and over which time at most."""
 BACKUP = JobSpec(
     name=BACKUP_JOB, description="", schedule=BACKUP_SCHEDULE, body=lambda _context: None
 )
@@ -58,30 +53,6 @@ class Reading(NamedTuple):
     name: str
     value: float
     labels: Mapping[str, str] = {}
-
-
-class DiskTrend:
-    """The free room on a disk over the last hours."""
-
-    def __init__(self) -> None:
-        self._samples: deque[tuple[float, int]] = deque()
-
-    def find_problem(self, free: int, at_s: float) -> str | None:
-        """Take a sample; return that the disk fills within a day at the lesser rate of all samples
-        and later half.
-        """
-        if not self._samples or at_s - self._samples[-1][0] >= SAMPLE_S:
-            self._samples.append((at_s, free))
-        while at_s - self._samples[0][0] > MOST_SPAN_S:
-            self._samples.popleft()
-        began_at = (self._samples[0], self._samples[len(self._samples) // 2])
-        rate = min((before - free) / max(at_s - began_s, SAMPLE_S) for began_s, before in began_at)
-        if at_s - self._samples[0][0] < LEAST_SPAN_S or free >= rate * DAY_S:
-            return None
-        return (
-            f"it fills within {free / rate / 3600:.0f} hours at the present rate; make room, or"
-            " find what grows"
-        )
 
 
 def find_job_problems(database: ControlDatabase, now: datetime) -> dict[str, str]:
@@ -238,39 +209,28 @@ OK = "ok"
 PROBE_TEXT = "health"
 STILL_S = 120.0  # a round of the scheduler that has not ended for so long stands still
 
-FRESH_S: Mapping[str, float] = {
-    CONTROL_DATABASE: 2.0,
-    OPEN_FILES: 2.0,
-    DISK: 5.0,
-    EMBEDDING: 5.0,
-    JOBS: 5.0,
-}
-"""How long the result of a check is kept."""
+FRESH_S = 5.0  # how long the result of a check is kept
 
 
 class ServerHealth:
     """Tells soon, whatever hangs, which parts of a server work, and why the others do not."""
 
-    def __init__(
-        self, app: App, control: Control | None, *, fresh_s: Mapping[str, float] = FRESH_S
-    ) -> None:
+    def __init__(self, app: App, control: Control | None, *, fresh_s: float = FRESH_S) -> None:
         self._app = app
         self._control = control
-        self._trend = DiskTrend()
         self._job_problems: dict[str, str] = {}
         self._token_note = OK
-        checks: dict[str, tuple[str, Callable[[], str | None]]] = {
-            DISK: (DISK, self._check_disk),
-            OPEN_FILES: (OPEN_FILES, check_files),
-            EMBEDDING: ("embedder", self._check_embedding),
+        check, home = partial(BoundedCheck, fresh_s=fresh_s), app.settings.home
+        self._checks = {
+            DISK: check(partial(check_disk, home), name=DISK),
+            OPEN_FILES: check(check_files, name=OPEN_FILES),
+            EMBEDDING: check(self._check_embedding, name="embedder"),
         }
         if control is not None:
-            checks[CONTROL_DATABASE] = (CONTROL_DATABASE, partial(_check_control, control))
-            checks[JOBS] = ("history of jobs", partial(self._check_jobs, control))
-        self._checks = {
-            one: BoundedCheck(run, name=name, fresh_s=fresh_s[one])
-            for one, (name, run) in checks.items()
-        }
+            database = partial(_check_control, control)
+            self._checks[CONTROL_DATABASE] = check(database, name=CONTROL_DATABASE)
+            history = partial(self._check_jobs, control)
+            self._checks[JOBS] = check(history, name="history of jobs")
 
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work as they should, each with the reason."""
@@ -373,12 +333,6 @@ class ServerHealth:
         is_still = task.state is TaskState.RUNNING and idle_s > STILL_S
         return task.last_error or (
             f"the scheduler stands still for {idle_s:.0f} s" if is_still else None
-        )
-
-    def _check_disk(self) -> str | None:
-        home = self._app.settings.home
-        return check_disk(home) or self._trend.find_problem(
-            shutil.disk_usage(home).free, time.monotonic()
         )
 
     def _check_jobs(self, control: Control) -> None:

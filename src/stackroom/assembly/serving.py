@@ -11,9 +11,9 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 from stackroom.assembly.workshop import Workshop
@@ -21,7 +21,6 @@ from stackroom.background.machine_limits import allow_many_files, require_files
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
-from stackroom.frozen import frozen
 from stackroom.generic.tools import generic_tools
 from stackroom.grading.tuning import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
@@ -80,31 +79,19 @@ class _PackageParts(NamedTuple):
     own_kinds: Sequence[OwnKinds]
 
 
-@frozen
-class ToolboxBuilder:
+class ToolboxBuilder(NamedTuple):
     """Builds the toolboxes of one server."""
 
     packages: PackageRegistry
-    choice: ToolChoice
     server_tools: ServerTools
     note_problems: Callable[[str, Sequence[Problem]], None]
 
     def build(
-        self,
-        shown: Sequence[Served],
-        absent: Sequence[Served] = (),
-        *,
-        unserved: Sequence[str] = (),
+        self, served: Sequence[Served], *, choice: ToolChoice, behind: Toolbox | None = None
     ) -> Toolbox:
-        """Return the tools over these catalogues, and the server's; a call about an absent one
-        fails with its name.
+        """Return the tools over these catalogues, and the server's; a call about one that only the
+        toolbox behind has fails with its name.
         """
-        behind = self._build([*shown, *absent]) if absent else None
-        toolbox = self._build(shown, behind=behind)
-        toolbox.unserved = tuple(unserved)
-        return toolbox
-
-    def _build(self, served: Sequence[Served], *, behind: Toolbox | None = None) -> Toolbox:
         server_tools, opened = self.server_tools, [one.opened for one in served]
         if not opened:
             return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
@@ -121,7 +108,6 @@ class ToolboxBuilder:
         own = [tool for part in parts for tool in part.tools]
         resources = [resource for part in parts for resource in part.resources]
         is_covered = len(opened) == 1 and any(part.package.replaces_generic_tools for part in parts)
-        choice = self.choice
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (
             choice is ToolChoice.AUTO and not is_covered
         )
@@ -424,9 +410,11 @@ class ServedLibrary:
         builder: ToolboxBuilder,
         names: Sequence[str],
         *,
+        choice: ToolChoice,
         may_be_empty: bool = False,
     ) -> None:
         self._catalogues = catalogues
+        self._choice = choice
         self._may_be_empty = may_be_empty
         """Whether a library without any catalogue is served: some are to come."""
         self._builder = builder
@@ -627,12 +615,11 @@ class ServedLibrary:
         for one in (served.opened for served in listed):
             with as_little_open(one) if len(listed) > KEPT_OPEN else nullcontext():
                 self._unread |= set() if is_readable(one) else {one.name}
-        choice = self._builder.choice
-        if choice is ToolChoice.AUTO and len(self._served) > 1:
-            choice = ToolChoice.ALL
-        return replace(self._builder, choice=choice).build(
-            listed, absent, unserved=[name for name in visible if name in self._catalogues.unserved]
-        )
+        is_auto = self._choice is ToolChoice.AUTO and len(self._served) > 1
+        build = partial(self._builder.build, choice=ToolChoice.ALL if is_auto else self._choice)
+        toolbox = build(listed, behind=build([*listed, *absent]) if absent else None)
+        toolbox.unserved = tuple(name for name in visible if name in self._catalogues.unserved)
+        return toolbox
 
     def _find(self, names: Sequence[str]) -> list[Served]:
         return [served for name in names if (served := self._catalogues.find(name)) is not None]

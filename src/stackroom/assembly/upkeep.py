@@ -22,7 +22,7 @@ from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError
 from stackroom.maps.making import MapReport, is_due
 from stackroom.packages import load_target
-from stackroom.shelf.port import Checkpoint, Problem
+from stackroom.shelf.port import Checkpoint
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.sources.collections import sync_tasks
 from stackroom.tools.catalogue import OpenCatalogue
@@ -90,26 +90,20 @@ class DamageTask:
 
     def _is_whole(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
         """Mend one catalogue, note what is still wrong with it, and tell whether nothing is."""
-        if (problems := self._find_problems(catalogue, lambda: context.rest(self._share))) is None:
+        rest = partial(context.rest, self._share)
+        if check_files() is not None:
+            return False
+        try:
+            for done in catalogue.shelf.mend(checkpoint=rest):
+                logger.warning("catalogue '%s' was mended: %s", catalogue.name, done)
+            problems = list(check_catalogue(catalogue, checkpoint=rest, thorough=False))
+        except (ExpectedError, OSError) as error:
+            logger.warning("catalogue '%s' cannot be checked for damage: %s", catalogue.name, error)
             return False
         if problems and (check_files() or check_disk(self._app.settings.home, least_free_bytes=0)):
             return False  # what cannot be read for want of files or room may be whole
         self._app.note_problems(catalogue.name, problems)
         return not problems
-
-    def _find_problems(self, catalogue: OpenCatalogue, rest: Checkpoint) -> list[Problem] | None:
-        """Mend one catalogue, and return what is still wrong with it; None where it cannot be
-        checked now.
-        """
-        if check_files() is not None:
-            return None
-        try:
-            for done in catalogue.shelf.mend(checkpoint=rest):
-                logger.warning("catalogue '%s' was mended: %s", catalogue.name, done)
-            return list(check_catalogue(catalogue, checkpoint=rest, thorough=False))
-        except (ExpectedError, OSError) as error:
-            logger.warning("catalogue '%s' cannot be checked for damage: %s", catalogue.name, error)
-            return None
 
 
 def release_task(app: App) -> Task:

@@ -11,9 +11,15 @@ from typing import Any
 
 import click
 
-from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
+from stackroom.assembly.build import (
+    Order,
+    Recipe,
+    add_catalogue,
+    find_own_recipe,
+    own_recipe,
+    read_order,
+)
 from stackroom.assembly.model_choice import find_brought_model, want_model
-from stackroom.assembly.order import Order, read_order
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.cli.move import place_at, place_options

@@ -5,14 +5,13 @@ it.
 import sys
 import time
 from contextlib import closing
-from functools import partial
 
 import click
 
 from stackroom import __version__
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
+from stackroom.assembly.model_choice import describe_waiting, embed_waiting, want_model
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import (
     HELP,
@@ -26,7 +25,6 @@ from stackroom.cli.output import (
 from stackroom.cli.progress import build_progress, progress_line, summary
 from stackroom.cli.releases import install_from_place
 from stackroom.cli.workshop import require_model
-from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.edits.relations import find_dangling
 from stackroom.ingest.ledger import Ledger, check_ledger, find_places
@@ -45,8 +43,7 @@ def init_command(name: str | None, place: str | None, key: str | None, no_model:
     """Set up a library: the embedding model and the sample catalogues."""
     app = open_app()
     if place is not None and name is not None:
-        get_model = None if no_model else partial(_get_known_model, app)
-        install_from_place(app, name, place, key=key, get_model=get_model)
+        install_from_place(app, name, place, key=key, with_model=not no_model)
         return
     if name is not None or place is not None or key is not None:
         raise click.UsageError(
@@ -54,25 +51,6 @@ def init_command(name: str | None, place: str | None, key: str | None, no_model:
         )
     set_up(app, with_model=not no_model)
     click.echo(f"the library is ready in {app.settings.home}")
-
-
-def _get_known_model(app: App, name: str) -> None:
-    """Install the model of a release's vectors where it is known and missing; without it, search
-    uses words alone.
-    """
-    if name not in LOCAL_MODELS:
-        if problem := app.embedder_named(name).check():
-            click.echo(
-                f"its vectors are by {name}, and search uses words alone: {problem}", err=True
-            )
-        return
-    try:
-        require_model(app, ModelChoice(name=name))
-    except ExpectedError as error:
-        click.echo(
-            f"without the embedding model {name}, search uses words alone: {error.message}",
-            err=True,
-        )
 
 
 @command("rejects")
@@ -142,7 +120,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         if (
             installed
             and any(map(package.is_sample, installed.sources))
-            and count_waiting(app, sample.name) > 0
+            and describe_waiting(app, sample.name)[0]
         ):
             waiting.append((package, sample.name))
     try:

@@ -59,36 +59,32 @@ def doctor_command(ctx: click.Context) -> None:
 def _examine(app: App) -> Iterator[Finding]:
     home = app.settings.home
     layouts = ", ".join(f"{what} {number}" for what, number in LAYOUTS.items())
-    yield Finding(what="version", found=f"{__version__}; layouts: {layouts}", ok=True)
-    yield Finding(what="library", found=str(home), ok=home.is_dir())
+    yield Finding("version", f"{__version__}; layouts: {layouts}", ok=True)
+    yield Finding("library", str(home), ok=home.is_dir())
     problem = app.embedder.check()
-    yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
+    yield Finding("embedder", problem or str(app.embedder.model), ok=problem is None)
     yield from _examine_machine(app)
     installed = app.library.list_installed()
     problems = app.library.describe_unfinished() | app.library.check()
     if not installed and not problems:
-        yield Finding(what="catalogues", found="none; run: stackroom init", ok=False)
+        yield Finding("catalogues", "none; run: stackroom init", ok=False)
     for one in installed:
         try:
             yield from _examine_catalogue(app, one.name)
         except ExpectedError as error:
-            yield Finding(what=one.name, found=error.message, ok=False)
+            yield Finding(one.name, error.message, ok=False)
     for damage in check_model_files(app.settings.models_folder):
-        yield Finding(what="model files", found=damage, ok=False)
+        yield Finding("model files", damage, ok=False)
     for embedder in app.list_query_embedders():
         if embedder.model != app.embedder.model:
             problem = embedder.check()
-            yield Finding(
-                what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None
-            )
+            yield Finding(f"model {embedder.model.name}", problem or "works", ok=problem is None)
     yield from _examine_collections(app)
     for server in list_server_tasks(home):
         for task in server.tasks:
-            yield Finding(
-                what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error
-            )
+            yield Finding(f"task {task.name}", f"{task} ({server.place})", ok=not task.last_error)
     for name, found in problems.items():
-        yield Finding(what=name, found=found, ok=False)
+        yield Finding(name, found, ok=False)
 
 
 def _examine_machine(app: App) -> Iterator[Finding]:
@@ -96,7 +92,7 @@ def _examine_machine(app: App) -> Iterator[Finding]:
     too.
     """
     if (problem := check_disk(app.settings.home)) is not None:
-        yield Finding(what="disk", found=problem, ok=False)
+        yield Finding("disk", problem, ok=False)
     if not exists(app.settings):
         return
     try:
@@ -104,18 +100,18 @@ def _examine_machine(app: App) -> Iterator[Finding]:
             database.version()
             problem = next(iter(check_database(database)), None)
             yield Finding(
-                what="control database",
-                found=problem or f"works ({database.name})",
+                "control database",
+                problem or f"works ({database.name})",
                 ok=problem is None,
             )
             now = utc_now()
             for part, trouble in find_job_problems(database, now).items():
-                yield Finding(what=part, found=trouble, ok=False)
+                yield Finding(part, trouble, ok=False)
             for ends_at, token in list_ending_tokens(database, now + ENDS_SOON):
                 name = f"token {token.name} of {token.user}"
-                yield Finding(what=name, found=f"ends on {ends_at:%Y-%m-%d}", ok=True)
+                yield Finding(name, f"ends on {ends_at:%Y-%m-%d}", ok=True)
     except ExpectedError as error:
-        yield Finding(what="control database", found=error.full_message, ok=False)
+        yield Finding("control database", error.full_message, ok=False)
 
 
 def _examine_collections(app: App) -> Iterator[Finding]:
@@ -131,25 +127,23 @@ def _examine_collections(app: App) -> Iterator[Finding]:
         if state.looked_at
         else "not looked at yet"
     )
-    yield Finding(
-        what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True
-    )
+    yield Finding("collections", f"{place}: {seen}; to look now, run: stackroom sync", ok=True)
     for name, problem in problems:
-        yield Finding(what=f"collection {name}" if name else "collections", found=problem, ok=False)
+        yield Finding(f"collection {name}" if name else "collections", problem, ok=False)
 
 
 def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
     catalogue = app.open_catalogue(name)
     for done in catalogue.shelf.mend():
-        yield Finding(what=f"{name}: mended", found=done, ok=True)
+        yield Finding(f"{name}: mended", done, ok=True)
     for part, is_ok, detail in examine(catalogue):
-        yield Finding(what=f"{name}: {part}", found=detail, ok=is_ok is True)
+        yield Finding(f"{name}: {part}", detail, ok=is_ok is True)
     if (problem := find_stalled_vectors(catalogue)) is not None:
-        yield Finding(what=f"{name}: vectors", found=problem, ok=False)
+        yield Finding(f"{name}: vectors", problem, ok=False)
     status = app.release_status
     if (check := status.find_check(name)) is not None:  # as the last check of its place found
         found = str(status.find_newer(name) or "")
         if not found and check.problem:
             found = f"its place could not be asked: {check.problem}"
         newest = f"{status.installed_version(name)}, the newest on {check.asked_at:%Y-%m-%d}"
-        yield Finding(what=f"{name}: release", found=found or newest, ok=True)
+        yield Finding(f"{name}: release", found or newest, ok=True)

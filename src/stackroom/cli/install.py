@@ -60,8 +60,6 @@ class ClientSpec:
     work.
     """
     has_types: bool = False  # whether an entry says by which transport its server is reached
-    # whether the file takes servers with an address, and not commands only
-    takes_addresses: bool = True
     http_type: str = "http"
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of url, headers, command and env, where they are others."""
@@ -152,21 +150,6 @@ TOOL_NAMES = "tool_names"
 PLAIN = "plain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteServer:
-    """A shared server; `token` is one of its tokens, empty where it asks for none."""
-
-    url: str
-    token: str = field(default="", repr=False)
-
-    @property
-    def parts(self) -> dict[str, Any]:
-        """The address, and the header with the token."""
-        return {"url": self.url} | (
-            {"headers": {"Authorization": f"Bearer {self.token}"}} if self.token else {}
-        )
-
-
 def local_server(
     home: Path, catalogues: Sequence[str], *, plain_names: bool = False
 ) -> dict[str, Any]:
@@ -187,8 +170,10 @@ def find_command() -> list[str]:
     return [beside] if beside is not None else [str(Path(sys.executable).absolute()), "-m", NAME]
 
 
-def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteServer:
-    """Return the server at an address, which is checked; its MCP is at `/mcp`."""
+def remote_server(url: str, token: str, *, plain_names: bool = False) -> dict[str, Any]:
+    """Return the address of a shared server, which is checked, and the header with a token, if it
+    is not empty; MCP is at `/mcp`.
+    """
     try:
         parts = urlsplit(url)
         _ = parts.port  # ValueError where it is no port
@@ -208,9 +193,9 @@ def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteS
         raise InputError("--token: a token has no blanks and only ASCII characters")
     query = dict(parse_qsl(parts.query)) | ({TOOL_NAMES: PLAIN} if plain_names else {})
     path = parts.path if parts.path.strip("/") else "/mcp"
-    return RemoteServer(
-        url=urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), "")), token=token
-    )
+    address = urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), ""))
+    headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
+    return {"url": address, **headers}
 
 
 def holds_token(entry: Any) -> bool:
@@ -297,7 +282,7 @@ def install_command(
             " them out"
         )
     if client == CHATGPT or (client == CLAUDE_DESKTOP and url is not None):
-        address = remote_server(url, "").url if url else "https://…/mcp of your server"
+        address = remote_server(url, "")["url"] if url else "https://…/mcp of your server"
         raise InputError(
             f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}"
         )
@@ -320,7 +305,7 @@ def _choose_server(
     spec: ClientSpec, catalogues: Sequence[str], url: str | None, token: str | None
 ) -> dict[str, Any]:
     if url is not None:
-        return remote_server(url, _read_token(token), plain_names=spec.plain_names).parts
+        return remote_server(url, _read_token(token), plain_names=spec.plain_names)
     settings = load_settings()
     library = open_app(settings).library
     for name in catalogues:
@@ -408,29 +393,16 @@ def _remove(file: _ClientFile) -> None:
 def _list_clients() -> None:
     rows: list[dict[str, Any]] = []
     for name, spec in CLIENTS.items():
-        file, is_installed = (
-            _ClientFile(client=name, spec=spec, path=spec.path()),
-            False,
-        )
+        file, is_installed = _ClientFile(client=name, spec=spec, path=spec.path()), False
         with suppress(ConfigTextError, InputError):
             is_installed = file.find_entry() is not None
-        told = {
-            "client": name,
-            "title": spec.title,
-            "found": file.is_found(),
-            "installed": is_installed,
-        }
-        rows.append({**told, "file": str(file.path)})
+        told = {"client": name, "title": spec.title, "found": file.is_found()}
+        rows.append({**told, "installed": is_installed, "file": str(file.path)})
     if print_as_json(rows):
         return
+    marks = {True: "yes", False: ""}
     shown = [
-        (
-            row["client"],
-            "yes" if row["found"] else "",
-            "yes" if row["installed"] else "",
-            row["file"],
-        )
-        for row in rows
+        (row["client"], marks[row["found"]], marks[row["installed"]], row["file"]) for row in rows
     ]
     print_table(
         ("client", "found here", "uses Stackroom", "file"),

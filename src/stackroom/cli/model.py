@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from stackroom.assembly.model_choice import (
-    count_waiting,
+    describe_waiting,
     embed_waiting,
-    find_shared_progress,
     want_present_model,
 )
 from stackroom.cli.opening import open_app
@@ -115,7 +114,7 @@ def embed_command(catalogue: str, status: bool) -> None:
         require_model(app, want_present_model(app, catalogue))
         with build_progress(catalogue) as report_progress:
             embedded = embed_waiting(app, catalogue, progress=report_progress).embedded
-    waiting, shared = count_waiting(app, catalogue), find_shared_progress(app, catalogue)
+    waiting, shared = describe_waiting(app, catalogue)
     made = {} if status else {"embedded": embedded}
     if print_as_json({**made, "waiting": waiting, **shared}):
         return

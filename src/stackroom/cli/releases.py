@@ -3,7 +3,7 @@ releases.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -12,10 +12,21 @@ from pathlib import Path
 import click
 
 from stackroom.assembly.app import App
+from stackroom.assembly.model_choice import ModelChoice
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import HELP, command, json_option, print_answer, print_as_json, wants_json
+from stackroom.cli.output import (
+    FILE,
+    HELP,
+    command,
+    json_option,
+    print_answer,
+    print_as_json,
+    wants_json,
+)
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
+from stackroom.cli.workshop import require_model
+from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ExpectedError, InputError
 from stackroom.maps.making import keep_map
 from stackroom.model.scope import WHOLE
@@ -34,8 +45,6 @@ from stackroom.packs.update import (
     update_catalogue,
 )
 
-FOLDER = click.Path(path_type=Path)
-
 
 @click.group("pack", help=HELP["pack"])
 def pack_command() -> None:
@@ -44,7 +53,7 @@ def pack_command() -> None:
 
 @pack_command.command("build", help=HELP["pack build"])
 @click.argument("catalogue")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=FILE)
 @click.option(
     "--version",
     help="The version, such as 2026.46; by default the one of the pack there, counted up.",
@@ -78,8 +87,8 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
 
 
 @pack_command.command("publish", help=HELP["pack publish"])
-@click.argument("pack", type=FOLDER)
-@click.argument("folder", type=FOLDER)
+@click.argument("pack", type=FILE)
+@click.argument("folder", type=FILE)
 @json_option
 def publish_release_command(pack: Path, folder: Path) -> None:
     """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed
@@ -107,7 +116,7 @@ def publish_release_command(pack: Path, folder: Path) -> None:
 
 
 @pack_command.command("verify", help=HELP["pack verify"])
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=FILE)
 @click.option(
     "--key", metavar="KEY", help="The public key that must have signed it: RW…, or its file."
 )
@@ -212,7 +221,7 @@ def install_from_place(
     place: str,
     *,
     key: str | None,
-    get_model: Callable[[str], None] | None,
+    with_model: bool,
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
     with _progress(name) as progress:
@@ -224,8 +233,8 @@ def install_from_place(
         with closing(app.open_shelf(installed)) as shelf:
             problem = keep_map(installed.folder, shelf)
         report.notes += [problem] if problem else []
-    if report.model is not None and get_model is not None:
-        get_model(report.model)
+    if report.model is not None and with_model:
+        _install_model(app, report.model)
     if print_as_json(asdict(report)):
         return
     if report.is_changed:
@@ -238,6 +247,25 @@ def install_from_place(
         click.echo(
             f"{name}: {report.version} is installed already; to look for a newer one: stackroom"
             f" update {name}"
+        )
+
+
+def _install_model(app: App, name: str) -> None:
+    """Install the model of a release's vectors where it is known and missing; without it, search
+    uses words alone.
+    """
+    if name not in LOCAL_MODELS:
+        if problem := app.embedder_named(name).check():
+            click.echo(
+                f"its vectors are by {name}, and search uses words alone: {problem}", err=True
+            )
+        return
+    try:
+        require_model(app, ModelChoice(name=name))
+    except ExpectedError as error:
+        click.echo(
+            f"without the embedding model {name}, search uses words alone: {error.message}",
+            err=True,
         )
 
 

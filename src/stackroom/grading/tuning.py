@@ -11,6 +11,7 @@ The tuned weights are kept beside the catalogue: they overlay the `[search]` sec
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import orjson
@@ -136,8 +137,20 @@ def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpe
         known, named = IF_KNOWN if spec.known else {}, IF_NAMED if spec.search.named else {}
         balance = BALANCE if by_people >= LEAST_BY_PEOPLE else {}
         tried = _climb(halves[0], present, {**WEIGHTS, **known, **named, **balance})
-    tuned_half, other_half = (_figures(half, present, tried) for half in halves)
-    reason = _find_objection(halves, present, tried)
+    before = [_ndcgs(half, present) for half in halves]
+    after = [_ndcgs(half, tried) for half in halves]
+    tuned_half, other_half = (
+        (build_figure(old or [0.0]), build_figure(new or [0.0]))
+        for old, new in zip(before, after, strict=True)
+    )
+    reason = "no other weights answer better"
+    if min(map(len, halves)) < LEAST_QUESTIONS:
+        reason = (
+            f"there are too few questions: {min(map(len, halves))} in a half, {LEAST_QUESTIONS} are"
+            " needed"
+        )
+    elif tried != present:
+        reason = _find_objection(halves[1], before, after)
     return Tuning(
         search=present if reason else tried,
         tried=tried,
@@ -171,56 +184,40 @@ def _climb(half: Half, present: SearchSpec, choices: Choices) -> SearchSpec:
 
 def _gain(half: Half, before: Sequence[float], after: Sequence[float]) -> float:
     """Return the mean gain of the kinds that count, each as much as another."""
-    means = [
-        sum(some) / len(some)
-        for kind, some in _changes(half, before, after).items()
-        if kind not in NAMES
-    ]
-    return sum(means) / len(means) if means else 0.0
+    changes = _mean_changes(half, before, after)
+    counted = [change for kind, change in changes.items() if kind not in NAMES]
+    return fmean(counted) if counted else 0.0
 
 
-def _find_objection(halves: tuple[Half, Half], present: SearchSpec, tried: SearchSpec) -> str:
-    """Return why the tried weights are not accepted; empty where they are."""
-    if min(map(len, halves)) < LEAST_QUESTIONS:
-        return (
-            f"there are too few questions: {min(map(len, halves))} in a half, {LEAST_QUESTIONS} are"
-            " needed"
-        )
-    if tried == present:
-        return "no other weights answer better"
-    gains = [
-        new - old
-        for old, new in zip(_ndcgs(halves[0], present), _ndcgs(halves[0], tried), strict=True)
-    ]
+def _find_objection(
+    other_half: Half, before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]
+) -> str:
+    """Return why weights that answer the first half better are not accepted; empty where they
+    are.
+    """
+    gains = [new - old for old, new in zip(before[0], after[0], strict=True)]
     if build_figure(gains).low <= 0:
         return "the gain is within noise"
-    before, after = _ndcgs(halves[1], present), _ndcgs(halves[1], tried)
-    if sum(after) < sum(before):
+    if sum(after[1]) < sum(before[1]):
         return "the other half loses"
-    losing = _kinds_that_lose(halves[1], before, after)
+    losing = _kinds_that_lose(other_half, before[1], after[1])
     return f"in the other half, {', '.join(losing)} lose" if losing else ""
 
 
 def _kinds_that_lose(half: Half, before: Sequence[float], after: Sequence[float]) -> list[str]:
     """Return the kinds of question that lose more than a little on average."""
-    changes = _changes(half, before, after)
-    return [
-        str(kind) for kind, some in changes.items() if sum(some) / len(some) < -MOST_LOST_BY_KIND
-    ]
+    changes = _mean_changes(half, before, after)
+    return [str(kind) for kind, change in changes.items() if change < -MOST_LOST_BY_KIND]
 
 
-def _changes(
+def _mean_changes(
     half: Half, before: Sequence[float], after: Sequence[float]
-) -> dict[QuestionKind, list[float]]:
-    """Return the change of each question, by kind."""
+) -> dict[QuestionKind, float]:
+    """Return the mean change of the questions of each kind."""
     changes: dict[QuestionKind, list[float]] = {}
     for one, old, new in zip(half, before, after, strict=True):
         changes.setdefault(one.question.kind, []).append(new - old)
-    return changes
-
-
-def _figures(half: Half, present: SearchSpec, tried: SearchSpec) -> tuple[Figure, Figure]:
-    return build_figure(_ndcgs(half, present) or [0.0]), build_figure(_ndcgs(half, tried) or [0.0])
+    return {kind: fmean(some) for kind, some in changes.items()}
 
 
 def _ndcgs(half: Half, search: SearchSpec) -> list[float]:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from stackroom.assembly.app import App, gate_over
-from stackroom.assembly.build import add_catalogue, find_own_recipe, own_recipe
+from stackroom.assembly.build import Order, add_catalogue, find_own_recipe, own_recipe, read_order
 from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
-from stackroom.assembly.order import Order, read_order
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate

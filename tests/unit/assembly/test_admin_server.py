@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.errors import InputError
 from stackroom.jobs.job import JobContext

@@ -7,7 +7,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.assembly.model_choice import count_waiting, embed_waiting
+from stackroom.assembly.model_choice import describe_waiting, embed_waiting
 from stackroom.errors import ExpectedError
 from stackroom.library import CALIBRATION_FILE
 from stackroom.model.scope import WHOLE
@@ -23,13 +23,13 @@ def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_la
         monkeypatch.setenv(name, value)
     app = App(load_settings())
     add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
-    waiting = count_waiting(app, SAMPLE)
+    waiting = describe_waiting(app, SAMPLE)[0]
     assert waiting > 0
 
     report = embed_waiting(app, SAMPLE, progress=lambda _report: None)
 
     assert report.embedded == waiting
-    assert count_waiting(app, SAMPLE) == 0
+    assert describe_waiting(app, SAMPLE)[0] == 0
     assert (app.library.get_installed(SAMPLE).folder / CALIBRATION_FILE).is_file()
     hits = app.open_catalogue(SAMPLE).view().search("how I review code", scope=WHOLE).hits(3)
     assert "hybrid" in {hit.match_type for hit in hits}
@@ -39,8 +39,8 @@ def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_la
 def test_without_a_model_nothing_is_lost(tmp_path: Path) -> None:
     app = App(load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_OFFLINE": "1"}))
     add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
-    waiting = count_waiting(app, SAMPLE)
+    waiting = describe_waiting(app, SAMPLE)[0]
     with pytest.raises(ExpectedError, match="not installed"):
         embed_waiting(app, SAMPLE, progress=lambda _report: None)
-    assert count_waiting(app, SAMPLE) == waiting
+    assert describe_waiting(app, SAMPLE)[0] == waiting
     app.close()

@@ -22,7 +22,6 @@ from stackroom.assembly.builtin_jobs import (
     check_installed,
     list_builtin_jobs,
     list_sources,
-    recalibrate,
     refresh_from_source,
 )
 from stackroom.assembly.serving import ToolChoice
@@ -269,9 +268,7 @@ def test_the_integrity_check_finds_what_is_damaged(
         run("integrity_check", maintained)
 
 
-@pytest.mark.parametrize(
-    "name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"]
-)
+@pytest.mark.parametrize("name", ["integrity_check", "verify_indexes", "rebuild_indexes"])
 def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after(
     app: App, maintained: MaintainedLibrary, name: str
 ) -> None:
@@ -413,13 +410,6 @@ def test_events_and_downloads_are_pruned(maintained: MaintainedLibrary, control:
     assert [download.album for download in queue.list_downloads()[0]] == ["Messiah"]
 
 
-def test_a_catalogue_without_vectors_has_nothing_to_measure(maintained: MaintainedLibrary) -> None:
-    assert (
-        run("recompute_calibration", maintained)
-        == "films: it has no vectors\nnotes: it has no vectors\n"
-    )
-
-
 @pytest.fixture
 def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App]:
     """A library whose films have vectors by a real endpoint."""
@@ -429,15 +419,11 @@ def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App
     app.close()
 
 
-def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
+def test_a_catalogue_of_another_model_is_not_refreshed(embedded: App) -> None:
     other = App(Settings(home=embedded.settings.home, embedding=EmbeddingSettings()))
     (source,) = list_sources(other)
-    for work in (
-        lambda: refresh_from_source(other, source, lambda _rows: None),
-        lambda: recalibrate(other, "films"),
-    ):
-        with pytest.raises(ModelError, match="its vectors are by"):
-            work()
+    with pytest.raises(ModelError, match="its vectors are by"):
+        refresh_from_source(other, source, lambda _rows: None)
     other.close()
 
 

@@ -16,8 +16,6 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.server_health import (
     ENDS_SOON,
-    FRESH_S,
-    DiskTrend,
     ServerHealth,
     find_job_problems,
     find_stalled_vectors,
@@ -127,22 +125,6 @@ def test_jobs_are_measured_by_their_last_success_their_failures_and_the_age_of_t
     assert 0 <= values["backup_age_seconds", None] < 300
 
 
-def test_a_disk_that_loses_a_gigabyte_an_hour_is_told_when_a_day_of_it_is_left() -> None:
-    trend = DiskTrend()
-    problems = [trend.find_problem((30 - hour) * GIB, hour * HOUR_S) for hour in range(10)]
-    assert problems[:6] == [None] * 6
-    assert (
-        problems[9] == "it fills within 21 hours at the present rate; make room, or find what grows"
-    )
-
-
-def test_a_build_that_writes_for_some_minutes_is_no_rate() -> None:
-    trend = DiskTrend()
-    free = [30 - min(minute, 19) for minute in range(500)]
-    problems = [trend.find_problem(room * GIB, minute * 60.0) for minute, room in enumerate(free)]
-    assert problems == [None] * 500
-
-
 def waiting_catalogue(folder: Path, waiting: int, written_at: float) -> OpenCatalogue:
     (folder / STORE_FILE).touch()
     os.utime(folder / STORE_FILE, (written_at, written_at))
@@ -167,7 +149,7 @@ def test_health_names_a_backup_that_failed_and_its_task_logs_it(
 ) -> None:
     run_job(control, "backup", error="no room")
     with closing(App(Settings(home=tmp_path))) as app:
-        health = ServerHealth(app, control, fresh_s=dict.fromkeys(FRESH_S, 0.0))
+        health = ServerHealth(app, control, fresh_s=0.0)
         assert health.problems() == {"job backup": "failed (no success yet): no room"}
         with pytest.raises(StorageError, match="job backup: failed"):
             health.task().run(cast(Any, None))

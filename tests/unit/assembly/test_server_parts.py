@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import select
 
 from stackroom.api.server import NO_PARTS
-from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import build_context, build_server_parts, list_operations
+from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, NotFoundError
 from stackroom.gate.gate import Gate
