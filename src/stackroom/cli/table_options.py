@@ -62,6 +62,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "keep": {"callback": lambda _context, _option, stated: frozenset(stated)},
     "skip": {"type": int},
     "header_rows": {"type": int},
+    "pairs": {"flag_value": False, "default": None},
     "join": {"callback": lambda _context, _option, files: files or None},
 }
 """What a file cannot say of an option, by its field."""

@@ -25,7 +25,7 @@ MEANT_FOR = {
     "header_rows": GRIDS,
     "encoding": "CSV and JSON files",
     "records": "JSON files",
-    "join": "files of tables",
+    **dict.fromkeys(("join", "pairs"), "files of tables"),
 }
 MOST_LINES = 1_000  # the most lines that can be skipped, or be a header
 
@@ -43,6 +43,8 @@ class ReadOptions:
     records: str | None = None
     # the files whose tables belong to this one, and are joined to it
     join: tuple[str, ...] | None = None
+    pairs: bool | None = None
+    """False: each row of a table of attributes is a record; else each thing that they describe."""
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 CHOICES = ("table", "query", "records")
 SIGNS = "-_. "
 SETTINGS = re.compile(
-    r"\?((?:(?:skip|header_rows)=\d{1,9}|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z"
+    r"\?((?:(?:skip|header_rows)=\d{1,9}|pairs=False|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z"
 )
 """The options at the end of a name, beside the table."""
 
@@ -95,6 +97,7 @@ SETTINGS = re.compile(
 READ_SETTING: Mapping[str, Callable[[str], Any]] = {
     "skip": int,
     "header_rows": int,
+    "pairs": lambda _false: False,
     "join": lambda files: tuple(map(unquote, files.split("|"))),
 }
 
@@ -127,7 +130,8 @@ class SourceLocation:
         """The name that is read as this location with these options."""
         options = self.options
         stated = {
-            name: getattr(options, name) for name in ("skip", "header_rows", "encoding", "records")
+            name: getattr(options, name)
+            for name in ("skip", "header_rows", "encoding", "records", "pairs")
         }
         stated["join"] = "|".join(map(quote, options.join)) if options.join else None
         given = [

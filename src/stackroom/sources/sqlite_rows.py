@@ -94,7 +94,7 @@ class SqliteRows(FileRows):
                 else self._read_query(db, query)
             )
         chosen = self._table.name if self._table else " ".join(str(query).split())
-        self._options = ReadOptions(table=chosen)
+        self._options = ReadOptions(table=chosen, pairs=options.pairs)
         self.origins = self._selection.origins
 
     def count_rows(self) -> int | None:
