@@ -32,18 +32,15 @@ class Account:
     roles: set[str]
     granted: set[str]
     disabled: bool = False
-    has_password: bool = False
-    has_one_time: bool = True
     only: frozenset[str] | None = None
     """The list of catalogues of their own."""
 
 
 @dataclass
 class Pass:
-    """A session or token."""
+    """A token."""
 
     owner: str
-    is_session: bool
     scopes: frozenset[str] | None = None
     only: frozenset[str] | None = None
     is_over: bool = False
@@ -163,10 +160,6 @@ class RightsModel:
             self.does(name) == PERMISSIONS and not one.disabled and self.only(name) is None
             for name, one in self.accounts.items()
         )
-
-    def end_sessions(self, name: str) -> None:
-        for one in self.passes.values():
-            one.is_over = one.is_over or (one.owner == name and one.is_session)
 
     def remove(self, name: str) -> None:
         del self.accounts[name]

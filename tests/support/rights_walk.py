@@ -1,8 +1,8 @@
 """A random walk of admin actions through the real accounts, beside the plain model of
 `rights_model`.
 
-Random actors, each with a session or token of theirs, or the operator at the machine, do random
-things to users, roles, permissions, tokens, passwords and restrictions. Each must be taken or
+Random actors, each with a token of theirs, or the operator at the machine, do random
+things to users, roles, permissions, tokens and restrictions. Each must be taken or
 refused as in the model; nobody may end up with more than the actor had; and every few actions
 everybody's rights over every catalogue are compared. Run it longer:
 
@@ -33,7 +33,6 @@ from support.rights_model import CATALOGUES, OPERATOR, PERMISSIONS, Account, Can
 NAMES = ("ada", "bob", "cleo", "dora", "eve", "fay", "gus", "hal")
 OWN_ROLES = ("board", "curator", "manager", "staff")
 MOST_TOKENS = 50
-PASSWORD = "a ladder in the orchard"
 USUAL = Quotas(read=120, write=30, sql=10)
 COMPARED_EVERY = 10
 
@@ -58,8 +57,6 @@ class RightsWalk:
         """Credential id → secret."""
         self._held: dict[str, Identity] = {}
         """Credential id → an identity of before, as an open stream has it."""
-        self._one_time: dict[str, str] = {}
-        """User → their unused one-time password."""
         self._actor_name = ""
         self._actor_pass = ""
         self._actor = LOCAL_USER
@@ -92,13 +89,12 @@ class RightsWalk:
                 set(one.roles),
                 set(one.granted),
                 one.disabled,
-                one.has_password,
                 one.catalogues,
             )
             for one in users
         }
         assert real == {
-            name: (one.roles, one.granted, one.disabled, one.has_password, one.only)
+            name: (one.roles, one.granted, one.disabled, one.only)
             for name, one in model.accounts.items()
         }
         roles = self._accounts.list_roles()
@@ -152,7 +148,7 @@ class RightsWalk:
         ):
             granted = [Action(one) for one in grants]
             self._accounts.create_user(LOCAL_USER, name, password=None, roles=roles, grants=granted)
-            self._model.accounts[name] = Account(set(roles), set(grants), has_one_time=False)
+            self._model.accounts[name] = Account(set(roles), set(grants))
             self._issue_first(name)
         for catalogue, users, roles in (("handbook", [], ["staff"]), ("letters", ["eve"], [])):
             self._access.restrict(LOCAL_USER, catalogue, users=users, roles=roles)
@@ -160,7 +156,7 @@ class RightsWalk:
 
     def _issue_first(self, name: str) -> None:
         issued = self._credentials.issue_token(LOCAL_USER, name, name="first")
-        self._keep(issued.credential.id, issued.secret, Pass(name, is_session=False))
+        self._keep(issued.credential.id, issued.secret, Pass(name))
 
     def _choose_actor(self) -> None:
         valid = [key for key in self._model.passes if self._model.can_by(key) is not None]
@@ -278,7 +274,6 @@ class RightsWalk:
         )
         made = self._mutate("create", name, role=roles or "none", permissions=granted, **more)
         if made is not None:
-            self._one_time[name] = made["one_time_password"]
             self._model.accounts[name] = Account(set(roles), set(granted), only=listed)
         return expected and self._may_list(listed), made is not None
 
@@ -333,12 +328,11 @@ class RightsWalk:
     def disable_or_enable(self) -> tuple[bool, bool]:
         name, disabled = self._name(), self._chance.random() < 0.4
 
-        def change() -> None:
-            self._model.accounts[name].disabled = disabled
-            if disabled:
-                self._model.end_sessions(name)
-
-        return self._change("disable" if disabled else "enable", name, change)
+        return self._change(
+            "disable" if disabled else "enable",
+            name,
+            lambda: setattr(self._model.accounts[name], "disabled", disabled),
+        )
 
     def _change(
         self,
@@ -354,21 +348,6 @@ class RightsWalk:
             is_allowed and self._model.may_change(self._can, name) and self._keeps_an_admin(change)
         )
         return expected, self._mutate(action, name, **more) is not None
-
-    def reset_password(self) -> tuple[bool, bool]:
-        name = self._name()
-        expected = self._model.may_change(self._can, name)
-        changed = self._mutate("reset_password", name)
-        if changed is not None:
-            account = self._model.accounts[name]
-            account.has_password, account.has_one_time = False, True
-            self._one_time[name] = changed["one_time_password"]
-            self._model.end_sessions(name)
-        return expected, changed is not None
-
-    def end_sessions(self) -> tuple[bool, bool]:
-        name = self._name()
-        return self._change("end_sessions", name, lambda: self._model.end_sessions(name))
 
     def create_role(self) -> tuple[bool, bool]:
         name, permissions = self._chance.choice(OWN_ROLES), self._some_permissions()
@@ -489,7 +468,7 @@ class RightsWalk:
         self._keep(
             issued.credential.id,
             issued.secret,
-            Pass(name, is_session=False, scopes=scopes, only=only),
+            Pass(name, scopes=scopes, only=only),
         )
         return expected, True
 
@@ -503,35 +482,6 @@ class RightsWalk:
         return expected, self._succeeds(
             lambda: self._credentials.revoke(self._actor, key, shown=shown)
         )
-
-    def log_in_once(self) -> tuple[bool, bool]:
-        """Log in with a one-time password, which opens a session without any right; sometimes
-        choose a password.
-        """
-        name = self._name()
-        self._actor_name = ""  # it is the user's own doing
-        account = self._model.accounts.get(name)
-        expected = account is not None and account.has_one_time and not account.disabled
-        if name not in self._one_time or self._chance.random() < 0.5:
-            return False, False  # comparing passwords takes long
-        user = self._accounts.check_login(name, self._one_time[name])
-        if user is None or account is None:
-            return expected, False
-        account.has_one_time = False
-        issued = self._credentials.issue_session(user, must_choose_password=not user.has_password)
-        self._keep(
-            issued.credential.id, issued.secret, Pass(name, is_session=True, scopes=frozenset())
-        )
-        if self._chance.random() < 0.5:
-            self._choose_password(name)
-        return expected, True
-
-    def _choose_password(self, name: str) -> None:
-        self._accounts.choose_password(name, PASSWORD)
-        self._model.accounts[name].has_password = True
-        self._model.end_sessions(name)
-        issued = self._credentials.issue_session(self._accounts.get_user(name))
-        self._keep(issued.credential.id, issued.secret, Pass(name, is_session=True))
 
     def _keeps_an_admin(self, change: Callable[[], Any]) -> bool:
         had_one = self._model.has_admin()
@@ -552,11 +502,7 @@ class RightsWalk:
         theirs, can = self._model.does(name), self._can
         asked = theirs if scopes is None else scopes
         is_full = (
-            sum(
-                one.owner == name and not one.is_session and not one.is_over
-                for one in self._passes()
-            )
-            >= MOST_TOKENS
+            sum(one.owner == name and not one.is_over for one in self._passes()) >= MOST_TOKENS
         )
         if is_full or not asked <= theirs or not asked <= can.does:
             return False
@@ -597,8 +543,6 @@ STEPS: tuple[Callable[[RightsWalk], tuple[bool, bool]], ...] = (
     RightsWalk.grant,
     RightsWalk.revoke,
     RightsWalk.disable_or_enable,
-    RightsWalk.reset_password,
-    RightsWalk.end_sessions,
     RightsWalk.set_catalogues,
     RightsWalk.set_catalogues,
     RightsWalk.confine_role,
@@ -612,7 +556,6 @@ STEPS: tuple[Callable[[RightsWalk], tuple[bool, bool]], ...] = (
     RightsWalk.issue_token,
     RightsWalk.revoke_pass,
     RightsWalk.revoke_pass,
-    RightsWalk.log_in_once,
 )
 
 
