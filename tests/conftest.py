@@ -286,12 +286,6 @@ def rerank_server() -> Iterator[RerankServer]:
 
 
 @pytest.fixture(scope="session")
-def open_library() -> Callable[[Settings], Any]:
-    """Open the anime catalogue of a library, as a context manager."""
-    return opened
-
-
-@pytest.fixture(scope="session")
 def is_updating_golden() -> bool:
     """Whether golden files are to be rewritten rather than compared."""
     return os.environ.get("STACKROOM_UPDATE_GOLDEN") == "1"

@@ -121,10 +121,6 @@ class World:
     tokens: dict[str, str]
     places: tuple[Place, Place]
 
-    def another(self, place: Place) -> Place:
-        """Return the other server."""
-        return self.places[1] if place is self.places[0] else self.places[0]
-
     def catalogue(self, name: str) -> Path:
         """Return the folder of a catalogue."""
         return self.home / "catalogues" / name

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from stackroom.ingest.embedding import MOST_BATCH
 from stackroom.model.scope import WHOLE
 from stackroom.settings import EmbeddingSettings, Settings
 from support.launching import STACKROOM, Started, launch
+from support.libraries import opened
 from support.processes import wait_until
 
 pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
@@ -101,11 +102,11 @@ class Builds:
         self.server.on_request = lambda _number: None
         return subprocess.CompletedProcess((), started[0].returncode, output, errors)
 
-    def require_whole(self, open_library: Callable[[Settings], Any]) -> None:
+    def require_whole(self) -> None:
         """Require that each row is a record, once, with its vector, and that the doctor finds
         nothing.
         """
-        with open_library(Settings(home=self.home)) as library:
+        with opened(Settings(home=self.home)) as library:
             reader = library.app.open_catalogue("anime").shelf.reader()
             keys = reader.scan(scope=WHOLE, limit=ROWS + 1)
             assert sorted(reader.ids(keys)) == sorted(f"mal-{number}" for number in range(ROWS))
@@ -116,11 +117,11 @@ class Builds:
         assert all(finding["ok"] for finding in json.loads(examined.stdout)), examined.stdout
         assert examined.returncode == 0
 
-    def require_searchable(self, open_library: Callable[[Settings], Any]) -> None:
+    def require_searchable(self) -> None:
         """Require that every record is found by its words, and that a search says how many are
         found by meaning.
         """
-        with open_library(Settings(home=self.home)) as library:
+        with opened(Settings(home=self.home)) as library:
             view = library.app.open_catalogue("anime").view()
             assert view.reader.count(WHOLE) == ROWS
             (hit,) = view.search(f"Story {ROWS - 1:04}", scope=WHOLE).hits(1)
@@ -161,25 +162,25 @@ def builds(embedding_server: Any, tmp_path: Path) -> Builds:
 
 
 def test_a_build_killed_at_several_points_and_run_again_is_whole_and_embeds_each_text_once(
-    builds: Builds, open_library: Callable[[Settings], Any]
+    builds: Builds,
 ) -> None:
     done = 0
     for kill in KILLS:
         killed = builds.add_until(kill - done, signal.SIGKILL)
         assert killed.returncode == -signal.SIGKILL
         done = builds.count_vectors() // EmbeddingSettings().batch_size
-        builds.require_searchable(open_library)
+        builds.require_searchable()
     finished = builds.add()
     assert finished.returncode == 0, finished.stderr
     report = json.loads(finished.stdout)
     assert report["rows"] == ROWS == report["written"] + report["unchanged"]
     assert len(builds.stories) == ROWS
     assert builds.embedded_again <= MOST_BATCH * len(KILLS)
-    builds.require_whole(open_library)
+    builds.require_whole()
 
 
 def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
-    builds: Builds, open_library: Callable[[Settings], Any]
+    builds: Builds,
 ) -> None:
     process = builds.start("add", str(builds.file), "--as", "anime", "--json")
     store = builds.home / "catalogues" / "anime" / "records.sqlite"
@@ -193,12 +194,10 @@ def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout)["embedded"] == 0
     assert builds.embedded_again == 0
-    builds.require_whole(open_library)
+    builds.require_whole()
 
 
-def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
-    builds: Builds, open_library: Callable[[Settings], Any]
-) -> None:
+def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(builds: Builds) -> None:
     stopped = builds.add_until(REQUESTS // 2, signal.SIGINT)
     assert stopped.returncode == 130
     assert 0 <= stopped.stderr.find("stopping …") < stopped.stderr.find("stopped;")
@@ -212,15 +211,13 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout)["unchanged"] == ROWS
     assert builds.embedded_again <= MOST_BATCH
-    builds.require_whole(open_library)
+    builds.require_whole()
 
 
-def test_two_builds_at_once_leave_one_whole_catalogue(
-    builds: Builds, open_library: Callable[[Settings], Any]
-) -> None:
+def test_two_builds_at_once_leave_one_whole_catalogue(builds: Builds) -> None:
     first = builds.start("add", str(builds.file), "--as", "anime")
     second = builds.start("add", str(builds.file), "--as", "anime")
     ends = [process.communicate(timeout=110)[1] for process in (first, second)]
     assert 0 in (first.returncode, second.returncode), ends
     assert not any("Traceback" in errors for errors in ends), ends
-    builds.require_whole(open_library)
+    builds.require_whole()

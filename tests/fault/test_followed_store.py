@@ -330,19 +330,6 @@ def test_after_a_host_has_vanished_reads_and_writes_go_on_at_its_successor(
             assert pool.submit(stock.put, stock.record("ronin")).result(20) == 2
 
 
-@pytest.mark.parametrize("setting", ["statement_timeout", "idle_in_transaction_session_timeout"])
-def test_time_limits_of_the_database_do_not_count_for_long_work(
-    database: PostgresServer, setting: str
-) -> None:
-    limited = f"{database.url()}%20-c{setting}%3D100"
-    with closing(StoreDatabase(limited, f"limited_{setting[:4]}", catalogue="films")) as one:
-        one.create()
-        with one.transaction() as db:
-            assert db.execute("SELECT pg_sleep(0.2)::text").fetchone() == ("",)
-            time.sleep(0.2)
-            assert db.execute("SELECT 1").fetchone() == (1,)
-
-
 def test_a_row_that_the_database_refuses_is_no_lost_database(
     place: StorePlace, server_of: OpenServer
 ) -> None:
@@ -351,25 +338,6 @@ def test_a_row_that_the_database_refuses_is_no_lost_database(
         stock.put(stock.record("".join(map(chr, range(0x4E00, 0x4E00 + 6_000)))))
     assert not isinstance(refused.value, BusyError)
     assert stock.shelf.reader().stale is None
-
-
-def test_a_replica_that_is_promoted_is_written_to_without_a_restart(tmp_path: Path) -> None:
-    with open_server() as primary, open_server(primary=primary) as replica:
-        url = f"postgresql://stackroom@/postgres?host={primary.folder},{replica.folder}&target_session_attrs=read-write"
-        folder = tmp_path / "shelf"
-        folder.mkdir()
-        save_place(folder, StorePlace(url=url, schema="films"))
-        with closing(create_shelf(folder, SPEC, model=MODEL)) as shelf:
-            stock = Stock(shelf=shelf, spec=SPEC)
-            stock.put(stock.record("heat", body="a robbery"))
-            replica.wait_until_replayed(primary)
-            primary.kill()
-            assert stock.lexical("robbery") == ["heat"]
-            replica.promote()
-            wait_until(lambda: shelf.reader().stale is None, timeout_s=30)
-            assert stock.put(stock.record("ronin", body="a briefcase")) == 2
-            assert stock.lexical("briefcase") == ["ronin"]
-        primary.start()
 
 
 def test_a_damaged_copy_gets_its_vectors_from_the_database_again(server_of: OpenServer) -> None:

@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 import re
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -436,26 +436,6 @@ PATHS_OF_STRANGERS = [
     "/v1/login",
     "/messages?session_id=00000000000000000000000000000000",
 ]
-
-
-@pytest.mark.row("Z2")
-def test_large_bodies_of_strangers_take_no_memory_and_good_calls_are_answered_meanwhile(
-    besieged: Any,
-) -> None:
-    """benchmarks/stranger_memory.py sends 500 on each path, held back before their end and
-    whole.
-    """
-    before = besieged.memory_mib()
-    almost = b"x" * (MOST_BYTES - 100)
-    with ExitStack() as stack:
-        for path in PATHS_OF_STRANGERS * 20:
-            wire = stack.enter_context(besieged.wire())
-            wire.send(
-                raw(f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {MOST_BYTES}")
-                + almost
-            )
-        assert good(besieged).status == 200
-        assert besieged.memory_mib() - before < MORE_MEMORY_MIB  # of 320 MiB that were sent
 
 
 @pytest.mark.row("Z2")

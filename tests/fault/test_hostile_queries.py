@@ -82,14 +82,6 @@ def test_what_is_plainly_asked_for_is_found_whatever_the_signs_around_it(
     assert title in [hit["title"] for hit in found["results"]]
 
 
-def test_a_query_far_too_long_is_taken_by_its_beginning_which_the_answer_says(sample: Any) -> None:
-    answer = sample.call("search_anime", query="mushishi " + "and so on " * 100_000)
-    assert "Mushishi" in [hit["title"] for hit in answer.structured["results"]]
-    note = "the query has 1,000,008 characters; the first 2,000 were searched for"
-    assert note in answer.structured["notes"]
-    assert note in answer.text
-
-
 def test_the_note_on_a_cut_query_is_not_kept_for_its_beginning(sample: Any) -> None:
     cut = sample.structured("search_anime", query="gardens " * 1_000)
     whole = sample.structured("search_anime", query=("gardens " * 1_000)[:2_000])

@@ -25,6 +25,7 @@ from support import launching
 from support.channels import LineChannel
 from support.embedders import word_vector
 from support.launching import STACKROOM, Started, launch
+from support.libraries import opened
 from support.processes import wait_until
 from support.wire import LEGACY
 
@@ -204,10 +205,8 @@ def test_a_server_started_during_a_write_serves_the_others_at_once_and_that_one_
     wait_until(lambda: not server.search("plays", "plays 7")["isError"], timeout_s=PATIENCE_S)
 
 
-def test_nothing_waits_for_the_writer_of_another_catalogue(
-    home: Home, open_library: Callable[[Settings], Any]
-) -> None:
-    with home.being_written("plays"), open_library(Settings(home=home.home)) as library:
+def test_nothing_waits_for_the_writer_of_another_catalogue(home: Home) -> None:
+    with home.being_written("plays"), opened(Settings(home=home.home)) as library:
         for tool, arguments in (
             ("search", {"query": "letters 7", "catalogue": "letters"}),
             ("search", {"query": "letters 7"}),
@@ -219,5 +218,5 @@ def test_nothing_waits_for_the_writer_of_another_catalogue(
         assert refused.error is not None
         assert refused.error.code == "busy"
         assert not library.gate.refresh(), "it is still being written"
-    with open_library(Settings(home=home.home)) as library:
+    with opened(Settings(home=home.home)) as library:
         assert not library.call("search", query="plays 7", catalogue="plays").is_error

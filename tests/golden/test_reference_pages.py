@@ -15,7 +15,6 @@ import pytest
 import stackroom
 from stackroom import api
 from stackroom.assembly.app import App
-from stackroom.catalogue.compiler import load_spec
 from stackroom.cli.host import AdminServer
 from stackroom.cli.main import COMMANDS, find_package_commands
 from stackroom.control.control import Control
@@ -43,13 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(page_of(name), encoding="utf-8")
         monkeypatch.setitem(build_reference.PAGES, name, lambda name=name: page_of(name))
     return tmp_path
-
-
-def example_of(page: str) -> str:
-    blocks = re.findall(
-        r"^```toml\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
-    return next(block for block in blocks if block.startswith("name ="))
 
 
 @pytest.mark.parametrize("name", build_reference.PAGES)
@@ -117,18 +109,6 @@ def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
     assert set(described) == set(tools)
     assert [name for name, tool in described.items() if tool.params is not tools[name].params] == []
     assert "### `catalog.mutate`" in page_of("tools.md")
-
-
-def test_the_example_of_a_declaration_compiles(tmp_path):
-    path = tmp_path / "catalogue.toml"
-    path.write_text(example_of("add-a-catalogue.md"), encoding="utf-8")
-
-    spec = load_spec(path).spec
-
-    assert spec.name == "boardgames"
-    assert [field.name for field in spec.name_fields] == ["title", "otherTitles"]
-    assert spec.recommend is not None
-    assert spec.embed is not None
 
 
 def test_the_pages_name_only_commands_that_there_are():

@@ -129,11 +129,6 @@ def edit_for_ever(folder: Path, seed: int) -> None:
         child.edit_something(drawn)
 
 
-def publish_group(folder: Path) -> None:
-    """Make an artist with four albums, and publish them."""
-    EditingChild(folder, tail_rows=0).make_group()
-
-
 def rename_group(folder: Path, moment: tuple[str, int], tail_rows: int) -> None:
     """Rename an artist whose albums repeat the name, and die at a moment of it."""
     child = EditingChild(folder)

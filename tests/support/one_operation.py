@@ -15,7 +15,6 @@ class LetterParams(ToolParams):
     """A letter."""
 
     letter: str = Field(min_length=1, max_length=1, description="the letter that names begin with")
-    password: str = Field(default="", description="a secret, which nothing may note")
 
 
 class LetterResult(ToolResult):

@@ -285,28 +285,3 @@ def test_results_stay_while_the_server_is_away_and_come_anew_by_themselves(visit
     page.unroute("**/v1/tools/search")
     expect(page.get_by_text("The server cannot be reached.")).to_have_count(0)
     expect(page.locator(".count")).to_contain_text("good match")
-
-
-def test_a_server_that_stays_away_is_asked_again_ever_later_and_then_by_a_button_alone(
-    visit: Start,
-) -> None:
-    one = visit(allowed=("ERR_FAILED",))
-    page = one.open("/c/anime")
-    expect(page.locator(".hit").first).to_be_visible()
-    page.wait_for_load_state("networkidle")  # the counts of the first answer have come too
-    one.is_spent = True
-    page.clock.install()
-    asked: list[str] = []
-    page.on("requestfailed", lambda request: asked.append(request.url))
-    page.route("**/v1/tools/search", lambda route: route.abort())
-    with page.expect_event("requestfailed"):
-        box(page).fill("robots")
-    for pause_s in (2, 4, 8, 16, 32):
-        page.clock.run_for(1000 * (pause_s - 1))
-        with page.expect_event("requestfailed"):
-            page.clock.run_for(1000)
-    page.clock.run_for(600_000)
-    assert len(asked) == 6
-    page.unroute("**/v1/tools/search")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".count")).to_contain_text("good match")

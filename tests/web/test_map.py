@@ -213,18 +213,6 @@ def test_a_chosen_area_is_one_result_set_in_every_view_and_in_its_export(
     assert total_of(page) == every
 
 
-def test_what_is_in_sight_becomes_a_filter_without_a_mouse(visit: Start) -> None:
-    page = open_map(visit())
-    every = total_of(page)
-    page.get_by_role("application").focus()
-    for _ in range(4):
-        page.keyboard.press("+")
-    page.get_by_text("in sight").click()
-    page.get_by_role("button", name="Filter by what is in sight").press("Enter")
-    page.wait_for_url("**area=**")
-    assert 0 < total_of(page) < every
-
-
 def test_the_legend_filters_by_a_value_and_leaves_it_out(visit: Start) -> None:
     page = open_map(visit())
     legend = page.get_by_role("list", name="Colours by Tags")

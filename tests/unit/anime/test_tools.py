@@ -9,7 +9,7 @@ from stackroom.assembly.app import App
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
 from stackroom_catalogues.anime.tools import first_names
-from support.libraries import add_package
+from support.libraries import add_package, opened
 
 pytestmark = pytest.mark.model
 
@@ -244,7 +244,7 @@ def test_the_taxonomy_lists_every_tag_under_its_category_with_its_count(sample: 
 
 @pytest.mark.row("A9")
 def test_tags_that_the_table_does_not_know_are_listed_under_other(
-    tmp_path: Any, open_library: Any
+    tmp_path: Any,
 ) -> None:
     row = {
         "title": "A",
@@ -255,6 +255,6 @@ def test_tags_that_the_table_does_not_know_are_listed_under_other(
     app = App(Settings(home=tmp_path / "home"))
     add_package(app, "anime", tmp_path / "rows.jsonl")
     app.close()
-    with open_library(Settings(home=tmp_path / "home")) as library:
+    with opened(Settings(home=tmp_path / "home")) as library:
         categories = library.structured("browse_taxonomy")["categories"]
     assert categories[-1] == {"category": "other", "tags": [{"value": "made up", "count": 1}]}
