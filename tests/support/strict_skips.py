@@ -16,7 +16,6 @@ FORESEEN = (
     "only Linux says so",
     "this platform does not say",
     "everything can be read here",
-    "STACKROOM_AUDIO_FILES=2000 does it",
     "the real data sets are not here",
     "promtool is not installed",
     "Debian's PostgreSQL 15 is not installed",

@@ -72,20 +72,8 @@ def test_the_same_open_wish_is_not_queued_twice(queue, other):
     assert other.request("bob", request())[1]
     assert other.request("ann", request(artist=None))[1]
     assert len(states(queue)) == 3
-
-
-def test_the_same_wish_is_new_once_the_first_is_over(queue):
-    first = put(queue)
-    queue.cancel(first.id, user="ann")
-
-    assert put(queue).id != first.id
-
-
-def test_requests_at_once_make_one_download(queue, other, at_once):
-    results = at_once([lambda one=one: one.request("ann", request()) for one in (queue, other) * 4])
-
-    assert len({download.id for download, _ in results}) == 1
-    assert [is_new for _, is_new in results].count(True) == 1
+    queue.cancel(download.id, user="ann")
+    assert put(queue).id != download.id
 
 
 def test_a_user_has_so_many_open_downloads_and_no_more(queue):
@@ -98,7 +86,10 @@ def test_a_user_has_so_many_open_downloads_and_no_more(queue):
     assert put(queue, "Album 4")
 
 
-def test_requests_at_once_do_not_pass_the_limit(queue, other, at_once):
+def test_requests_at_once_make_one_download_and_do_not_pass_the_limit(queue, other, at_once):
+    same = at_once([lambda one=one: one.request("bob", request()) for one in (queue, other) * 4])
+    assert len({download.id for download, _ in same}) == 1
+    assert [is_new for _, is_new in same].count(True) == 1
     works = [
         lambda one=one, n=n: one.request("ann", request(f"Album {n}"))
         for n, one in enumerate((queue, other) * 4)
@@ -181,7 +172,7 @@ def test_what_failed_is_put_off_and_given_up_in_the_end(queue, place):
     assert queue.take_next() is None
 
 
-def test_what_failed_can_be_retried_from_the_start(queue):
+def test_what_failed_or_waits_is_retried_from_the_start_and_says_no_error_any_more(queue):
     download = put(queue)
     running = taken(queue)
     queue.fail(running, ExpectedError("x" * 10_000))
@@ -190,17 +181,12 @@ def test_what_failed_can_be_retried_from_the_start(queue):
     retried = queue.retry(download.id, user="ann")
 
     assert (retried.state, retried.attempts, retried.error) == (DownloadState.QUEUED, 0, None)
-    assert taken(queue).id == download.id
-
-
-def test_what_waits_can_be_told_to_try_now(queue):
-    download = put(queue)
     queue.put_off(taken(queue), FAILURE, wait_s=3600)
     assert queue.take_next() is None
-
     queue.retry(download.id, user="ann")
-
-    assert taken(queue).id == download.id
+    queue.put_off(taken(queue), FAILURE, wait_s=3600)
+    cancelled = queue.cancel(download.id, user="ann")
+    assert (cancelled.error_code, cancelled.error) == (None, None)
 
 
 def test_what_runs_or_is_done_cannot_be_retried(queue):
@@ -237,15 +223,6 @@ def test_what_is_cancelled_is_lost_to_its_worker(queue):
     with pytest.raises(ConflictError, match="cancelled"):
         queue.cancel(download.id, user="ann")
     assert queue.take_next() is None
-
-
-def test_what_is_cancelled_does_not_say_what_failed_before(queue):
-    download = put(queue)
-    queue.put_off(taken(queue), FAILURE, wait_s=30)
-
-    cancelled = queue.cancel(download.id, user="ann")
-
-    assert (cancelled.error_code, cancelled.error) == (None, None)
 
 
 def test_what_goes_in_place_cannot_be_cancelled_any_more(queue, place):
@@ -298,15 +275,6 @@ def test_what_is_long_over_is_forgotten_and_nothing_else(queue, place):
 
     assert queue.prune(place.clock.now()) == 1
     assert states(queue) == {still_open.id: "queued"}
-
-
-def test_what_a_dead_worker_left_is_taken_again(queue, other):
-    download = put(queue)
-    taken(queue)
-
-    again = taken(other)
-
-    assert (again.id, again.attempts) == (download.id, 1)
 
 
 @pytest.mark.parametrize("act", ["cancel", "cancel and retry"])

@@ -16,64 +16,25 @@ Run = Callable[..., Any]
 
 pytestmark = [pytest.mark.row("J10"), pytest.mark.model]
 
-CARDS = [
-    {"id": 1, "firstname": "Kenji", "surname": "Tanaka", "country": "Japan", "stats": {"power": 9}}
-]
-PASSAGES = [
-    {
-        "id": "score",
-        "text": "The higher stat earns a point.",
-        "qaContext": "How do I score?",
-        "source": "rules.md",
-    },
-    {
-        "id": "timer",
-        "text": "A round ends when the countdown is over.",
-        "qaContext": "When does a round end?",
-    },
-    {"id": "plain", "text": "A passage without a question."},
-]
-
-
-@pytest.fixture(scope="module")
-def rag_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with a few passages and a card, built with the real model."""
-    home = tmp_path_factory.mktemp("rag")
-    (home / "models").symlink_to(models_folder, target_is_directory=True)
-    build(home, CARDS, PASSAGES)
-    return home
-
-
-def build(home: Path, cards: Any, passages: Any, *, embed: bool = True) -> None:
-    files = home / "files"
-    files.mkdir()
-    (files / "judoka.json").write_text(json.dumps(cards))
-    (files / "passages.json").write_text(json.dumps(passages))
-    app = App(Settings(home=home))
-    add_package(app, "judoka", files, embed=embed)
-    app.close()
-
 
 @pytest.fixture
-def at_rag(rag_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def at_rag(judokon: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The library of this process is the small one."""
-    monkeypatch.setenv("STACKROOM_HOME", str(rag_home))
-    return rag_home
+    monkeypatch.setenv("STACKROOM_HOME", str(judokon.app.settings.home))
 
 
-def test_a_query_is_answered_as_text_and_as_json(at_rag: Path, run: Run) -> None:
-    assert "rules.md [score]" in run(["rag", "query", "how are points scored"]).out
+def test_a_query_is_answered_as_text_and_as_json(at_rag: None, run: Run) -> None:
+    assert "docs/rules.md [rules-1]" in run(["rag", "query", "how are points scored"]).out
     found = run(["rag", "query", "how are points scored", "--json"]).json
-    assert found["results"][0]["id"] == "score"
-    assert found["hint"] is None
+    assert (found["results"][0]["id"], found["hint"]) == ("rules-1", None)
 
 
-def test_validate_checks_and_prints_the_hit_rate(at_rag: Path, run: Run) -> None:
+def test_validate_checks_and_prints_the_hit_rate(at_rag: None, run: Run) -> None:
     told = run(["rag", "validate"])
     assert told.code == 0
-    assert "hit rate 1.000: 2 of 2 questions" in told.out
+    assert "hit rate 1.000: 1 of 1 questions" in told.out
     found = run(["rag", "validate", "--json"]).json
-    assert (found["questions"], found["hits"], found["hit_rate"], found["ok"]) == (2, 2, 1.0, True)
+    assert (found["questions"], found["hits"], found["hit_rate"], found["ok"]) == (1, 1, 1.0, True)
     assert all(check["ok"] for check in found["checks"])
 
 
@@ -83,7 +44,14 @@ def test_validate_fails_under_its_threshold(
     noise = [
         {"id": str(number), "text": f"zebra {number}", "qaContext": "zebra"} for number in range(20)
     ]
-    build(tmp_path, CARDS, noise, embed=False)
+    files = tmp_path / "files"
+    files.mkdir()
+    card = {"id": 1, "firstname": "Kenji", "surname": "Tanaka", "stats": {"power": 9}}
+    (files / "judoka.json").write_text(json.dumps([card]))
+    (files / "passages.json").write_text(json.dumps(noise))
+    app = App(Settings(home=tmp_path))
+    add_package(app, "judoka", files)
+    app.close()
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     told = run(["rag", "validate", "--json"])
     assert told.code == 1
@@ -113,7 +81,7 @@ def test_another_kind_of_catalogue_is_refused(
     assert "'anime' is a catalogue of 'anime', not of 'judoka'" in told.err
 
 
-def test_prepare_leaves_a_model_that_is_there(at_rag: Path, run: Run) -> None:
+def test_prepare_leaves_a_model_that_is_there(at_rag: None, run: Run) -> None:
     assert "is ready in" in run(["rag", "prepare"]).out
 
 

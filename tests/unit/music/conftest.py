@@ -8,7 +8,7 @@ import json
 import re
 import struct
 import wave
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,11 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
-from stackroom_catalogues.music.rows import GroupedRows
 from stackroom_catalogues.music.tags import read_tags
 from support.libraries import add_package, copy_samples
 from support.texts import require_fitting, values_missing_from_text
 
 RATE = 8_000
-FORMATS = ("mp3", "flac", "ogg", "opus", "m4a", "wav")
 JPEG = b"\xff\xd8\xff\xe0" + b"a picture " * 20
 PNG = b"\x89PNG\r\n\x1a\n" + b"another one " * 20
 
@@ -126,6 +124,7 @@ class AudioFolder:
     """A folder that audio files are put into."""
 
     path: Path
+    read: list[str] = field(default_factory=list)  # the files whose tags were read, by name
     _plain: dict[tuple[str, float], bytes] = field(default_factory=dict)
 
     def add(
@@ -146,9 +145,10 @@ class AudioFolder:
         """Change the tags of a file."""
         write_tags(self.path / name, tags, None)
 
-    def rows(self, *, read: Callable[[Path], dict[str, Any]] = read_tags) -> GroupedRows:
-        """Return the rows of the folder."""
-        return GroupedRows(self.path, read=read)
+    def read_counted(self, path: Path) -> dict[str, Any]:
+        """Read the tags of a file, and note it."""
+        self.read.append(path.name)
+        return read_tags(path)
 
 
 def write_tags(path: Path, tags: Mapping[str, Any], cover: bytes | None) -> None:
@@ -215,66 +215,10 @@ def audio(tmp_path: Path) -> AudioFolder:
     return AudioFolder(folder)
 
 
-class CountedReading:
-    """Reads tags, and counts the files."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-
-    def __call__(self, path: Path) -> dict[str, Any]:
-        self.read.append(path.name)
-        return read_tags(path)
-
-
-@pytest.fixture
-def counted_reading() -> CountedReading:
-    """Reads tags, and counts the files."""
-    return CountedReading()
-
-
 @pytest.fixture(scope="session")
 def pictures() -> tuple[bytes, bytes]:
     """Two pictures, a JPEG and a PNG, as far as their beginnings say."""
     return JPEG, PNG
-
-
-@pytest.fixture(scope="session")
-def audio_formats() -> Sequence[str]:
-    """The endings of the formats that are read."""
-    return FORMATS
-
-
-def add_many(folder: AudioFolder, count: int) -> None:
-    """Put so many tagged files into a folder: artists with two albums of ten tracks each, in all
-    formats.
-    """
-    for number in range(count):
-        artist, album, position = number // 20, number // 10 % 2, number % 10 + 1
-        ending = FORMATS[number % len(FORMATS)]
-        folder.add(
-            f"{WORDS[artist % 40]} {artist}/Album {album}/{position:02d} track.{ending}",
-            title=f"{WORDS[(number * 7) % 40]} {WORDS[(number * 11 + 3) % 40]} {number}",
-            artist=f"The {WORDS[artist % 40]} {artist}",
-            album=f"{WORDS[(artist + 5) % 40]} and {WORDS[(artist + album) % 40]}",
-            tracknumber=f"{position}/10",
-            date=str(1950 + artist % 70),
-            genre=GENRES[artist % len(GENRES)],
-        )
-
-
-GENRES = ("Rock", "Jazz", "Folk", "Classical", "Electronic", "Blues")
-FORTY = (
-    "Amber Birch Cedar Delta Ember Falcon Garden Harbour Island Juniper Kestrel Lantern Meadow"
-    " Nightfall Orchard Prairie Quarry River Summit Timber Umbra Valley Willow Yonder Zephyr Anchor"
-    " Beacon Copper Dusk Echo Frost Glass Hollow Iron Jade Knight Lily Marble North Ocean"
-)
-WORDS = FORTY.split()
-
-
-@pytest.fixture(scope="session")
-def fill() -> Callable[[AudioFolder, int], None]:
-    """Put many files into a folder."""
-    return add_many
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from stackroom_catalogues.music.tags import find_picture, read_tags, year_of
 
 pytestmark = pytest.mark.row("Z17")
 
+FORMATS = ("mp3", "flac", "ogg", "opus", "m4a", "wav")
 MBID = "b1a9c0e9-d987-4042-ae91-78d6a3267d69"
 
 
@@ -30,7 +31,7 @@ def rows_of(folder: Path) -> dict[str, SourceRow]:
     return {row.place: row for row in rows}
 
 
-@pytest.mark.parametrize("ending", ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
+@pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_says_the_same_of_the_same_tags(
     audio: Any, pictures: tuple[bytes, bytes], ending: str
 ) -> None:
@@ -140,10 +141,10 @@ def test_files_that_are_no_sound_are_left_out_with_the_reason_and_the_others_rea
 
 
 def test_damaged_files_of_every_format_are_read_or_refused_and_never_end_the_scan(
-    audio: Any, pictures: tuple[bytes, bytes], audio_formats: tuple[str, ...]
+    audio: Any, pictures: tuple[bytes, bytes]
 ) -> None:
     dice = random.Random(5)
-    for ending in audio_formats:
+    for ending in FORMATS:
         whole = audio.add(
             f"{ending}.{ending}", title="A title", artist="B", cover=pictures[0]
         ).read_bytes()
@@ -153,7 +154,7 @@ def test_damaged_files_of_every_format_are_read_or_refused_and_never_end_the_sca
                 broken[dice.randrange(len(broken))] = dice.randrange(256)
             (audio.path / f"{ending}-{number}.{ending}").write_bytes(broken)
     rows = rows_of(audio.path)
-    assert len(rows) == 41 * len(audio_formats)
+    assert len(rows) == 41 * len(FORMATS)
     for row in rows.values():
         assert row.problem or row.values["seconds"] > 0
 
@@ -192,50 +193,45 @@ def test_what_is_inside_a_file_is_a_cover_only_if_it_looks_like_a_picture(audio:
     assert "picture" not in read_tags(path)
 
 
-def test_only_files_that_changed_are_read_again(audio: Any, counted_reading: Any) -> None:
+def test_only_files_that_changed_are_read_again(audio: Any) -> None:
     for name in ("a.mp3", "b.flac", "c.ogg"):
         audio.add(name, title=name)
     (audio.path / "bad.mp3").write_bytes(b"nothing that can be played" * 9)
     ledger = Ledger()
-    read = counted_reading
 
     def scan() -> dict[str, SourceRow]:
-        source = AudioRows(audio.path, read=read)
+        audio.read.clear()
+        source = AudioRows(audio.path, read=audio.read_counted)
         source.recall(ledger.readings(source.name))
         return {row.place: row for row in source.iter_rows()}
 
     first = scan()
-    assert sorted(read.read) == ["a.mp3", "b.flac", "bad.mp3", "c.ogg"]
-    read.read.clear()
+    assert sorted(audio.read) == ["a.mp3", "b.flac", "bad.mp3", "c.ogg"]
     assert scan() == first
-    assert read.read == []
+    assert audio.read == []
     audio.retag("b.flac", title="another title")
     assert scan()["b.flac"].values["title"] == "another title"
-    assert read.read == ["b.flac"]
+    assert audio.read == ["b.flac"]
     (audio.path / "a.mp3").unlink()
-    read.read.clear()
     assert set(scan()) == {"b.flac", "bad.mp3", "c.ogg"}
-    assert read.read == []
+    assert audio.read == []
     assert {place for _, place, _ in ledger.list_readings()} == {"b.flac", "bad.mp3", "c.ogg"}
     ledger.close()
 
 
-def test_a_scan_that_is_stopped_remembers_what_it_has_read(
-    audio: Any, counted_reading: Any
-) -> None:
+def test_a_scan_that_is_stopped_remembers_what_it_has_read(audio: Any) -> None:
     for number in range(6):
         audio.add(f"{number}.wav", title=str(number))
     ledger = Ledger()
-    read = counted_reading
-    source = AudioRows(audio.path, read=read)
+    source = AudioRows(audio.path, read=audio.read_counted)
     source.recall(ledger.readings(source.name))
     rows = source.iter_rows()
     for _ in range(3):
         next(rows)
     rows.close()
-    read.read.clear()
+    audio.read.clear()
     assert len(list(source.iter_rows())) == 6
-    assert read.read == ["3.wav", "4.wav", "5.wav"]
+    assert audio.read == ["3.wav", "4.wav", "5.wav"]
     ledger.close()
 
 

@@ -9,13 +9,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.principal import LOCAL_USER
-from stackroom.model.record import Record, RecordId, Tag
-from stackroom.shelf.port import Put
-from stackroom_catalogues.music.library import MusicLibrary, find_similar
-from support.memory_shelf import MemoryShelf
-from support.served import open_shelf
-
 MOONLIGHT = "album-beethoven-piano-sonata-14"
 BEETHOVEN = "artist-ludwig-van-beethoven"
 CALM = "calm: towards: relaxing and calm (by meaning: no tag says it)"
@@ -33,20 +26,13 @@ def ids(group: dict[str, Any]) -> list[str]:
     ("query", "group", "first"),
     [
         ("moonlight sonata", "albums", MOONLIGHT),
-        ("Moonlight Sonatta", "albums", MOONLIGHT),
         ("Op. 27 No. 2", "albums", MOONLIGHT),
         ("Лунная соната", "albums", MOONLIGHT),
         ("月光ソナタ", "albums", MOONLIGHT),
-        ("mondscheinsonate", "albums", MOONLIGHT),
         ("Ludvig van Bethoven", "artists", BEETHOVEN),
         ("dvorak", "artists", "artist-antonin-dvorak"),
-        ("Dvořák", "artists", "artist-antonin-dvorak"),
         ("Чайковский", "artists", "artist-pyotr-ilyich-tchaikovsky"),
-        ("saint saens", "artists", "artist-camille-saint-saens"),
-        ("fur elise", "albums", "album-beethoven-fur-elise"),
         ("clair de lune", "tracks", "track-debussy-suite-bergamasque-03"),
-        ("symphony no. 5 beethoven", "albums", "album-beethoven-symphony-5"),
-        ("the entertainer joplin", "tracks", "track-joplin-the-entertainer-01"),
     ],
 )
 def test_names_are_found_first_misspelt_without_accents_and_in_other_scripts(
@@ -168,6 +154,7 @@ def test_an_album_has_its_tracks_in_order_and_they_can_be_paged(sample_music: An
             "several are called 'Promenade'; give one of these ids: track-mussorgsky-pictures",
         ),
         ("album", None, "'id' is missing: for query_type 'album' it is an id or a name"),
+        ("playlist", None, "'about' is missing"),
     ],
 )
 def test_what_is_not_there_or_not_the_only_one_is_refused_with_what_may_be_meant(
@@ -175,18 +162,6 @@ def test_what_is_not_there_or_not_the_only_one_is_refused_with_what_may_be_meant
 ) -> None:
     given = {} if wanted is None else {"id": wanted}
     assert says in sample_music.refusal("get", query_type=query_type, **given)
-
-
-@pytest.mark.row("Z4")
-def test_wrong_arguments_are_refused_with_what_would_be_right(sample_music: Any) -> None:
-    assert "'query' is missing" in sample_music.refusal("search")
-    assert "'limit'" in sample_music.refusal("search", query="x", limit=0)
-    assert "'query_type'" in sample_music.refusal("get", query_type="song")
-    assert "unknown argument 'ids'" in sample_music.refusal("get", query_type="stats", ids="x")
-    assert "'about' is missing" in sample_music.refusal("get", query_type="playlist")
-    assert "give the artist as 'id'" in sample_music.refusal(
-        "get", query_type="gaps", reference=["x"]
-    )
 
 
 @pytest.mark.row("Z4")
@@ -332,24 +307,6 @@ def test_what_nothing_fits_is_said_and_what_was_understood_is_not_denied(
     )
 
 
-def library_on(shelf: MemoryShelf, embedder: Any) -> MusicLibrary:
-    return MusicLibrary(open_shelf(shelf, embedder).view(), LOCAL_USER)
-
-
-@pytest.mark.row("Z15")
-def test_nothing_is_like_a_record_that_has_nothing_to_compare_it_by(
-    embedder: Any, music_spec: Any
-) -> None:
-    shelf = MemoryShelf(music_spec, model=embedder.model)
-    rock = {"name": "Rock Band", "genres": (Tag("genre", "Rock"),)}
-    shelf.apply([Put(record=Record(id=RecordId("artist-rock"), kind="artist", fields=rock))])
-    shelf.apply(
-        [Put(record=Record(id=RecordId("artist-bare"), kind="artist", fields={"name": "Bare"}))]
-    )
-    library = library_on(shelf, embedder)
-    assert find_similar(library, library.get("artist", "artist-bare"), limit=5) == []
-
-
 @pytest.mark.row("Z15")
 def test_gaps_are_counted_and_paged_for_all_or_for_one(sample_music: Any) -> None:
     gaps = {gap["gap"]: gap for gap in sample_music.ask("get", query_type="gaps", limit=2)["gaps"]}
@@ -368,6 +325,9 @@ def test_gaps_are_counted_and_paged_for_all_or_for_one(sample_music: Any) -> Non
     )
     missing = next(gap for gap in found["gaps"] if gap["gap"] == "missing_albums")
     assert [one["name"] for one in missing["items"]] == ["Symphony No. 3 in E-flat major"]
+    assert "give the artist as 'id'" in sample_music.refusal(
+        "get", query_type="gaps", reference=["x"]
+    )
 
 
 @pytest.mark.row("Z15")
@@ -414,6 +374,7 @@ def test_a_name_without_letters_is_found_by_itself_and_by_nothing_like_it(
     found = home.ask("search", query="!!!", kind="artist", explain=explain)
     assert (ids(found["artists"]), found["evidence"]) == (["a0"], "strong")
     assert ids(home.ask("search", query="…", kind="artist")["artists"]) == []
+    assert ids(home.ask("get", query_type="similar", id="a0")["artists"]) == []
 
 
 @pytest.mark.row("Z4")

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stackroom.assembly.app import App
 from stackroom.errors import InputError, StorageError
+from stackroom.ingest.pipeline import ListRows
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
+from stackroom.settings import Settings
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom_catalogues.papers.rows import record_of
 from stackroom_catalogues.papers.table_command import export_paper_table
+from support.libraries import add_package
 
 pytestmark = pytest.mark.row("P6")
 
@@ -43,17 +47,13 @@ def papers(new_shelved: Callable[..., Any]) -> Any:
     return made
 
 
-def rows_of(path: Path) -> list[tuple[Any, ...]]:
-    table = sqlite3.connect(path)
-    try:
-        return table.execute("SELECT * FROM papers ORDER BY id").fetchall()
-    finally:
-        table.close()
-
-
-def test_the_table_and_its_columns_are_as_documented(papers: Any, tmp_path: Path) -> None:
-    export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
+def test_the_table_is_as_documented_with_every_paper_and_its_vector_as_plain_float32(
+    papers: Any, tmp_path: Path
+) -> None:
+    reader = papers.shelf.reader()
+    assert export_paper_table(reader, SPEC.name, tmp_path / "p.sqlite") == 10
     table = sqlite3.connect(tmp_path / "p.sqlite")
+    rows = table.execute("SELECT * FROM papers ORDER BY id").fetchall()
     columns = [
         (name, kind, is_key)
         for _, name, kind, _, _, is_key in table.execute("PRAGMA table_info(papers)")
@@ -69,12 +69,6 @@ def test_the_table_and_its_columns_are_as_documented(papers: Any, tmp_path: Path
         ("embedding", "BLOB", 0),
     ]
     assert checked == ("ok",)
-
-
-def test_every_paper_is_there_with_its_vector_as_plain_float32(papers: Any, tmp_path: Path) -> None:
-    reader = papers.shelf.reader()
-    assert export_paper_table(reader, SPEC.name, tmp_path / "p.sqlite") == 10
-    rows = rows_of(tmp_path / "p.sqlite")
     assert [row[1] for row in rows] == [*(f"Paper {n}" for n in range(9)), "Bare"]
     assert json.loads(rows[3][2]) == [ADA]
     assert rows[3][3:5] == ("About 3.", 2003)
@@ -153,3 +147,19 @@ def test_an_exported_table_is_read_back_with_its_authors(papers: Any, tmp_path: 
     export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     first, *_ = SqliteRows(tmp_path / "p.sqlite").iter_rows()
     assert record_of(first.values).get("authors") == [ADA]
+
+
+def test_the_command_writes_the_papers_of_the_library_and_says_what_it_wrote(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+    app, target = App(Settings(home=tmp_path / "home")), tmp_path / "p.sqlite"
+    add_package(app, "papers", ListRows([{"id": "a", "title": "On Computable Numbers"}]))
+    app.close()
+    told = run(["paper-table", "papers", "--to", str(target)])
+    assert (told.code, f"1 papers written to {target}; the model" in told.out) == (0, True)
+    done = run(["paper-table", "papers", "--to", str(target), "--json", "--force"])
+    config = tmp_path / "p.json"
+    assert done.json == {"file": str(target), "config": str(config), "papers": 1}
+    assert json.loads(config.read_text()) == {"model": None, "dimension": None}
+    assert run(["paper-table", "pappers", "--to", str(target)]).code == 3
