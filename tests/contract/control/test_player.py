@@ -65,21 +65,21 @@ def test_there_is_a_limit_of_likes_and_of_playlists(
     player.like("ada", "a", "track")
     with pytest.raises(ConflictError, match="2 likes"):
         player.like("ada", "c", "track")
-    player.create_playlist("ada", "one", [])
+    player.put_playlist("ada", None, "one", [])
     with pytest.raises(ConflictError, match="1 playlists"):
-        player.create_playlist("ada", "two", [])
-    player.create_playlist("bob", "his", [])
+        player.put_playlist("ada", None, "two", [])
+    player.put_playlist("bob", None, "his", [])
 
 
 def test_there_is_a_limit_of_tracks_over_all_playlists(
     player: Player, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(player_module, "MOST_TRACKS_IN_ALL", 5)
-    first = player.create_playlist("ada", "first", ["a", "b", "c"])
-    second = player.create_playlist("ada", "second", ["a", "b"])
-    player.create_playlist("bob", "his", ["a"])
+    first = player.put_playlist("ada", None, "first", ["a", "b", "c"])
+    second = player.put_playlist("ada", None, "second", ["a", "b"])
+    player.put_playlist("bob", None, "his", ["a"])
     with pytest.raises(ConflictError, match="6 tracks together"):
-        player.create_playlist("ada", "third", ["a"])
+        player.put_playlist("ada", None, "third", ["a"])
     with pytest.raises(ConflictError, match="6 tracks together"):
         player.put_playlist("ada", second.id, "second", ["a", "b", "c"])
     assert player.list_playlists("ada") == ([first, second], 2)
@@ -88,21 +88,21 @@ def test_there_is_a_limit_of_tracks_over_all_playlists(
 
 
 def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, people: Any) -> None:
-    made = player.create_playlist("ada", "Evening 夜", ["c", "a", "b", "a"])
+    made = player.put_playlist("ada", None, "Evening 夜", ["c", "a", "b", "a"])
     assert made.tracks == ["c", "a", "b", "a"]
     people.clock.advance(5)
     changed = player.put_playlist("ada", made.id, "Morning", ["b"])
     assert (changed.id, changed.name, changed.tracks) == (made.id, "Morning", ["b"])
     assert (changed.updated_at - made.updated_at).total_seconds() == 5
     assert player.get_playlist("ada", made.id) == changed
-    other = player.create_playlist("ada", "Afternoon", [])
+    other = player.put_playlist("ada", None, "Afternoon", [])
     assert player.list_playlists("ada") == ([other, changed], 2)
     player.delete_playlist("ada", made.id)
     assert player.list_playlists("ada") == ([other], 1)
 
 
 def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
-    made = player.create_playlist("ada", "hers", ["a"])
+    made = player.put_playlist("ada", None, "hers", ["a"])
     ways: list[Callable[[str], object]] = [
         lambda one: player.get_playlist("bob", one),
         lambda one: player.put_playlist("bob", one, "his", []),
@@ -122,7 +122,7 @@ def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
 
 def test_as_many_tracks_as_there_may_be_are_kept(player: Player) -> None:
     tracks = [f"track-{number}" for number in range(MOST_TRACKS)]
-    assert player.create_playlist("ada", "x" * LONGEST_NAME, tracks).tracks == list(tracks)
+    assert player.put_playlist("ada", None, "x" * LONGEST_NAME, tracks).tracks == list(tracks)
 
 
 def test_an_id_that_no_database_can_hold_is_unknown(player: Player) -> None:
@@ -135,7 +135,7 @@ def test_an_id_that_no_database_can_hold_is_unknown(player: Player) -> None:
 def test_who_does_not_exist_has_nothing_and_can_keep_nothing(player: Player) -> None:
     for way in (
         lambda: player.like("nobody", "a", "track"),
-        lambda: player.create_playlist("nobody", "x", []),
+        lambda: player.put_playlist("nobody", None, "x", []),
         lambda: player.get_playlist("nobody", "x"),
     ):
         with pytest.raises(NotFoundError):
@@ -146,7 +146,7 @@ def test_a_limit_holds_for_many_threads_at_once(
     player: Player, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 3)
-    made = at_once([lambda: player.create_playlist("ada", "x", ["a"])] * 6)
+    made = at_once([lambda: player.put_playlist("ada", None, "x", ["a"])] * 6)
     assert sum(isinstance(one, ConflictError) for one in made) == 3
     assert player.list_playlists("ada")[1] == 3
 
@@ -155,7 +155,7 @@ def test_a_playlist_that_is_changed_and_taken_away_at_once_is_whole_or_gone(
     player: Player, at_once: Callable[..., list[Any]]
 ) -> None:
     for _ in range(5):
-        made = player.create_playlist("ada", "x", ["a"])
+        made = player.put_playlist("ada", None, "x", ["a"])
         changes = [
             lambda at=made.id, n=n: player.put_playlist("ada", at, f"x{n}", ["b"] * (n + 1))
             for n in range(3)

@@ -237,9 +237,8 @@ def get_playlist(call: api.Call, params: NamedPlaylist) -> PlaylistResult:
 @_write("POST /v1/playlists", 201, target="name")
 def create_playlist(call: api.Call, params: PlaylistParams) -> PlaylistResult:
     """Create a playlist."""
-    tracks = params.tracks or []
-    _get_records(call, tracks, (TRACK,), field="tracks")
-    made = open_store(call).create_playlist(call.principal.name, params.name, tracks)
+    _get_records(call, params.tracks or (), (TRACK,), field="tracks")
+    made = open_store(call).put_playlist(call.principal.name, None, params.name, params.tracks)
     return _with_missing(call, made)[0]
 
 

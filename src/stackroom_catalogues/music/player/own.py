@@ -3,7 +3,6 @@ its user.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from stackroom import api
@@ -55,15 +54,14 @@ def _change_like(
             "'id' is missing: the id or name of the artist, album or track that is liked"
         )
     record, notes = _get_record(libraries, request.id)
-    is_liked = any(like.id == record.id for like in store.list_likes(user)[0])
-    if is_liked is (request.action == "create"):
-        return None
     of = {"of": record.kind, "name": str(record.get("name"))}
-    if is_liked:
-        store.unlike(user, record.id)
-        return api.OwnChange(id=record.id, before=of, after={}, notes=notes)
-    store.like(user, record.id, record.kind)
-    return api.OwnChange(id=record.id, before={}, after=of, notes=notes)
+    if request.action == "create":
+        is_changed, before, after = store.like(user, record.id, record.kind), {}, of
+    else:
+        is_changed, before, after = store.unlike(user, record.id), of, {}
+    if not is_changed:
+        return None
+    return api.OwnChange(id=record.id, before=before, after=after, notes=notes)
 
 
 def _change_playlist(
@@ -74,18 +72,11 @@ def _change_playlist(
     if known and request.action == "delete":
         store.delete_playlist(user, known.id)
         return api.OwnChange(id=known.id, before=before, after={})
-    name, (tracks, notes) = (
-        request.fields.get("name", before.get("name")),
-        _list_tracks(libraries, request.fields),
-    )
+    name = request.fields.get("name", before.get("name"))
+    tracks, notes = _list_tracks(libraries, request.fields)
     if not isinstance(name, str):
         raise api.InputError("'fields': a playlist needs a 'name', a text")
-    put = (
-        partial(store.put_playlist, user, known.id)
-        if known
-        else partial(store.create_playlist, user)
-    )
-    kept = put(name, tracks if known else tracks or [])
+    kept = store.put_playlist(user, known and known.id, name, tracks)
     after = {"name": kept.name, "tracks": list(kept.tracks)}
     return api.OwnChange(id=kept.id, before=before, after=after, notes=notes)
 

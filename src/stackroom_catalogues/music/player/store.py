@@ -52,13 +52,13 @@ class Player:
             LikeEntry(id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows
         ], total
 
-    def like(self, user: str, record_id: str, kind: str) -> None:
-        """Add a like, unless there is one."""
+    def like(self, user: str, record_id: str, kind: str) -> bool:
+        """Add a like; tell whether there was none."""
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
             mine = select(_likes).where(_likes.c.user_id == user_id)
             if connection.execute(mine.where(_likes.c.record_id == record_id)).first() is not None:
-                return
+                return False
             _require_room(connection, mine, MOST_LIKES, "likes")
             row = {
                 "user_id": user_id,
@@ -67,14 +67,16 @@ class Player:
                 "liked_at": self._now(),
             }
             connection.execute(_likes.insert(), row)
+        return True
 
-    def unlike(self, user: str, record_id: str) -> None:
-        """Remove a like, if there is one."""
+    def unlike(self, user: str, record_id: str) -> bool:
+        """Remove a like; tell whether there was one."""
         if NUL in record_id:
             raise InputError("'id' contains U+0000, which no id has; leave it out")
         with self._database.begin() as connection:
             mine = _likes.c.user_id == _hold_user(connection, user)
-            connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
+            liked = _likes.delete().where(mine, _likes.c.record_id == record_id)
+            return bool(connection.execute(liked).rowcount)
 
     def list_playlists(
         self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS
@@ -91,33 +93,29 @@ class Player:
         with self._database.read() as connection:
             return _get_playlist(connection, user, playlist_id)
 
-    def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> PlaylistResult:
-        """Add a playlist."""
-        made = _playlist(secrets.token_hex(8), name, self._now(), tracks)
-        _require_playlist(made)
-        with self._database.begin() as connection:
-            user_id = _hold_user(connection, user)
-            mine = select(_playlists).where(_playlists.c.user_id == user_id)
-            _require_room(connection, mine, MOST_PLAYLISTS, "playlists")
-            row = {"id": made.id, "user_id": user_id, "name": name, "updated_at": made.updated_at}
-            connection.execute(_playlists.insert(), row)
-            _put_tracks(connection, user_id, made)
-        return made
-
     def put_playlist(
-        self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None
+        self, user: str, playlist_id: str | None, name: str, tracks: Sequence[str] | None
     ) -> PlaylistResult:
-        """Replace the name and the tracks of a playlist; without tracks, they stay as they are."""
+        """Replace the name and the tracks of a playlist, or add one; without tracks, they stay as
+        they are.
+        """
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
-            former = _get_playlist(connection, user, playlist_id)
-            changed = _playlist(
-                former.id, name, self._now(), former.tracks if tracks is None else tracks
-            )
+            former = _get_playlist(connection, user, playlist_id) if playlist_id else None
+            if tracks is None:
+                tracks = former.tracks if former else []
+            new_id = former.id if former else secrets.token_hex(8)
+            changed = _playlist(new_id, name, self._now(), tracks)
             _require_playlist(changed)
-            row = _playlists.update().where(_playlists.c.id == changed.id)
-            connection.execute(row.values(name=name, updated_at=changed.updated_at))
-            connection.execute(_tracks.delete().where(_tracks.c.playlist_id == changed.id))
+            row = {"id": new_id, "name": name, "updated_at": changed.updated_at}
+            if former:
+                known = _playlists.update().where(_playlists.c.id == new_id)
+                connection.execute(known.values(row))
+                connection.execute(_tracks.delete().where(_tracks.c.playlist_id == new_id))
+            else:
+                mine = select(_playlists).where(_playlists.c.user_id == user_id)
+                _require_room(connection, mine, MOST_PLAYLISTS, "playlists")
+                connection.execute(_playlists.insert(), {**row, "user_id": user_id})
             _put_tracks(connection, user_id, changed)
         return changed
 

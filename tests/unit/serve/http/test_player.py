@@ -449,8 +449,8 @@ def test_a_track_that_is_gone_is_named_and_may_stay_where_it_was(
     client, tracks = music.client, ["song", "gone", "second", "gone"]
     kept = Player(music.control.database)
     made, other = (
-        kept.create_playlist("ada", "a", tracks),
-        kept.create_playlist("ada", "b", ["song"]),
+        kept.put_playlist("ada", None, "a", tracks),
+        kept.put_playlist("ada", None, "b", ["song"]),
     )
     kept.like("ada", "gone", "track")
     kept.like("ada", "song", "track")
