@@ -28,7 +28,7 @@ from stackroom import errors, settings
 from stackroom.admin.analytics import analytics_tool
 from stackroom.admin.jobs import jobs_tools
 from stackroom.admin.server import Inspector, Server, inspect_tool, server_tool
-from stackroom.admin.sql.tool import SqlChildren, sql_tool
+from stackroom.admin.sql_tool import SqlChildren, sql_tool
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 import stackroom
 from stackroom.admin import jobs, users
-from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.cli.job import job_command
 from stackroom.cli.main import cli
@@ -38,6 +37,7 @@ from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.serve.http.routes import ADMIN_OPERATIONS
 from stackroom.settings import Settings
 from stackroom.tools.faces.rest import list_doors
 from stackroom.tools.operation import (

@@ -16,7 +16,6 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import BaseModel
 
-from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import (
     ExpectedError,
@@ -40,6 +39,7 @@ from stackroom.model.principal import (
 )
 from stackroom.model.scope import Visibility
 from stackroom.net.addresses import SECRET_NAME
+from stackroom.serve.http.routes import ADMIN_OPERATIONS
 from stackroom.tools.faces.rest import Door
 from stackroom.tools.operation import (
     NOTED_WHOLE,

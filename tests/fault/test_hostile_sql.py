@@ -14,8 +14,8 @@ from typing import Any
 import apsw
 import pytest
 
-from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
-from stackroom.admin.sql.tool import SqlChildren, SqlParams, SqlResult, sql_tool
+from stackroom.admin.sql_process import MOST_ROWS, Reply, SqlQuery, Verdict
+from stackroom.admin.sql_tool import SqlChildren, SqlParams, SqlResult, sql_tool
 from stackroom.background.processes import list_children
 from stackroom.errors import ExpectedError
 from stackroom.tools.operation import Call, identity_of
@@ -54,7 +54,7 @@ ALL = [(case["id"], sql_of(case), case.get("accept", [case["expect"]])) for case
 def _usual_priority() -> Iterator[None]:
     """The lowest priority gets no time at all beside other work."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 0)
+        patch.setattr("stackroom.admin.sql_tool.LOWEST_PRIORITY", 0)
         yield
 
 
@@ -182,8 +182,8 @@ def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_op
     database: Path,
 ) -> None:
     loosened = (
-        "import stackroom.admin.sql.guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob',"
-        " 'randomblob'}; from stackroom.admin.sql.child import main; main()"
+        "import stackroom.admin.sql_process as guard; guard.FUNCTIONS |= {'printf', 'zeroblob',"
+        " 'randomblob'}; guard.main()"
     )
     children = SqlChildren(command=(sys.executable, "-P", "-c", loosened))
     for sql in (PRINTF, "SELECT randomblob(1000000000)", "SELECT length(hex(zeroblob(999999)))"):
@@ -219,7 +219,7 @@ def test_the_process_has_nothing_of_the_server(
     monkeypatch.setenv(
         "STACKROOM_CONTROL_URL", "postgresql://somebody:secret-of-the-server@db/stackroom"
     )
-    monkeypatch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 19)
+    monkeypatch.setattr("stackroom.admin.sql_tool.LOWEST_PRIORITY", 19)
     children, others = SqlChildren(answer_s=PATIENCE_S), set(list_children())
     counting = question(
         database, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), time_s=60.0

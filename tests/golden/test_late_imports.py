@@ -58,7 +58,7 @@ REASONS = {
         ("stackroom", "stackroom.python.library"),
     },
     "the module of a child process": {
-        ("stackroom.admin.sql.tool", "stackroom.admin.sql.child"),
+        ("stackroom.admin.sql_tool", "stackroom.admin.sql_process"),
         ("stackroom.shelf.embedded.index_process", "stackroom.shelf.embedded.index_worker"),
     },
     "a package is listed before its tools are needed": {

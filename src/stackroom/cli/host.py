@@ -14,7 +14,7 @@ from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
 from stackroom.admin.owner_page import OwnerPages
 from stackroom.admin.server import Inspector, Server, config_resources, inspect_tool, server_tool
-from stackroom.admin.sql.tool import SqlChildren, sql_tool
+from stackroom.admin.sql_tool import SqlChildren, sql_tool
 from stackroom.admin.uploads import Uploads
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.analytics.events import EventLog, EventReports

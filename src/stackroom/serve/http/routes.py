@@ -10,7 +10,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stackroom.admin.operations import ADMIN_OPERATIONS
+from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
+from stackroom.admin.audit import AUDIT_OPERATIONS
+from stackroom.admin.catalogues import CATALOGUE_OPERATIONS
+from stackroom.admin.jobs import JOB_OPERATIONS
+from stackroom.admin.users import ROLE_OPERATIONS, USER_OPERATIONS
 from stackroom.errors import ExpectedError, NotFoundError, UnknownResourceError
 from stackroom.gate.answer import ResultSummary, Shown
 from stackroom.generic.tools import export_records
@@ -40,6 +44,11 @@ from stackroom.tools.operation import (
 )
 from stackroom.tools.spec import GenericParams
 
+ADMIN_OPERATIONS: tuple[AnyOperation, ...] = (
+    *(*USER_OPERATIONS, *ROLE_OPERATIONS, *TOKEN_OPERATIONS, *ACCESS_OPERATIONS),
+    *(*CATALOGUE_OPERATIONS, *JOB_OPERATIONS, *AUDIT_OPERATIONS),
+)
+"""Every operation of an administrator, in the order in which documents list them."""
 MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
 COMPRESSED_FROM = 2_000
 """From how many bytes on answers to `GET` are compressed; calls by `POST` come from programs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.sql.tool import SqlChildren, SqlParams, sql_tool, sqlite_file_of
+from stackroom.admin.sql_tool import SqlChildren, SqlParams, sql_tool, sqlite_file_of
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record
@@ -47,7 +47,7 @@ def open_songs(open_songs: Callable[[str], Any], tmp_path: Path) -> Iterator[Cal
 @pytest.fixture(autouse=True)
 def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lowest priority gets no time at all beside other work."""
-    monkeypatch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 0)
+    monkeypatch.setattr("stackroom.admin.sql_tool.LOWEST_PRIORITY", 0)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pydantic import Field, WithJsonSchema
 
 import stackroom
 from stackroom.admin.declare import ADMINISTERS, ROWS
-from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted, too_slow
+from stackroom.admin.sql_process import MOST_ROWS, Reply, SqlQuery, Verdict, quoted, too_slow
 from stackroom.background.processes import ChildProcess
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import (
@@ -36,7 +36,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.operation import AnyOperation, Call, operation
 from stackroom.tools.spec import GenericParams, GenericResult, optional
 
-COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql.child")
+COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql_process")
 """Without the current folder and the user's site packages on its path."""
 PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
 """Environment variables that the interpreter itself may need; no others are passed on."""

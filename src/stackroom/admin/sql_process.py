@@ -1,15 +1,21 @@
-"""The guard of `debug.sql`: read-only access to one SQLite file, bounded in time, rows and bytes.
+"""The process in which a statement of `debug.sql` runs: `python -m stackroom.admin.sql_process`.
 
-It runs in a process that can be killed (`child`), and imports nothing but the standard library and
-apsw. In order: the text is checked, it must be exactly one statement, the file is opened read-only,
-SQLite's own limits are lowered, an authorizer allows what is listed and denies the rest, a progress
-handler ends what takes long, and rows and bytes are counted as they are read. Any SQLite file can
-be opened so; the query names the tables that may be read.
+It reads a query and writes the reply, each one line of JSON. It has no other descriptors, nothing
+of the server's environment, bounded memory and time, and cannot write to a file. The parent gives
+it the lowest priority when it starts, and kills it when it does not answer in time.
+
+It imports nothing but the standard library and apsw, since it starts for each statement. In order:
+the text is checked, it must be exactly one statement, the file is opened read-only, SQLite's own
+limits are lowered, an authorizer allows what is listed and denies the rest, a progress handler ends
+what takes long, and rows and bytes are counted as they are read. Any SQLite file can be opened so;
+the query names the tables that may be read.
 """
 
 import json
 import math
 import re
+import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -20,6 +26,15 @@ from typing import Any, NamedTuple
 
 import apsw
 
+try:
+    import resource
+except ImportError:  # Windows has no such limits; killing and SQLite's own limits must suffice
+    resource = None  # type: ignore[assignment]
+
+SQLITE_BYTES = 64 * 2**20
+PROCESS_BYTES = 512 * 2**20  # of address space, most of which is never used
+OPEN_FILES = 16
+CPU_S = 3  # beyond it the kernel ends the process, even without a parent
 LONGEST_SQL_BYTES = 100_000
 MOST_ROWS = 1_000
 MOST_BYTES = 256 * 1024
@@ -468,3 +483,33 @@ class _Rows:
             self.notes[f"texts are cut at {LONGEST_TEXT:,} characters"] = None
             return value[:LONGEST_TEXT] + "…"
         return value
+
+
+def main() -> None:
+    """Answer the query on standard input."""
+    _give_up_rights()
+    try:
+        reply = ask(SqlQuery(**json.loads(sys.stdin.buffer.readline())))
+    except MemoryError:
+        reply = Reply(verdict=Verdict.LIMIT, message="too much for one statement: out of memory")
+    sys.stdout.buffer.write(json.dumps(reply._asdict(), allow_nan=False).encode() + b"\n")
+
+
+def _give_up_rights() -> None:
+    """Lower the resource limits of this process for good."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    apsw.hard_heap_limit(SQLITE_BYTES)
+    if resource is None:
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, PROCESS_BYTES),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_CPU, CPU_S),
+    ):
+        resource.setrlimit(limit, (most, most))
+
+
+if __name__ == "__main__":
+    main()

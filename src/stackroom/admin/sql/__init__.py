@@ -1,1 +1,0 @@
-"""The `debug.sql` tool: read-only SQL in a bounded child process."""
