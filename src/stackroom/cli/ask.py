@@ -36,12 +36,11 @@ from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic import tools
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import WhyParams
-from stackroom.generic.export import ExportFormat
+from stackroom.generic.export import ExportFormat, ExportParams, export_records
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import list_written
 from stackroom.generic.record_text import has_value, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SimilarParams
-from stackroom.generic.tools import ExportParams
 from stackroom.python.catalogue import NamedParams, get_named
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of
@@ -537,10 +536,10 @@ def export_command(
         if has_figures
         else {"sort": sort}
     )
-    given: dict[str, Any] = {"format": chosen.value, "search": "", "browse": ""}
+    given: dict[str, Any] = {"format": chosen, "search": "", "browse": ""}
     given["browse" if has_figures else "search"] = orjson.dumps(asked).decode()
     wanted = ExportParams.model_construct(**given)
-    file = gate_over(catalogue).ask(tools.export_records, wanted)
+    file = gate_over(catalogue).ask(export_records, wanted)
     _write_file(Path(target), file.pieces, force=force)
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
 

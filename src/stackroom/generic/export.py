@@ -9,30 +9,38 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import accumulate, chain, islice
-from typing import IO, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple
 
 import orjson
 from arro3.core import (
     Array,
     DataType,
-    Field,
     RecordBatch,
     RecordBatchReader,
     Schema,
     Table,
     list_array,
 )
+from arro3.core import Field as ArrowField
 from arro3.io import write_parquet
+from pydantic import Field
 
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import LIST_TYPES, CatalogueSpec, FieldType, texts_of
+from stackroom.errors import InputError
 from stackroom.frozen import frozen
 from stackroom.generic.aggregate import FIGURES, AggregateParts
-from stackroom.generic.shapes import Facet
+from stackroom.generic.browse import BrowseParams
+from stackroom.generic.result_set import only_part
+from stackroom.generic.shapes import Facet, SearchParams
+from stackroom.generic.tools import browse, find, search
 from stackroom.model.record import Record
 from stackroom.search.result_set import Hit
 from stackroom.tools.faces.rest import Download
+from stackroom.tools.operation import OFF, Call, Faces, Rest, operation
+from stackroom.tools.spec import GenericParams, one_of, validate_fields
 
+MOST_GROUPS = 1_000_000  # the most groups of a file
 LIST_MARK = "|"  # separates the texts of a list in a cell
 
 Row = Sequence[Any]
@@ -160,27 +168,6 @@ class ExportFormat(StrEnum):
     XLSX = "xlsx"
 
 
-MEDIA_TYPES = {
-    ExportFormat.CSV: "text/csv; charset=utf-8",
-    ExportFormat.JSON: "application/json",
-    ExportFormat.JSONL: "application/x-ndjson",
-    ExportFormat.PARQUET: "application/vnd.apache.parquet",
-    ExportFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
-
-
-def to_download(table: ExportedTable, name: str | None, form: ExportFormat) -> Download:
-    """Return a table as a file to be sent, called by a name."""
-    return Download(
-        name=f"{name or 'records'}.{form}", media_type=MEDIA_TYPES[form], pieces=write(table, form)
-    )
-
-
-def write(table: ExportedTable, form: ExportFormat) -> Iterator[bytes]:
-    """Yield the file of a table, piece by piece."""
-    return WRITERS[form](table)
-
-
 def _write_csv(table: ExportedTable) -> Iterator[bytes]:
     header: Row = [column.name for column in table.columns]
     for rows in chain([[header]], _iter_batches(table.rows)):
@@ -230,7 +217,7 @@ def to_arrow(table: ExportedTable) -> Table:
 
 def _to_reader(table: ExportedTable) -> RecordBatchReader:
     columns = table.columns
-    schema = Schema([Field(column.name, _arrow_type(column.type)) for column in columns])
+    schema = Schema([ArrowField(column.name, _arrow_type(column.type)) for column in columns])
 
     def to_batch(rows: Sequence[Row]) -> RecordBatch:
         arrays = [_to_array(*both) for both in zip(columns, zip(*rows, strict=True), strict=True)]
@@ -260,7 +247,7 @@ def _typed(value: Any, kind: FieldType) -> Any:
 
 def _arrow_type(kind: FieldType) -> DataType:
     if kind in LIST_TYPES:
-        return DataType.list(Field("item", DataType.utf8()))
+        return DataType.list(ArrowField("item", DataType.utf8()))
     numbers = {FieldType.INT: DataType.int64(), FieldType.FLOAT: DataType.float64()}
     return numbers.get(kind, DataType.utf8())
 
@@ -296,10 +283,89 @@ def _from_file(fill: Callable[[IO[bytes]], object]) -> Iterator[bytes]:
             yield chunk
 
 
+WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 WRITERS = {
-    ExportFormat.CSV: _write_csv,
-    ExportFormat.JSON: _write_json,
-    ExportFormat.JSONL: _write_jsonl,
-    ExportFormat.PARQUET: _write_parquet,
-    ExportFormat.XLSX: _write_workbook,
+    ExportFormat.CSV: ("text/csv; charset=utf-8", _write_csv),
+    ExportFormat.JSON: ("application/json", _write_json),
+    ExportFormat.JSONL: ("application/x-ndjson", _write_jsonl),
+    ExportFormat.PARQUET: ("application/vnd.apache.parquet", _write_parquet),
+    ExportFormat.XLSX: (WORKBOOK, _write_workbook),
 }
+"""The media type of each kind of file, and what yields it piece by piece."""
+
+
+class ExportParams(GenericParams):
+    """Which records or figures, and as which kind of file."""
+
+    format: Annotated[ExportFormat, one_of(ExportFormat)] = Field(description="the kind of file")
+    search: str = Field(
+        default="",
+        max_length=20_000,
+        description=(
+            'the arguments of the tool search as a JSON object, such as {"catalogue": "NAME",'
+            ' "query": "*"}; with "facet": "FIELD", the counts of its values'
+        ),
+    )
+    browse: str = Field(
+        default="",
+        max_length=20_000,
+        description=(
+            'or the arguments of browse, for figures by group: {"catalogue": "NAME", "by":'
+            ' ["FIELD"]}'
+        ),
+    )
+
+
+@operation(
+    "records/export",
+    faces=Faces(
+        tool=OFF,
+        rest=Rest("GET /v1/export", tag="page", operation_id="exportRecords", media_type="*/*"),
+    ),
+)
+def export_records(call: Call, query: ExportParams) -> Download:
+    """Return all records that a search of one catalogue lists, in its order, as a file; or its
+    figures by group.
+    """
+    if bool(query.search) == bool(query.browse):
+        raise InputError("give 'search' or 'browse'")
+    params: SearchParams | BrowseParams
+    if query.browse:
+        params = validate_fields(BrowseParams, _read_object("browse", query.browse))
+        table = _export_figures(call, params)
+    else:
+        params = validate_fields(SearchParams, _read_object("search", query.search))
+        table = _export_search(call, params)
+    media_type, write = WRITERS[query.format]
+    name = f"{params.catalogue or 'records'}.{query.format}"
+    return Download(name=name, media_type=media_type, pieces=write(table))
+
+
+def _read_object(name: str, text: str) -> dict[str, object]:
+    try:
+        stated = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"'{name}' is not valid JSON: {error}") from error
+    if not isinstance(stated, dict):
+        raise InputError(f'\'{name}\' must be a JSON object, such as {{"catalogue": "NAME"}}')
+    return stated
+
+
+def _export_search(call: Call, params: SearchParams) -> ExportedTable:
+    """Return all records that a search of one catalogue lists, or counts by a `facet`."""
+    if params.facet:
+        counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
+        return facet_table(params.facet, search.run(call, counted).facets)
+    found = find(call, params)
+    part = only_part(found, "catalogue")
+    return table_of(part.view.spec, found.records(), is_ranked=bool(found.searched))
+
+
+def _export_figures(call: Call, params: BrowseParams) -> ExportedTable:
+    """Return all groups that a `browse` counts, or all records by a number."""
+    if not params.has_figures:
+        raise InputError(
+            "'by' or 'of' is needed: the fields to group by, or the number to describe"
+        )
+    every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
+    return figures_table(browse.run(call, every).catalogues[0])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
@@ -66,15 +66,15 @@ def list_places(folder: Path | None, records: Iterable[Record]) -> dict[RecordId
     if folder is None:
         return {}
     by_id = {record.id: record for record in records}
-    found = find_places(folder / LEDGER_FILE, by_id)
-    names = {source: shown_name(source) for source in {source for source, _ in found.values()}}
-    places = {}
-    for record_id, (source, row) in found.items():
+    places, names = dict[RecordId, str](), dict[str, str]()
+    for record_id, (source, row) in find_places(folder / LEDGER_FILE, by_id).items():
         fields = by_id[record_id].fields
         first, last = fields.get(FIRST_LINE), fields.get(LAST_LINE)
         lines = f"lines {first}-{last}" if isinstance(first, int) and isinstance(last, int) else ""
+        if source not in names:
+            names[source] = shown_name(source)
         name = names[source] if names[source] != row else ""
-        places[record_id] = ", ".join([part for part in (name, row, lines) if part])
+        places[record_id] = ", ".join(filter(None, (name, row, lines)))
     return places
 
 
@@ -118,24 +118,25 @@ def shape_records(view: View, records: Iterable[Record], form: RecordForm) -> li
 
 def shape_hits(hits: Sequence[Hit], form: RecordForm) -> list[ShownRecord]:
     """Return records as results; which file each is from is read once for each catalogue."""
-    views = {id(hit.view): hit.view for hit in hits}
-    shapes = {
-        key: _shape_in(view, form, [hit.record for hit in hits if hit.view is view])
-        for key, view in views.items()
-    }
-    return [shapes[id(hit.view)](hit) for hit in hits]
+    by_catalogue: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_catalogue.setdefault(hit.view.name, []).append(hit)
+    shapes = {name: _shape_in(some, form) for name, some in by_catalogue.items()}
+    return [shapes[hit.view.name](hit) for hit in hits]
 
 
-def _shape_in(
-    view: View, form: RecordForm, records: Sequence[Record]
-) -> Callable[[Hit], ShownRecord]:
+def _shape_in(hits: Sequence[Hit], form: RecordForm) -> Callable[[Hit], ShownRecord]:
     """Return the function that makes results of these records of a catalogue."""
-    spec, name, origins = view.spec, view.name, list_places(view.folder, records)
-    asked, stems = [meant(one, spec.fields) for one in form.asked], stems_of(form.query)
-    telling_by_kind = {kind: telling_of(spec, kind) for kind in {one.kind for one in records}}
+    view, stems = hits[0].view, stems_of(form.query)
+    spec, name, origins = (
+        view.spec,
+        view.name,
+        list_places(view.folder, [one.record for one in hits]),
+    )
+    asked = [meant(one, spec.fields) for one in form.asked]
 
     def shape(hit: Hit) -> ShownRecord:
-        record, telling = hit.record, telling_by_kind[hit.record.kind]
+        record, telling = hit.record, telling_of(spec, hit.record.kind)
         fields = telling.fields_of(record, asked)
         return ShownRecord(
             id=address_of(name, record.id),
@@ -209,12 +210,12 @@ def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str |
 
 
 def shape_fields(
-    catalogue: OpenCatalogue, record: Record, *, related: Collection[str]
+    spec: CatalogueSpec, record: Record, *, related: Collection[str]
 ) -> list[RecordField]:
     """Return the fields of a record; those in `related` only have ids, names or pages of records
     shown themselves.
     """
-    spec, plain = catalogue.spec, plain_record(record, catalogue.spec)
+    plain = plain_record(record, spec)
     copied = {relation.field for relation in spec.relations if relation.copies}
     return [
         RecordField(
@@ -258,48 +259,42 @@ PAGES_TRIED = 60
 ID_ENDING = re.compile("_ids?$")
 
 
-class RelatedRecords(NamedTuple):
-    """The records of one relation, and how many there are."""
-
-    name: str
-    records: list[Record]
-    total: int
+Related = tuple[str, list[Record], int]
+"""The name of a relation, its records, and how many there are at least."""
 
 
 def draw_record(
     view: CatalogueView, record: Record, scope: Scope, media: CallerMedia
 ) -> dict[str, Any]:
     """Return the parts of a record for pages, with the related records that the caller may see."""
-    found = [
-        *_named(view, record, scope),
-        *_naming(view, record, scope),
-        _by_pages(view, record, scope),
+    spec, form = view.spec, RecordForm(media=media)
+    related = [
+        Relation(
+            name=label_of(name),
+            results=shape_records(view, records[:MOST_SHOWN], form),
+            total=max(total, len(records)),
+        )
+        for name, records, total in (
+            *_named(view, record, scope),
+            *_naming(view, record, scope),
+            (RELATED, _by_pages(view, record, scope), 0),
+        )
+        if records
     ]
-    related, relations = [one for one in found if one.records], view.spec.relations
-    shown, form = {one.name for one in related}, RecordForm(media=media)
-    by_pages = (
-        [view.spec.recommend.related.field] if view.spec.recommend and RELATED in shown else []
-    )
-    copied = [one.copies for one in relations if label_of(one.copies) in shown]
+    shown = {one.name for one in related}
+    by_pages = [spec.recommend.related.field] if spec.recommend and RELATED in shown else []
+    copied = [one.copies for one in spec.relations if label_of(one.copies) in shown]
+    own = {*(one.field for one in spec.relations), *copied, *by_pages}
     return {
-        "tile": shape_tile(view.spec, view.name, record, media),
-        "fields": shape_fields(
-            view.catalogue, record, related={*(one.field for one in relations), *copied, *by_pages}
-        ),
-        "relations": [
-            Relation(
-                name=some.name,
-                results=shape_records(view, some.records, form),
-                total=some.total,
-            )
-            for some in related
-        ],
+        "tile": shape_tile(spec, view.name, record, media),
+        "fields": shape_fields(spec, record, related=own),
+        "relations": related,
         "has_vectors": view.reader.model is not None,
-        "editable": view.spec.editable,
+        "editable": spec.editable,
     }
 
 
-def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:
+def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Related]:
     """Yield the records that this one names by id, in its own order."""
     for relation in view.spec.relations:
         if relation.kind == record.kind:
@@ -308,10 +303,10 @@ def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Relate
             shown = [keys[record_id] for record_id in ids if record_id in keys][:MOST_SHOWN]
             records = view.reader.fetch(shown, scope=scope)
             name = relation.copies or ID_ENDING.sub("", relation.field)
-            yield _related(name, [records[key] for key in shown if key in records], len(keys))
+            yield name, [records[key] for key in shown if key in records], len(keys)
 
 
-def _naming(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:
+def _naming(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Related]:
     """Yield the records that name this one, in their declared order or by title."""
     for relation in view.spec.relations:
         if relation.to == record.kind and view.spec.fields[relation.field].needs_column:
@@ -323,21 +318,15 @@ def _naming(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Relat
                 view.reader.fetch(keys, scope=scope).values(),
                 key=lambda one: _place(view, one, relation),
             )
-            yield _related(relation.inverse or relation.kind, records, view.reader.count(within))
+            yield relation.inverse or relation.kind, records, view.reader.count(within)
 
 
-def _by_pages(view: CatalogueView, record: Record, scope: Scope) -> RelatedRecords:
+def _by_pages(view: CatalogueView, record: Record, scope: Scope) -> list[Record]:
     """Return the records whose pages this one names, as sequels are named."""
     related = view.spec.recommend.related if view.spec.recommend else None
     pages = texts_of(record.get(related.field))[:PAGES_TRIED] if related and related.field else []
     found = (view.find_stated(page, scope=scope) for page in pages)
-    return _related(
-        RELATED, list({one.id: one for one in found if one and one.id != record.id}.values()), 0
-    )
-
-
-def _related(name: str, records: list[Record], total: int) -> RelatedRecords:
-    return RelatedRecords(label_of(name), records[:MOST_SHOWN], max(total, len(records)))
+    return list({one.id: one for one in found if one and one.id != record.id}.values())
 
 
 def _place(view: CatalogueView, record: Record, relation: RelationSpec) -> tuple[float, str]:

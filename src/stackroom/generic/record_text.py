@@ -5,7 +5,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -48,16 +47,14 @@ class Telling:
     """What records of one kind tell about themselves, compiled once for their catalogue."""
 
     def __init__(self, spec: CatalogueSpec, kind: str) -> None:
-        telling = telling_fields(spec, kind=kind)
-        shown = [field for field in spec.fields.values() if field.shown]
         body = spec.field_with_role(FieldRole.BODY)
-        self._telling = [field.name for field in telling if field.shown]
-        self._others = [one.name for one in rank_fields(spec, kind=kind) if one not in telling]
-        self._shown = [one.name for one in shown if one.role is not FieldRole.TITLE]
+        self._fields = {field.name: field for field in spec.fields.values() if field.shown}
+        self._telling = [field.name for field in telling_fields(spec, kind=kind)]
+        self._ranked = [field.name for field in rank_fields(spec, kind=kind)]
         self._is_stated = bool(spec.telling)
+        self._shown = [one.name for one in self._fields.values() if one.role is not FieldRole.TITLE]
         self._body = body.name if body else ""
         self._links = spec.link_names
-        self._read = {field.name: partial(plain_value, field) for field in shown}
 
     def fields_of(self, record: Record, asked: Iterable[str] = ()) -> dict[str, Any]:
         """Return the telling fields that a record has, those that were asked for, and others where
@@ -65,22 +62,24 @@ class Telling:
 
         Of a record that has none of these and no body text, they are any that it has.
         """
-        stated = self._values(record, dict.fromkeys((*self._telling, *asked)))
-        told = stated
-        if len(stated) < FEWEST and not (stated and self._is_stated):
-            others = self._values(record, [one for one in self._others if one not in stated])
-            told = {**stated, **dict(islice(others.items(), FEWEST - len(stated)))}
+        told = self._tell({}, record, (*self._telling, *asked), most=len(self._fields))
+        if len(told) < FEWEST and not (told and self._is_stated):
+            self._tell(told, record, self._ranked, most=FEWEST)
         if told or self.body_of(record):
             return told
-        return dict(islice(self._values(record, self._shown).items(), FEWEST))
+        return self._tell(told, record, self._shown, most=FEWEST)
 
-    def _values(self, record: Record, names: Iterable[str]) -> dict[str, Any]:
-        values, read = record.fields, self._read
-        return {
-            name: value
-            for name in names
-            if name in read and (value := read[name](values.get(name))) is not None
-        }
+    def _tell(
+        self, told: dict[str, Any], record: Record, names: Iterable[str], *, most: int
+    ) -> dict[str, Any]:
+        """Add the values of these fields, until they are so many."""
+        for name in names:
+            if len(told) == most:
+                break
+            field = None if name in told else self._fields.get(name)
+            if field and (value := plain_value(field, record.fields.get(name))) is not None:
+                told[name] = value
+        return told
 
     def body_of(self, record: Record) -> str:
         """Return a record's description or passage; empty where it has none."""
@@ -90,7 +89,7 @@ class Telling:
         """Return the part of a record's description or passage that has most words of a query, else
         its beginning.
         """
-        text = " ".join(self.body_of(record).split())
+        text = " ".join(str(record.fields.get(self._body) or "").split())
         start = _find_passage(text, stems) if stems and len(text) > SNIPPET_CHARS else 0
         return (
             f"… {shorten(text[start:], SNIPPET_CHARS)}" if start else shorten(text, SNIPPET_CHARS)
@@ -136,16 +135,16 @@ def field_line(record: Record, spec: CatalogueSpec, names: Iterable[str]) -> str
     """Return fields of a record on one line, with their names, of which one may be that of its
     unit: `minutes: 90`.
     """
-    values = [(spec.fields[name], record.fields.get(name)) for name in names]
-    texts = [
-        with_unit(number_text(value), field)
-        if isinstance(value, int | float)
-        else short_value(value, field)
-        for field, value in values
-    ]
-    return BETWEEN_FIELDS.join(
-        [f"{field.name}: {text}" for (field, _), text in zip(values, texts, strict=True)]
-    )
+    told = []
+    for name in names:
+        field, value = spec.fields[name], record.fields.get(name)
+        text = (
+            with_unit(number_text(value), field)
+            if isinstance(value, int | float)
+            else short_value(value, field)
+        )
+        told.append(f"{name}: {text}")
+    return BETWEEN_FIELDS.join(told)
 
 
 def short_value(value: Value, field: FieldSpec) -> str:
@@ -203,15 +202,15 @@ def _find_passage(text: str, stems: re.Pattern[str]) -> int:
     folded = text.casefold()
     if len(folded) != len(text):
         return 0
-    found = [(match.start(), match[0]) for match in islice(stems.finditer(folded), MOST_PLACES)]
-    rarity = {stem: 1 / count for stem, count in Counter([stem for _, stem in found]).items()}
-    last = len(text) - SNIPPET_CHARS
-    best, most = 0, 0.0
-    for start in dict.fromkeys([0, *[min(max(at - 60, 0), last) for at, _ in found]]):
-        here = {stem for at, stem in found if start <= at < start + SNIPPET_CHARS}
-        # the same in whichever order a set has them
-        worth = math.fsum(map(rarity.__getitem__, here))
-        if worth > most:
+    found = list(islice(stems.finditer(folded), MOST_PLACES))
+    counts = Counter(map(re.Match.group, found))
+    best, most, last = 0, 0.0, len(text) - SNIPPET_CHARS
+    for begin in (0, *map(re.Match.start, found)):
+        start, rarity = min(max(begin - 60, 0), last), dict[str, float]()
+        for match in found:
+            if start <= match.start() < start + SNIPPET_CHARS:
+                rarity[match[0]] = 1 / counts[match[0]]
+        if (worth := math.fsum(rarity.values())) > most:
             best, most = start, worth
     return folded.find(" ", best) + 1 if best else 0
 
@@ -241,13 +240,10 @@ def _short_lines(texts: Iterable[str]) -> list[str]:
 
 def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields that a table has columns for beside the title, the most telling first."""
-    shown = [
-        field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES
-    ]
-    telling = [field for field in telling_fields(spec) if field in shown]
-    rest = [
-        field
-        for field in shown
-        if field not in telling and field.needs_column and field.role not in NOT_CELLS
-    ]
-    return [*telling, *rest][:MOST_COLUMNS]
+    columns = [field for field in spec.column_fields if field.role not in NOT_CELLS]
+    shown = {
+        field.name: field
+        for field in (*telling_fields(spec), *columns)
+        if field.shown and field.type not in NOT_IN_TABLES
+    }
+    return list(shown.values())[:MOST_COLUMNS]

@@ -3,18 +3,15 @@ served catalogue.
 
 `search` and `fetch` also fit the shape that connectors of research assistants expect: results with
 id, title and url; a record with id, title, text, url and metadata. The page asks the same tools
-over REST, with `include` for the parts that it draws; `map` is for pages alone, and `GET
-/v1/export` gives what a search lists, or figures, as a file.
+over REST, with `include` for the parts that it draws; `map` is for pages alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import orjson
-from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import InputError, NotFoundError
@@ -26,14 +23,6 @@ from stackroom.generic.browse import (
     of_one_catalogue,
 )
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import (
-    ExportedTable,
-    ExportFormat,
-    facet_table,
-    figures_table,
-    table_of,
-    to_download,
-)
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import show_map
 from stackroom.generic.recommend import (
@@ -48,7 +37,6 @@ from stackroom.generic.result_set import (
     answer_notes,
     describe_catalogues,
     find_records,
-    only_part,
     result_parts,
     understood_of,
 )
@@ -80,7 +68,6 @@ from stackroom.tools.catalogue import (
     parse_address,
 )
 from stackroom.tools.faces.mcp import Served, Words, serve
-from stackroom.tools.faces.rest import Download
 from stackroom.tools.filters import (
     filter_schema,
     includes_adult,
@@ -95,7 +82,6 @@ from stackroom.tools.operation import (
     Call,
     Faces,
     Reads,
-    Rest,
     Tool,
     get_catalogue,
     operation,
@@ -107,12 +93,9 @@ from stackroom.tools.reading import (
     words_of_list,
 )
 from stackroom.tools.spec import (
-    GenericParams,
     explanation_lines,
-    validate_fields,
 )
 
-MOST_GROUPS = 1_000_000  # the most groups of a file
 Named = Mapping[str, OpenCatalogue]
 
 
@@ -181,7 +164,7 @@ def _search_words(catalogues: Sequence[OpenCatalogue]) -> Words:
 
 def find(call: Call, params: SearchParams) -> ResultSet:
     """Return what `search` finds."""
-    chosen, notes = _chosen(call, params, call.chosen or params.catalogue)
+    chosen, notes = _chosen(call, params)
     views = ask_each(chosen, OpenCatalogue.view)
     scoped = finding.scope_each(views, _asked(params, call.principal))
     return replace(
@@ -224,28 +207,6 @@ def search(call: Call, params: SearchParams) -> SearchResult:
         understood=understood,
         **result_parts(asked, found, call.media),
     )
-
-
-def export(call: Call, params: SearchParams) -> ExportedTable:
-    """Return all records that a search of one catalogue lists, in its order, as a table; or counts
-    by a `facet`.
-    """
-    if params.facet:
-        counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
-        return facet_table(params.facet, search.run(call, counted).facets)
-    found = find(call, params)
-    part = only_part(found, "catalogue")
-    return table_of(part.view.spec, found.records(), is_ranked=bool(found.searched))
-
-
-def export_figures(call: Call, params: BrowseParams) -> ExportedTable:
-    """Return all groups that a `browse` counts, or all records by a number, as a table."""
-    if not params.has_figures:
-        raise InputError(
-            "'by' or 'of' is needed: the fields to group by, or the number to describe"
-        )
-    every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
-    return figures_table(browse.run(call, every).catalogues[0])
 
 
 OF_RECORD = Reads(names=_addressed, kept=_is_kept)
@@ -326,7 +287,7 @@ def browse(call: Call, params: BrowseParams) -> BrowseResult:
     """List catalogues, fields and values to filter by; count, average or sum records by group."""
     known = _by_name(call.catalogues)
     params = of_one_catalogue(params, known)
-    chosen, notes = _chosen(call, params, params.catalogue)
+    chosen, notes = _chosen(call, params)
     views = ask_each(chosen, OpenCatalogue.view)
     is_limited = params.filters or params.exclude or (params.query or "").strip()
     # what a search finds, in place of everything that can be seen
@@ -389,19 +350,21 @@ def _catalogue_of(known: Named, address: str) -> str | None:
     return name if name in known else None
 
 
-def _chosen(
-    call: Call, params: SearchParams | BrowseParams, name: str | None
-) -> tuple[Named, list[str]]:
+def _chosen(call: Call, params: SearchParams | BrowseParams) -> tuple[Named, list[str]]:
     """Return the catalogues to search, the named one or all that have these filters, and notes."""
-    known, filters = _by_name(call.catalogues), params.filters or {}
+    known, name = _by_name(call.catalogues), call.chosen or params.catalogue
     chosen = known if name is None else _only(known, name)
-    require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
+    specs = {each: one.spec for each, one in chosen.items()}
+    if params.exclude:
+        require_excludable(params.exclude, list(specs.values()))
     if len(chosen) == 1:
         return chosen, []
-    specs = {each: one.spec for each, one in known.items()}
-    problems = {
-        each: problem for each, spec in specs.items() if (problem := _filter_problem(filters, spec))
-    }
+    problems, filters = dict[str, str](), params.filters or {}
+    for each, spec in specs.items():
+        try:
+            parse_filters(filters, spec)
+        except InputError as error:
+            problems[each] = error.message
     if len(problems) == len(specs):
         raise InputError(f"no catalogue has these filters; {advice_over(filters, specs, problems)}")
     notes = [f"not searched, without these filters: {', '.join(problems)}"] if problems else []
@@ -457,68 +420,3 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> finding
         ],
         with_adult=lambda spec: includes_adult(filters, spec),
     )
-
-
-def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
-    """Return why these filters do not fit a catalogue, None where they do."""
-    try:
-        parse_filters(filters, spec)
-    except InputError as error:
-        return error.message
-    return None
-
-
-class ExportParams(GenericParams):
-    """Which records or figures, and as which kind of file."""
-
-    format: Literal["csv", "json", "jsonl", "parquet", "xlsx"] = Field(
-        description="the kind of file"
-    )
-    search: str = Field(
-        default="",
-        max_length=20_000,
-        description=(
-            'the arguments of the tool search as a JSON object, such as {"catalogue": "NAME",'
-            ' "query": "*"}; with "facet": "FIELD", the counts of its values'
-        ),
-    )
-    browse: str = Field(
-        default="",
-        max_length=20_000,
-        description=(
-            'or the arguments of browse, for figures by group: {"catalogue": "NAME", "by":'
-            ' ["FIELD"]}'
-        ),
-    )
-
-
-@operation(
-    "records/export",
-    faces=Faces(
-        tool=OFF,
-        rest=Rest("GET /v1/export", tag="page", operation_id="exportRecords", media_type="*/*"),
-    ),
-)
-def export_records(call: Call, query: ExportParams) -> Download:
-    """Return all records that a search of one catalogue lists, in its order, as a file; or its
-    figures by group.
-    """
-    if bool(query.search) == bool(query.browse):
-        raise InputError("give 'search' or 'browse'")
-    if query.browse:
-        figures = validate_fields(BrowseParams, _read_object("browse", query.browse))
-        name, table = figures.catalogue, export_figures(call, figures)
-    else:
-        params = validate_fields(SearchParams, _read_object("search", query.search))
-        name, table = params.catalogue, export(call, params)
-    return to_download(table, name, ExportFormat(query.format))
-
-
-def _read_object(name: str, text: str) -> dict[str, object]:
-    try:
-        stated = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"'{name}' is not valid JSON: {error}") from error
-    if not isinstance(stated, dict):
-        raise InputError(f'\'{name}\' must be a JSON object, such as {{"catalogue": "NAME"}}')
-    return stated

@@ -12,8 +12,7 @@ from openpyxl import load_workbook
 from stackroom.assembly.app import gate_over
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import InputError
-from stackroom.generic.export import ExportFormat
-from stackroom.generic.tools import ExportParams, export_records
+from stackroom.generic.export import ExportFormat, ExportParams, export_records
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import Put
 from stackroom.tools.catalogue import OpenCatalogue

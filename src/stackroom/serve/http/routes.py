@@ -17,7 +17,7 @@ from stackroom.admin.jobs import JOB_OPERATIONS
 from stackroom.admin.users import ROLE_OPERATIONS, USER_OPERATIONS
 from stackroom.errors import ExpectedError, NotFoundError, UnknownResourceError
 from stackroom.gate.answer import ResultSummary, Shown
-from stackroom.generic.tools import export_records
+from stackroom.generic.export import export_records
 from stackroom.serve.async_gate import CALLER
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http import replies
