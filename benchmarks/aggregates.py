@@ -18,7 +18,7 @@ from pathlib import Path
 from stackroom.assembly.app import App, gate_over
 from stackroom.gate.gate import Gate
 from stackroom.generic import tools
-from stackroom.generic.browse import BrowseParams
+from stackroom.generic.shapes import BrowseParams
 from stackroom.generic.shapes import SearchParams
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings

@@ -34,13 +34,12 @@ from stackroom.cli.output import (
 )
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic import tools
-from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import WhyParams
 from stackroom.generic.export import ExportFormat, ExportParams, export_records
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import list_written
 from stackroom.generic.record_text import has_value, number_text, with_unit
-from stackroom.generic.shapes import SearchParams, SimilarParams
+from stackroom.generic.shapes import BrowseParams, SearchParams, SimilarParams
 from stackroom.python.catalogue import NamedParams, get_named
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of

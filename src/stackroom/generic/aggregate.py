@@ -19,6 +19,7 @@ from stackroom.generic.buckets import (
     bucket_numbers,
     parse_bucketing,
 )
+from stackroom.generic.shapes import BrowseParams
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import KIND_FIELD, AnyOf, Range, Scope
 from stackroom.search.values import asks_for_adult
@@ -37,9 +38,9 @@ from stackroom.tools.filters import (
     shown_number,
     written_range,
 )
+from stackroom.tools.reading import EVERY, words_of_list
 from stackroom.tools.spec import GenericResult, is_empty, when_any, when_known
 
-MOST_FIELDS = 2
 NAMES_SHOWN = 15
 COUNT, VALUE = "count", "value"
 DIRECTIONS = ("asc", "desc")
@@ -162,11 +163,8 @@ def _no_field(name: str, spec: CatalogueSpec, known: list[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - NAMES_SHOWN
-    return (
-        ", ".join(names)
-        if more <= 0
-        else f"{', '.join(names[:NAMES_SHOWN])} and {more} more, which browse lists"
-    )
+    rest = f" and {more} more, which browse lists" if more > 0 else ""
+    return f"{', '.join(names[:NAMES_SHOWN])}{rest}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -200,31 +198,30 @@ class Aggregation:
 
     view: CatalogueView
     scope: Scope
-    by: Sequence[str]
-    of: str | None
-    sort: str | None
-    # the filters of the call as they are written; the scope has their meaning
-    filters: Mapping[str, Any]
-    start: int
-    limit: int
+    params: BrowseParams
 
     def parts(self) -> AggregateParts:
         """Return the page of groups, or of ranked records, that is asked for, with the figures of
         all records.
         """
-        page = slice(self.start, self.start + self.limit)
+        start, number = self.params.start, self._number
+        page = slice(start, start + self.params.page_size)
         groups, rows = self._groups[page], self._ranked[page]
         everything = Group((), self._column.order)
         records = self._records([everything, *groups], rows)
         total, shown = len(self._groups) + len(self._ranked), len(groups) + len(rows)
+        # that lists the records with all of these words
+        query = f"{EVERY} {words_of_list(self.params.query or '')}".strip()
+        exclude = self.params.exclude or None
         return AggregateParts(
-            of=self._number.name if self._number else None,
-            unit=(self._number.unit or None) if self._number else None,
+            of=number.name if number else None,
+            unit=(number.unit or None) if number else None,
             groups=[self._shape(group, records) for group in groups],
             group_count=total if shown < total else None,
             ranked=[self._ranked_record(row, records) for row in rows.tolist()],
-            overall=None if self.start else self._shape(everything, records),
+            overall=None if start else self._shape(everything, records),
             without=self._without(),
+            list_with=ListWith(catalogue=self.view.name, query=query, exclude=exclude),
         )
 
     @cached_property
@@ -236,7 +233,7 @@ class Aggregation:
 
     @cached_property
     def _number(self) -> FieldSpec | None:
-        return _find_number(self.of, self.view.spec) if self.of else None
+        return _find_number(self.params.of, self.view.spec) if self.params.of else None
 
     @cached_property
     def _column(self) -> ScopedNumbers:
@@ -247,7 +244,8 @@ class Aggregation:
 
     @cached_property
     def _partitions(self) -> list[Partition]:
-        dimensions = [_find_dimension(stated, self.view.spec) for stated in self.by]
+        stated = self.params.dimensions
+        dimensions = [_find_dimension(one, self.view.spec) for one in stated]
         if len({name for name, _, _ in dimensions}) < len(dimensions):
             raise InputError(f"'by' names '{dimensions[0][0]}' twice; give two different fields")
         return [self._partition(*dimension) for dimension in dimensions]
@@ -306,15 +304,16 @@ class Aggregation:
         """Return what groups are sorted by, and if it falls; by default ranges and times by value,
         others by count.
         """
-        if self.sort is None:
+        stated = self.params.sort
+        if stated is None:
             first = self._partitions[0].field
             return (VALUE, False) if first.is_numeric or first.brackets else (COUNT, True)
-        name, _, direction = self.sort.strip().casefold().partition(" ")
+        name, _, direction = stated.strip().casefold().partition(" ")
         choices = [COUNT, VALUE, *(FIGURES if self._number else ())]
         if name not in choices or direction.strip() not in ("", *DIRECTIONS):
             needs = "; a figure needs 'of'" if name in FIGURES and not self._number else ""
             right = f"right are {', '.join(choices)}, and 'asc' or 'desc' after it"
-            raise InputError(f"'sort' is '{self.sort[:40]}'{needs}; {right}")
+            raise InputError(f"'sort' is '{stated[:40]}'{needs}; {right}")
         return name, direction.strip() == "desc" if direction else name != VALUE
 
     @cached_property
@@ -322,16 +321,13 @@ class Aggregation:
         """The rows by their number; none where records are grouped, or only counted."""
         if self._number is None or self._partitions:
             return np.empty(0, dtype=np.int64)
-        return self._column.ranked(is_descending=_is_highest_first(self.sort, self._number.name))
+        is_descending = _is_highest_first(self.params.sort or "", self._number.name)
+        return self._column.ranked(is_descending=is_descending)
 
     def _without(self) -> dict[str, int]:
         """Return how many records have no value of each field that is grouped by."""
-        size = len(self._keys)
-        counts = {
-            one.name: size - np.count_nonzero(np.bincount(one.rows, minlength=size))
-            for one in self._partitions
-        }
-        return {name: int(count) for name, count in counts.items() if count}
+        counts = {one.name: len(self._keys) - len(np.unique(one.rows)) for one in self._partitions}
+        return {name: count for name, count in counts.items() if count}
 
     def _extremes(self, group: Group) -> list[Key]:
         """Return the first record with the least number of a group and the first with the greatest,
@@ -351,12 +347,15 @@ class Aggregation:
         return self.view.reader.fetch(keys, scope=self.scope) if keys else {}
 
     def _ranked_record(self, row: int, records: Mapping[Key, Record]) -> RecordByNumber:
-        record, number = records[Key(int(self._keys[row]))], float(self._column.values[row])
-        is_date = self._number is not None and self._number.type is FieldType.DATE
-        value = (
-            str(record.get(self._number.name)) if self._number and is_date else plain_number(number)
-        )
+        record = records[Key(int(self._keys[row]))]
+        value = self._known_number(record, float(self._column.values[row]))
         return RecordByNumber(value=value, **self._named(record))
+
+    def _known_number(self, record: Record, number: float) -> float | int | str:
+        """Return the number of a record; a date as it is known: a day, a month or a year."""
+        field = self._number
+        is_date = field is not None and field.type is FieldType.DATE
+        return str(record.get(field.name)) if field and is_date else plain_number(number)
 
     def _named(self, record: Record) -> dict[str, str]:
         return {
@@ -367,10 +366,9 @@ class Aggregation:
     def _shape(self, group: Group, records: Mapping[Key, Record]) -> BrowsedGroup:
         parts = list(zip(group.parts, self._partitions if group.parts else (), strict=True))
         values = {partition.name: partition.labels[part] for part, partition in parts}
-        counted = BrowsedGroup(
-            values=values, count=len(group.rows), filters=self._filters_of(parts)
-        )
-        return counted.model_copy(update=self._figures(group, records))
+        figures = self._figures(group, records)
+        filters = self._filters_of(parts)
+        return BrowsedGroup(values=values, count=len(group.rows), filters=filters, **figures)
 
     @cached_property
     def _filters(self) -> dict[str, Any]:
@@ -378,11 +376,10 @@ class Aggregation:
         asked for by a value.
         """
         spec, known = self.view.spec, filters_of(self.view.spec)
-        named = {meant(name, known): value for name, value in self.filters.items()}
-        has_adult = (
-            bool(spec.adult) and asks_for_adult(self.scope.conditions, spec) and ADULT not in known
-        )
-        return {**named, ADULT: True} if has_adult else named
+        named = {meant(name, known): one for name, one in (self.params.filters or {}).items()}
+        if spec.adult and asks_for_adult(self.scope.conditions, spec) and ADULT not in known:
+            named[ADULT] = True
+        return named
 
     def _filters_of(self, parts: Sequence[tuple[int, Partition]]) -> dict[str, Any] | None:
         """Return the filters of a group; None where it is by a field that cannot be filtered by."""
@@ -413,37 +410,30 @@ class Aggregation:
         """Return the figures of a group by name; none where no number is asked for, or none is
         known.
         """
-        known = len(group.rows) - int(np.count_nonzero(np.isnan(self._column.values[group.rows])))
-        partly = {"known": known} if self._number is not None and known < len(group.rows) else {}
+        if self._number is None:
+            return {}
+        known = int(np.count_nonzero(~np.isnan(self._column.values[group.rows])))
+        shown: dict[str, Any] = {"known": known} if known < len(group.rows) else {}
         found = self._column.figures(group.rows)
-        if not found or self._number is None:
-            return partly
-        least, greatest = (records[key] for key in self._extremes(group))
-        ends = {"min_record": least, "max_record": greatest}
-        shown = {name: GroupedRecord(**self._named(record)) for name, record in ends.items()}
-        if self._number.type is not FieldType.DATE:
-            return {
-                **partly,
-                **{name: plain_number(figure) for name, figure in found.items()},
-                **shown,
-            }
-        # the ends as they are known: a day, a month or a year
-        days = {
-            "min": str(least.get(self._number.name)),
-            "max": str(greatest.get(self._number.name)),
-        }
-        return {**partly, **days, "median": shown_number(found["median"], self._number), **shown}
+        if found and self._number.type is FieldType.DATE:
+            shown["median"] = shown_number(found["median"], self._number)
+        elif found:
+            shown |= {name: plain_number(figure) for name, figure in found.items()}
+        for name, key in zip(("min", "max"), self._extremes(group), strict=False):
+            shown[name] = self._known_number(records[key], found[name])
+            shown[f"{name}_record"] = GroupedRecord(**self._named(records[key]))
+        return shown
 
 
-def _is_highest_first(stated: str | None, number: str) -> bool:
+def _is_highest_first(stated: str, number: str) -> bool:
     """Tell whether records are ranked from the highest number to the lowest, which is the
     default.
     """
-    *head, last = (stated or "desc").casefold().split() or ["desc"]
+    *head, last = stated.casefold().split() or ["desc"]
     name, direction = (head, last) if last in DIRECTIONS else ([*head, last], "")
     if name not in ([], [VALUE], ["min"], ["max"], [number.casefold()]):
         right = "without 'by' right are 'desc', the highest first, and 'asc'"
-        raise InputError(f"'sort' is '{(stated or '')[:40]}'; {right}")
+        raise InputError(f"'sort' is '{stated[:40]}'; {right}")
     return direction == "desc" if direction else name != ["min"]
 
 
@@ -488,23 +478,13 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     overall, groups = parts.overall, parts.groups or []
     about = ""
     if overall is not None and (parts.of or overall.filters):
-        known = [f"known {overall.known}"] if overall.known is not None else []
-        figures = [
-            f"{name} {_figure(overall, name)}"
-            for name in FIGURES
-            if getattr(overall, name) is not None
-        ]
+        figures = [f"{name} {_figure(overall, name)}" for name in _known_figures([overall])]
         filters = [f"filters {_json(overall.filters)}"] if overall.filters else []
-        about = "; ".join([f"count {overall.count}", *known, *figures, *filters])
+        about = "; ".join([f"count {overall.count}", *figures, *filters])
     if parts.of or about:
         yield f"  {': '.join(filter(None, [parts.number_in_words or 'all', about]))}"
     if groups:
-        figures = [
-            name for name in FIGURES if any(getattr(group, name) is not None for group in groups)
-        ]
-        columns = (
-            ["known", *figures] if any(group.known is not None for group in groups) else figures
-        )
+        columns = _known_figures(groups)
         yield f"  {' | '.join([*groups[0].values, 'count', *columns, 'filters'])}"
         yield from (f"  {' | '.join(_cells(group, columns))}" for group in groups)
     yield from (
@@ -516,6 +496,12 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     yield from (lacking_text(name, count) for name, count in parts.without.items())
     if parts.list_with is not None:
         yield f"  records: search with {_json(parts.list_with.model_dump(mode='json'))} and filters"
+
+
+def _known_figures(groups: Sequence[BrowsedGroup]) -> list[str]:
+    """Return the figures that any of some groups has."""
+    figures = ("known", *FIGURES)
+    return [name for name in figures if any(getattr(one, name) is not None for one in groups)]
 
 
 def lacking_text(name: str, count: int) -> str:

@@ -6,22 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.catalogue.spec import FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate import (
-    MOST_FIELDS,
     AggregateParts,
     Aggregation,
-    ListWith,
     aggregate_lines,
     groupable_fields,
 )
 from stackroom.generic.shapes import (
+    BrowseParams,
     DescribedField,
-    DrawnParams,
     ForPages,
     LeftOut,
     Number,
@@ -34,7 +32,7 @@ from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import bounds_of
 from stackroom.text.normalise import meant
-from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
+from stackroom.tools.budget import PricedResult, shorten_list
 from stackroom.tools.catalogue import (
     CatalogueView,
     OpenCatalogue,
@@ -43,60 +41,12 @@ from stackroom.tools.catalogue import (
 )
 from stackroom.tools.filters import shown_number
 from stackroom.tools.finding import CatalogueScopes
-from stackroom.tools.reading import EVERY, words_of_list
 from stackroom.tools.spec import (
     BARE_LIST,
     GenericResult,
-    SearchText,
-    optional,
     when_any,
     when_known,
 )
-
-# the number of records that are ranked by a number, where a call does not say how many
-RANKED_SHOWN = 5
-
-
-class BrowseParams(PagedParams, DrawnParams):
-    """The arguments of `browse`; with `include`, catalogues are described for pages, without values
-    of their fields.
-    """
-
-    catalogue: str | None = optional("Only this one")
-    field: str | None = optional("List the values of this field")
-    search: SearchText | None = optional("Only values like this")
-    by: list[str] | None = optional(
-        "Fields to group by: country, year/decade, price/10", max_length=MOST_FIELDS
-    )
-    of: str | None = optional("Number field to average, sum, rank records by")
-    filters: dict[str, Any] | None = optional("As in search")
-    exclude: dict[str, Any] | None = optional("As in search")
-    query: SearchText | None = optional("Count only records with these words")
-    sort: str | None = optional("Order of groups: count, value, mean, sum; asc or desc")
-    limit: int = Field(default=30, ge=1, le=200, description="Most values of a field, or groups")
-
-    @field_validator("by", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    @property
-    def dimensions(self) -> list[str]:
-        """The fields to group by; `field` where a number is asked for."""
-        return self.by or ([self.field] if self.field and self.of else [])
-
-    @property
-    def page_size(self) -> int:
-        """The most values, groups or ranked records of a page; few records unless the call says how
-        many.
-        """
-        is_ranking = self.of and not self.dimensions and "limit" not in self.model_fields_set
-        return RANKED_SHOWN if is_ranking else self.limit
-
-    @property
-    def has_figures(self) -> bool:
-        """Whether groups or figures are asked for."""
-        return bool(self.by or self.of)
 
 
 class BrowsedValue(GenericResult):
@@ -333,7 +283,8 @@ def _browse(view: CatalogueView, scope: Scope, params: BrowseParams) -> BrowsedC
         name=view.name, title=view.spec.title, records=view.reader.count(scope), fields=[]
     )
     if params.has_figures:
-        return browsed.model_copy(update=_figures(view, scope, params))
+        figures = Aggregation(view=view, scope=scope, params=params).parts()
+        return browsed.model_copy(update=dict(figures))
     known, shown = view.spec.fields, slice(VALUES_SHOWN)
     fields = [field for field in known.values() if field.facet or field.filter is not None]
     if params.field is not None:
@@ -369,23 +320,6 @@ def _changed(view: CatalogueView) -> Iterator[str]:
         f"{name}: {reading}"
         for name, reading in [one for one in changes if one[0] in known][:CHANGES_SHOWN]
     )
-
-
-def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[str, Any]:
-    found = Aggregation(
-        view=view,
-        scope=scope,
-        by=params.dimensions,
-        of=params.of,
-        sort=params.sort,
-        filters=params.filters or {},
-        start=params.start,
-        limit=params.page_size,
-    ).parts()
-    # that lists the records with all of these words
-    query = f"{EVERY} {words_of_list(params.query or '')}".strip()
-    list_with = ListWith(catalogue=view.name, query=query, exclude=params.exclude or None)
-    return {**dict(found), "list_with": list_with}
 
 
 def number_ranges(

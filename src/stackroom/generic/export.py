@@ -30,9 +30,8 @@ from stackroom.catalogue.spec import LIST_TYPES, CatalogueSpec, FieldType, texts
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
 from stackroom.generic.aggregate import FIGURES, AggregateParts
-from stackroom.generic.browse import BrowseParams
 from stackroom.generic.result_set import only_part
-from stackroom.generic.shapes import Facet, SearchParams
+from stackroom.generic.shapes import BrowseParams, Facet, SearchParams
 from stackroom.generic.tools import browse, find, search
 from stackroom.model.record import Record
 from stackroom.search.result_set import Hit

@@ -212,9 +212,7 @@ class VisibleMap:
 
 
 def in_area(view: CatalogueView, scope: Scope, area: str) -> Scope:
-    """Return a scope with the records in an area of the map alone; as it is without an area."""
-    if not area:
-        return scope
+    """Return a scope with the records in an area of the map alone."""
     placed = view.catalogue.map.find(view.reader)
     if placed is None:
         raise InputError(f"'area': '{view.name}' has no map; leave it out")

@@ -106,7 +106,7 @@ def find_records(params: SearchParams, scoped: CatalogueScopes, *, pool: Executo
         )
 
     def read(view: CatalogueView, given: Scope) -> ReadQuestion:
-        scope = in_area(view, given, params.area)
+        scope = in_area(view, given, params.area) if params.area else given
         if is_list(params.query):
             reading = replace(plain_reading(params.query, scope), query="")
         elif params.read_conditions:
@@ -235,15 +235,15 @@ def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
     least, greatest = float(known[0]), float(known[-1])
     starts = _day_starts(least, greatest) if field.type is FieldType.DATE else _starts(known, field)
     counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
-    ends, has_unit = [*starts[1:], None], field.unit or field.time_unit
+    # of whole numbers and days a bar ends with the one before the next bar
+    gap, has_unit = 0 if field.type is FieldType.FLOAT else 1, field.unit or field.time_unit
+    ends = [*(start - gap for start in starts[1:]), greatest]
     bars = [
         Bar(
             first=shown_number(start, field),
-            last=shown_number(_end(end, greatest, field), field),
+            last=shown_number(end, field),
             count=count,
-            words=[number_in_words(one, field) for one in (start, _end(end, greatest, field))]
-            if has_unit
-            else None,
+            words=[number_in_words(one, field) for one in (start, end)] if has_unit else None,
         )
         for start, end, count in zip(starts, ends, counts, strict=True)
     ]
@@ -281,15 +281,6 @@ def _day_starts(least: float, greatest: float) -> list[float]:
             for year in range(-(-(first.year + 1) // width) * width, last.year + 1, width)
         ]
     return [least, *(float(start.toordinal()) for start in starts if start.toordinal() > least)]
-
-
-def _end(end: float | None, greatest: float, field: FieldSpec) -> float:
-    """Return the greatest number of a bar: of whole numbers and days the one before the next
-    bar.
-    """
-    if end is None:
-        return greatest
-    return end if field.type is FieldType.FLOAT else end - 1
 
 
 MOST_FACETS = 16
@@ -367,7 +358,8 @@ class FacetedSet:
         if not (wanted or left_out or (counts and not each_has_its_own)):
             return None
         most = VALUES_LIKE if like else VALUES_OF_ONE if self.params.facet else VALUES_SHOWN
-        values = _values(self._like(field, counts, like), wanted, left_out, most=most)
+        alike = self._like(field, counts) if like else counts
+        values = _values(alike, wanted, left_out, most=most)
         values = sorted(values, key=lambda one: bounds_of(one.value)) if field.brackets else values
         return Facet(**about, values=values, total=len(counts))
 
@@ -379,12 +371,8 @@ class FacetedSet:
         if not wanted or not self.is_searched:
             return others
         listed = self._counts_in(field, self.scope, self.keys)
-        return Counter(
-            {
-                **others,
-                **{value: count for value, count in listed.items() if term_of(value) in wanted},
-            }
-        )
+        chosen = {value: count for value, count in listed.items() if term_of(value) in wanted}
+        return Counter({**others, **chosen})
 
     def _counts_in(self, field: FieldSpec, scope: Scope, keys: Sequence[Key]) -> Counter[str]:
         if not self.is_searched:
@@ -399,18 +387,13 @@ class FacetedSet:
             {value: count for value, count in zip(found.values, each, strict=True) if count}
         )
 
-    def _like(self, field: FieldSpec, counts: Counter[str], like: str) -> Counter[str]:
-        """Return the values that are like a text; those of the set, of which none may be."""
-        if not like:
-            return counts
-        values = field_values(
-            self.view.reader, self.view.spec, field.name, visibility=self.scope.visibility
-        )
+    def _like(self, field: FieldSpec, counts: Counter[str]) -> Counter[str]:
+        """Return the values that are like the text they are looked for by; none may be."""
+        like, visibility = self.params.like, self.scope.visibility
+        values = field_values(self.view.reader, self.view.spec, field.name, visibility=visibility)
         begun = [value for value in counts if term_of(like) in term_of(value)]
-        wanted = dict.fromkeys(
-            (*begun, *(value for value in values.matching(like) if value in counts))
-        )
-        return Counter({value: counts[value] for value in wanted})
+        alike = (value for value in values.matching(like) if value in counts)
+        return Counter({value: counts[value] for value in (*begun, *alike)})
 
     def _other_scope(self, field: FieldSpec) -> Scope:
         """Return the scope without what is wanted of a field, unless a further value of it finds
@@ -418,12 +401,11 @@ class FacetedSet:
         """
         if field.filter is FilterKind.ALL_OF:
             return self.scope
-        conditions = self.scope.conditions
-        kept = (
+        kept = [
             one
-            for one in conditions
+            for one in self.scope.conditions
             if not (isinstance(one, AnyOf | Range) and one.field == field.name)
-        )
+        ]
         return replace(self.scope, conditions=tuple(kept))
 
     def _other_keys(self, field: FieldSpec) -> Sequence[Key]:
@@ -448,20 +430,13 @@ def _values(
     terms = {
         value: term_of(value) for value in sorted(counts, key=lambda value: (-counts[value], value))
     }
-    shown = [
-        value
-        for place, value in enumerate(terms)
-        if place < most or terms[value] in chosen | left_out
-    ]
-    gone = sorted(left_out.difference(terms.values()))
+    terms |= {gone: gone for gone in sorted(left_out.difference(terms.values()))}
     return [
         FacetValue(
             value=value, count=counts[value], chosen=term in chosen, excluded=term in left_out
         )
-        for value, term in [
-            *((value, terms[value]) for value in shown),
-            *((term, term) for term in gone),
-        ]
+        for place, (value, term) in enumerate(terms.items())
+        if place < most or term in chosen | left_out
     ]
 
 
@@ -472,12 +447,9 @@ def result_parts(params: SearchParams, found: ResultSet, media: CallerMedia) -> 
     """Return the parts of an answer for pages that are asked for."""
     parts: dict[str, Any] = {}
     if "counts" in params.include:
-        parts = {
-            "only_orders": found.only_orders,
-            "listed": found.listed,
-            "by_catalogue": found.by_catalogue,
-        }
-        parts["left_out"] = count_left_out([(one.view, one.reading.scope) for one in found.parts])
+        scopes = [(one.view, one.reading.scope) for one in found.parts]
+        parts = {name: getattr(found, name) for name in ("only_orders", "listed", "by_catalogue")}
+        parts["left_out"] = count_left_out(scopes)
     if "facets" in params.include:
         part = only_part(found, "facets")
         parts["facets"] = FacetedSet(found=found, part=part, params=params).count_facets()
@@ -549,10 +521,8 @@ def _changed_at(view: CatalogueView, seen: Scope) -> str | None:
 
 def _describe_fields(spec: CatalogueSpec) -> list[OverviewField]:
     filters, sortable = filters_of(spec), {field.name for field in sortable_fields(spec)}
-    kind = [(KIND, filters[KIND])] if KIND in filters else []
-    columns = [spec.title_field, *table_columns(spec)]
-    named = {field.name for field in columns}
-    others = [field for name, field in filters.items() if name != KIND and name not in named]
+    kind = {KIND: filters[KIND]} if KIND in filters else {}
+    columns = {field.name: field for field in (spec.title_field, *table_columns(spec))}
     return [
         OverviewField(
             **describe_field(spec, name, field),
@@ -561,7 +531,7 @@ def _describe_fields(spec: CatalogueSpec) -> list[OverviewField]:
                 value: said for value in field.values if (said := field.in_words(value)) != value
             },
         )
-        for name, field in (*kind, *((field.name, field) for field in (*columns, *others)))
+        for name, field in {**kind, **columns, **filters}.items()
     ]
 
 
@@ -571,15 +541,10 @@ def _sample_queries(view: CatalogueView, scope: Scope, first: Sequence[Record]) 
     """
     if view.spec.samples:
         return list(view.spec.samples)
-    tags = next(
-        (
-            field
-            for field in view.spec.column_fields
-            if field.type is FieldType.TAGS and field.facet
-        ),
-        None,
-    )
-    facets = view.reader.facets(tags.name, scope=scope) if tags else []
-    pairs = zip(facets[0 : 2 * TAGS_SHOWN : 2], facets[1 : 2 * TAGS_SHOWN : 2], strict=False)
-    paired = [f"{one.value} {other.value}" for one, other in pairs]
+    columns = view.spec.column_fields
+    tags = [field for field in columns if field.type is FieldType.TAGS and field.facet]
+    facets = view.reader.facets(tags[0].name, scope=scope)[: 2 * TAGS_SHOWN] if tags else []
+    paired = [
+        f"{one.value} {other.value}" for one, other in zip(facets[::2], facets[1::2], strict=False)
+    ]
     return list(dict.fromkeys((*paired, *map(view.spec.title_of, first))))[:SAMPLES]

@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.tools import spec
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
+from stackroom.tools.operation import SeveralOf
 from stackroom.tools.spec import (
     BARE_LIST,
     FOR_PAGES,
@@ -29,6 +30,9 @@ from stackroom.tools.spec import (
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
 
+MOST_FIELDS = 2  # the most fields to group by
+# the number of records that are ranked by a number, where a call does not say how many
+RANKED_SHOWN = 5
 MOST_NAMED = 100  # the most records that a call names by their ids
 
 PartT = TypeVar("PartT")
@@ -88,6 +92,43 @@ class SimilarParams(PagedParams, DrawnParams):
     id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID")
     catalogue: str | None = optional("Where to look, if not in its own")
     limit: int = Field(default=8, ge=1, le=50, description="Most results")
+
+
+class BrowseParams(PagedParams, DrawnParams):
+    """The arguments of `browse`; with `include`, catalogues are described for pages, without values
+    of their fields.
+    """
+
+    catalogue: str | None = optional("Only this one")
+    field: str | None = optional("List the values of this field")
+    search: SearchText | None = optional("Only values like this")
+    by: SeveralOf[str] | None = optional(
+        "Fields to group by: country, year/decade, price/10", max_length=MOST_FIELDS
+    )
+    of: str | None = optional("Number field to average, sum, rank records by")
+    filters: dict[str, Any] | None = optional("As in search")
+    exclude: dict[str, Any] | None = optional("As in search")
+    query: SearchText | None = optional("Count only records with these words")
+    sort: str | None = optional("Order of groups: count, value, mean, sum; asc or desc")
+    limit: int = Field(default=30, ge=1, le=200, description="Most values of a field, or groups")
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The fields to group by; `field` where a number is asked for."""
+        return self.by or ([self.field] if self.field and self.of else [])
+
+    @property
+    def page_size(self) -> int:
+        """The most values, groups or ranked records of a page; few records unless the call says how
+        many.
+        """
+        is_ranking = self.of and not self.dimensions and "limit" not in self.model_fields_set
+        return RANKED_SHOWN if is_ranking else self.limit
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether groups or figures are asked for."""
+        return bool(self.by or self.of)
 
 
 class TileField(GenericResult):

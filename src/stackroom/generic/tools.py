@@ -16,7 +16,6 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.browse import (
-    BrowseParams,
     BrowseResult,
     browse_catalogues,
     browse_text,
@@ -41,6 +40,7 @@ from stackroom.generic.result_set import (
     understood_of,
 )
 from stackroom.generic.shapes import (
+    BrowseParams,
     BundledResult,
     FetchParams,
     FetchResult,

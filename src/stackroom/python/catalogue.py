@@ -12,7 +12,6 @@ from stackroom.catalogue.spec import FieldType
 from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.generic import tools
-from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import WhyParams
 from stackroom.generic.export import (
     Column,
@@ -26,7 +25,7 @@ from stackroom.generic.export import (
 )
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
-from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
+from stackroom.generic.shapes import BrowseParams, SearchParams, ShownRecord, SimilarParams
 from stackroom.model.record import Record as StoredRecord
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
