@@ -18,8 +18,7 @@ from pathlib import Path
 from stackroom.assembly.app import App, gate_over
 from stackroom.gate.gate import Gate
 from stackroom.generic import tools
-from stackroom.generic.shapes import BrowseParams
-from stackroom.generic.shapes import SearchParams
+from stackroom.generic.shapes import BrowseParams, SearchParams
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 from stackroom.tools.catalogue import OpenCatalogue

@@ -31,8 +31,7 @@ from stackroom.assembly.app import App, gate_over
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
 from stackroom.errors import ExpectedError
 from stackroom.generic import tools
-from stackroom.generic.shapes import BrowseParams
-from stackroom.generic.shapes import FetchParams, SearchParams, SearchResult
+from stackroom.generic.shapes import BrowseParams, FetchParams, SearchParams, SearchResult
 from stackroom.settings import Settings
 
 HERE = Path(__file__).parent

@@ -20,8 +20,7 @@ from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.cli.main import main
 from stackroom.errors import BusyError, InputError
 from stackroom.generic import tools
-from stackroom.generic.shapes import BrowseParams
-from stackroom.generic.shapes import SearchParams
+from stackroom.generic.shapes import BrowseParams, SearchParams
 from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.library import PLACE_FILE
 from stackroom.model.hits import Promises

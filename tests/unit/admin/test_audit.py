@@ -118,15 +118,6 @@ def test_rows_are_chosen_by_user_tool_outcome_and_time(
     assert answer["total"] == len(numbers)
 
 
-def test_an_answer_keeps_to_its_budget(served: Any, log: AuditLog) -> None:
-    for _ in range(100):
-        log.write(replace(CALL, parameters={"query": "rain " * 100}), durable=False)
-    answer = served.call("server.query", query_type="audit", max_tokens=1000)
-    assert len(answer.encoded) <= 4000
-    assert 0 < len(answer.structured["rows"]) < 20
-    assert "fit max_tokens" in answer.text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -179,12 +170,3 @@ def test_a_server_without_accounts_says_that_it_has_no_audit(
     tool = server_tool(Server(settings=Settings(home=tmp_path), started_at=NOON))
     code, text = behind_gate([tool]).refusal("server.query", query_type="audit")
     assert (code, "this server has no accounts" in text) == ("not_found", True)
-
-
-def test_text_of_callers_is_made_safe(served: Any, log: AuditLog) -> None:
-    log.write(
-        replace(CALL, target="a\u202eb\u009bc", parameters={"query": "\u202e\x1b[2J"}),
-        durable=False,
-    )
-    answer = served.call("server.query", query_type="audit", limit=1)
-    assert not {"\u202e", "\x1b", "\u009b"} & set(answer.text + answer.encoded.decode())

@@ -86,19 +86,6 @@ def test_the_parts_of_an_index_on_disk_are_told(
     assert row["awaiting_vectors"] == 0
 
 
-def test_what_changed_since_the_base_was_built_is_in_the_tail(
-    on_disk: Any, behind_gate: Callable[..., Any], new_song: Callable[..., Record]
-) -> None:
-    on_disk.shelf.apply([Put(record=new_song("Song 1", "do re mi"))])
-    (row,) = rows(on_disk, behind_gate, query_type="index")
-    assert (row["records"], row["base_rows"], row["tail_rows"], row["replaced_rows"]) == (
-        50,
-        50,
-        1,
-        1,
-    )
-
-
 def test_a_whole_catalogue_passes_every_check(
     on_disk: Any, behind_gate: Callable[..., Any]
 ) -> None:
@@ -150,16 +137,6 @@ def test_a_damaged_record_fails_its_check_and_not_the_others(
     assert not found["records"]["ok"]
     assert "Song 7" in found["records"]["detail"]
     assert "index" not in found
-
-
-def test_a_file_that_is_gone_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
-    path = on_disk.shelf.store.path
-    on_disk.shelf.reader()
-    path.rename(path.with_name("elsewhere"))
-    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
-    path.with_name("elsewhere").rename(path)
-    assert found["records"]["ok"] is False
-    assert "cannot be read" in found["records"]["detail"]
 
 
 def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:

@@ -195,21 +195,6 @@ def test_where_no_output_is_nothing_is_found(gate: Gate, rest: str) -> None:
         gate.read(ADA, f"jobs://{rest}")
 
 
-def test_the_answers_read_well_as_text(gate: Gate, board: JobBoard) -> None:
-    finish(board, "backup", RunReport(message="copying"), RunEnd(state=RunState.DONE))
-    listed = gate.call(ADA, "jobs.query", {"query_type": "list"}).text
-    assert listed.splitlines()[:3] == [
-        "total: 2",
-        "jobs:",
-        "1. job_id: backup; description: Copy it.; schedule: 0 3 * * *; enabled: true",
-    ]
-    disabled = gate.call(ADA, "jobs.action", {"action": "disable", "job_id": "rescan"}).text
-    assert disabled.splitlines() == [
-        "done: disabled: it runs only when it is triggered",
-        "job: job_id: rescan; description: Look again.; schedule: 1h",
-    ]
-
-
 @pytest.mark.row("N8")
 def test_the_runs_of_a_budget_are_paged_by_the_offset_that_the_note_names(
     gate: Gate, board: JobBoard
@@ -226,20 +211,3 @@ def test_the_runs_of_a_budget_are_paged_by_the_offset_that_the_note_names(
     seen += [run["run_id"] for run in page["runs"]]
     assert seen == [run["run_id"] for run in query(gate, "history", limit=100)["runs"]]
     assert len(json.dumps(query(gate, "history"))) <= 10_000
-
-
-@pytest.mark.row("N8")
-@pytest.mark.row("Z11")
-def test_a_long_output_is_read_in_parts(gate: Gate, board: JobBoard) -> None:
-    output = "".join(f"copied file {number}\n" for number in range(2_000))
-    finish(board, "backup", RunReport(output=output), RunEnd(state=RunState.DONE))
-    first = gate.read(ADA, "jobs://backup/output")
-    assert first.size_bytes <= 10_000
-    about = (first.text or "").partition("\n")[0]
-    second = gate.read(ADA, about.partition("the rest: ")[2].removesuffix("]"))
-    shown = "".join((part.text or "").partition("\n\n")[2] for part in (first, second))
-    head, _, copied = shown.partition("\n\n")
-    assert head.startswith("backup, run 1: done")
-    assert output.startswith(copied)
-    assert copied.endswith("\n")
-    assert copied.count("\n") > 500
