@@ -107,20 +107,6 @@ def test_the_wheel_has_the_files_of_both_packages_and_the_documentation_and_no_o
     assert shipped == files_of_tree()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "stackroom/py.typed",
-        "stackroom/serve/http/site/index.html",
-        "stackroom/serve/http/site/vendor/preact.js",
-        "stackroom/serve/http/site/vendor/licences/preact.txt",
-        "stackroom_catalogues/anime/sample.jsonl",
-    ],
-)
-def test_files_that_are_no_code_are_in_the_wheel(wheel: Path, name: str) -> None:
-    assert name in zipfile.ZipFile(wheel).namelist()
-
-
 def test_the_sdist_builds_the_same_wheel(built: Path, wheel: Path) -> None:
     assert (built / "again" / wheel.name).read_bytes() == wheel.read_bytes()
 

@@ -288,39 +288,6 @@ def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after
     assert "notes: " in context.report().output
 
 
-def test_a_back_up_can_be_put_back_as_a_library(
-    app: App, maintained: MaintainedLibrary, control: Control, tmp_path: Path
-) -> None:
-    control.accounts.create_user(
-        LOCAL_USER, "ada", password="correct horse battery", roles=["user"], grants=()
-    )
-    (app.settings.home / "stackroom.toml").write_text("offline = true\n")
-    said = run("backup", maintained)
-    made = app.settings.home / "backups" / "20261115T030000Z"
-    assert said.strip().endswith(str(made))
-    assert check_backup(made) == []
-    assert not list(made.rglob("index"))
-    restored = tmp_path / "restored"
-    shutil.copytree(made, restored)
-    again = App(Settings(home=restored, offline=True))
-    assert search(again)("third") == ["The Third Man"]
-    assert search(again, "notes")("bread")[0] == "Bread"
-    assert [one.sources for one in again.library.list_installed()] == [
-        one.sources for one in app.library.list_installed()
-    ]
-    for name in ("films", "notes"):
-        was, now = (
-            app.open_catalogue(name).shelf.reader(),
-            again.open_catalogue(name).shelf.reader(),
-        )
-        assert was.change_no == now.change_no
-    again.close()
-    with closing(Control.open(Settings(home=restored))) as other:
-        assert other.accounts.get_user("ada") == control.accounts.get_user("ada")
-        assert other.accounts.check_login("ada", "correct horse battery") is not None
-        assert other.audit.verify().first_problem is None
-
-
 def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewhere(
     app: App,
     maintained: MaintainedLibrary,

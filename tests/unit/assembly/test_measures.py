@@ -35,8 +35,6 @@ from stackroom.tools.catalogue import OpenCatalogue
 
 pytestmark = pytest.mark.row("T8")
 
-HOUR_S = 3_600.0
-GIB = 2**30
 DAY = timedelta(days=1)
 
 

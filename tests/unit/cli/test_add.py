@@ -101,13 +101,6 @@ def test_somebody_at_a_terminal_is_asked(books: Path, run_typing: Run, run: Run)
     assert "3 written" in built.out
 
 
-def test_a_program_gets_json_and_is_not_asked(books: Path, run: Run) -> None:
-    add = ["add", str(books), "--name", "shelf", "--no-embed", "--json"]
-    built = run([*add, "--yes"]).json
-    assert (built["catalogue"], built["written"], built["rejected"]) == ("shelf", 3, 0)
-    assert run(add).json["unchanged"] == 3  # it is known by now
-
-
 def test_a_program_has_to_say_that_a_new_catalogue_is_wanted(
     books: Path, run_typing: Run, run: Run
 ) -> None:
@@ -174,26 +167,3 @@ def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(
     again = run(f"add '{books}' --name books --no-embed --json").json
     assert (again["written"], again["unchanged"]) == (0, 3)
     assert run("get books 1 --json").json["writer"] == "Suzanne Collins"
-
-
-def test_a_name_that_begins_with_a_digit_is_taken(books: Path, run: Run) -> None:
-    ran = run(f"add '{books}' --name 2024-books --yes --no-embed")
-    assert ran.code == 0, ran.err
-    assert run("search 2024-books witch --json").json["results"][0]["id"] == "2024-books/2"
-    assert run(f"add '{books}' --name 2024-books --no-embed --json").json["unchanged"] == 3
-
-
-def test_of_records_that_answer_alike_the_one_that_most_people_know_comes_first(
-    tmp_path: Path, run: Run
-) -> None:
-    known = "Merry Otter and the River Stone (Merry Otter, #1)"
-    others = [
-        f"{number},Winter tale number {number},{1_000 + 370 * number}" for number in range(3, 40)
-    ]
-    rows = ['1,"Merry Otter Collection (Merry Otter, #1-6)",24618', f'2,"{known}",4602479', *others]
-    table = tmp_path / "shelf.csv"
-    table.write_text("\n".join(["book_id,title,ratings_count", *rows]) + "\n")
-    run(f"add {table} --yes --no-embed")
-    for query in ("merry otter", "mery otter"):
-        best = run(f"search shelf '{query}' --json").json["results"][0]
-        assert best["title"] == known, query

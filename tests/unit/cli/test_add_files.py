@@ -87,17 +87,6 @@ def test_a_table_read_with_other_options_takes_the_place_of_the_former_reading(
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#?skip=1",)
 
 
-def test_a_folder_of_documents_is_a_catalogue(tmp_path: Path, run: Run) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    for name in ("a", "b", "c"):
-        (folder / f"{name}.md").write_text(f"# Note {name}\n\nOn wine.")
-    ran = run(f"add {folder} --no-embed")
-    assert ran.code == 0, ran.err
-    found = run("search notes wine --json").json["results"]
-    assert {hit["title"] for hit in found} >= {"Note a", "Note b", "Note c"}
-
-
 @pytest.mark.parametrize("given", ["files", "folder", "join"])
 def test_files_that_belong_together_are_one_catalogue_whose_numbers_are_those_of_now(
     tmp_path: Path, run: Run, given: str

@@ -134,15 +134,6 @@ def test_a_terminal_has_lines_within_its_width_and_one_of_the_body(
     assert "   A thief enters the dreams of others and is asked to plan…\n" in films
 
 
-def test_what_a_record_says_controls_no_terminal(own: Path, run: Run) -> None:
-    file = own / "odd.csv"
-    file.write_text("id,title,note\n1,Red \x1b[31malert\x1b[0m,line\n2,Blue,calm\n")
-    assert run(f"add {file} --yes --no-embed").code == 0
-    printed = run("search odd red").out
-    assert "\x1b" not in printed
-    assert "alert" in printed
-
-
 def test_records_are_exported_to_a_file_by_its_ending(own: Path, run: Run, tmp_path: Path) -> None:
     target = tmp_path / "films.csv"
     assert "films.csv" in run(f"export films --year ..2009 --to {target}").out

@@ -90,11 +90,3 @@ def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
     assert "released 2 ('26-Oct-12', line 5)" in add(run, folder).out
     with opened(Settings(home=home), "albums") as library:
         assert "written" not in library.structured("fetch", id="albums/a")
-
-
-def test_options_of_a_command_take_years_and_yes(run: Run, folder: Path) -> None:
-    add(run, folder)
-    rows = json.loads(run("search albums 'harbour OR grass' --live yes --json").out)
-    assert "Tall Grass" in json.dumps(rows)
-    rows = json.loads(run("search albums grass --released 1960..1969 --json").out)
-    assert "Tall Grass" in json.dumps(rows)

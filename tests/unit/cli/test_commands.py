@@ -2,7 +2,6 @@
 something.
 """
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -29,16 +28,6 @@ def test_an_empty_library_says_how_to_fill_it(home: Path, run: Run) -> None:
     served = run("serve")
     assert served.code == NotFoundError.exit_code
     assert "stackroom init" in served.err
-
-
-def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
-    table = run("search anime re:zero --limit 3")
-    assert table.code == 0
-    assert "Re:Zero" in table.out
-    assert "searched by words alone (the catalogue has no vectors)" in table.out
-    found = run("search anime re:zero --json --limit 1").json
-    assert [hit["title"] for hit in found["results"]] == ["Re:Zero kara Hajimeru Isekai Seikatsu"]
-    assert found["notes"] == ["anime: searched by words alone (the catalogue has no vectors)"]
 
 
 def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: Run) -> None:
@@ -99,42 +88,6 @@ def test_records_of_any_table_are_recommended_with_wishes_on_its_fields(
         one["fields"]["level"] < 10 and one["fields"]["type"] != "undead"
         for one in answer["results"]
     )
-
-
-@pytest.mark.row("A10")
-def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(home: Path, run: Run) -> None:
-    file = home / "rows.jsonl"
-    good = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "synopsis": "About tea."}
-    file.write_text("\n".join([json.dumps(good), "{broken", json.dumps({"title": "B"})]))
-    built = ["add", str(file), "--as", "anime", "--name", "mine", "--no-embed", "--accept-losses"]
-    ran = run(built)
-    assert ran.code == 0
-    assert "3 rows: 1 written, 0 unchanged, 0 duplicates, 2 rejected" in ran.out
-    assert "stackroom rejects mine" in ran.out
-    rejects = run("rejects mine --json").json
-    assert [reject["place"] for reject in rejects] == ["line 2", "line 3"]
-    assert "line 2" in run("rejects mine").out
-    again = run([*built, "--json"]).json
-    assert (again["written"], again["unchanged"]) == (0, 1)
-    assert [hit["title"] for hit in run("search mine tea --json").json["results"]] == ["A"]
-
-
-def test_init_without_the_model_installs_the_sample_once(home: Path, run: Run) -> None:
-    assert run("init --no-model").code == 0
-    again = run("init --no-model")
-    assert again.code == 0
-    assert "written" not in again.out
-    assert run("search anime mushishi --limit 1 --json").json["results"][0]["title"] == "Mushishi"
-
-
-@pytest.mark.model
-def test_the_doctor_finds_a_whole_library_well(
-    sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
-    ran = run("doctor")
-    assert ran.code == 0, ran.out
-    assert "BAD" not in ran.out
 
 
 def test_the_doctor_lists_the_tasks_of_a_running_server(home: Path, run: Run) -> None:

@@ -229,22 +229,15 @@ def test_records_that_are_damaged_or_lost_are_told_with_what_to_do(
         assert says in told
 
 
-@pytest.mark.parametrize("arguments", ["init --no-model", "add books.csv --yes --no-embed"])
+@pytest.mark.parametrize(
+    "arguments", ["init --no-model", "add books.csv --yes --no-embed", "model pull"]
+)
 def test_a_home_that_cannot_be_written_is_said_to_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STACKROOM_HOME", "/proc/nope")
     ran = run(arguments)
-    assert ran.code == StorageError.exit_code
-    assert "cannot be written" in ran.err
-
-
-def test_a_model_that_cannot_be_kept_is_said_to_be(
-    monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    monkeypatch.setenv("STACKROOM_HOME", "/proc/nope")
-    ran = run("model pull")
     assert ran.code == StorageError.exit_code
     assert "cannot be written" in ran.err
 

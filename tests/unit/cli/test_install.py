@@ -11,13 +11,13 @@ import pytest
 
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import YAML
-from stackroom.cli.install import CLIENTS
+from stackroom.cli.install import BY_ADDRESS, CLIENTS
 
 pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]
 
 Run = Callable[..., Any]
 URL, TOKEN = "https://stackroom.example.org", "stk_t_secret"
-BY_FILE = [name for name in CLIENTS if CLIENTS[name].takes_addresses]
+BY_FILE = [name for name in CLIENTS if name not in BY_ADDRESS]
 BEFORE = {
     ".json": (
         '// mine\n{{\n  "a": 1, /* kept */\n  "{section}": {{\n    "other": {{"command": "x"}},\n '
@@ -175,13 +175,6 @@ def test_an_entry_of_ours_is_overwritten_only_when_agreed(home: Path, run: Run) 
     assert '"old"' in path.read_text()
     assert run([*install, "--yes"]).code == 0
     assert path.read_text() == first
-
-
-def test_claude_code_is_connected_for_every_project_and_no_file_is_put_into_this_one(
-    home: Path, run: Run
-) -> None:
-    assert run("install claude-code").code == 0
-    assert [one.name for one in home.iterdir()] == [".claude.json"]
 
 
 def test_a_token_in_a_file_of_a_project_is_warned_of(run: Run) -> None:

@@ -32,20 +32,6 @@ def test_a_package_is_written_under_a_name_that_python_can_import(
     assert left == []
 
 
-def test_the_declaration_of_a_new_package_is_valid(tmp_path: Path, run: Run) -> None:
-    run(f"new games --output {tmp_path / 'out'}")
-    assert run(f"spec check {tmp_path / 'out' / 'games' / 'catalogue.toml'}").out.startswith(
-        "ok: 'games'"
-    )
-
-
-def test_the_former_name_of_a_choice_of_tools_is_accepted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
-    assert "the library is empty" in run("serve --tools own").err
-
-
 def test_the_packages_that_are_installed_are_listed_with_what_they_add(run: Run) -> None:
     listed = run("packages").out
     assert "music (stackroom " in listed

@@ -59,14 +59,9 @@ def test_a_file_that_is_there_is_not_written_over(at_nothing: Path, run: Run) ->
     there = at_nothing / "films.toml"
     there.write_text("mine")
     ran = run(f"spec infer '{at_nothing}/My Films.csv' --output {there}")
-    assert ran.code == InputError.exit_code
-    assert there.read_text() == "mine"
-
-
-def test_a_spec_that_cannot_be_written_is_a_clear_word(at_nothing: Path, run: Run) -> None:
+    assert (ran.code, there.read_text()) == (InputError.exit_code, "mine")
     ran = run(f"spec infer '{at_nothing}/My Films.csv' --output {at_nothing / 'no' / 'x.toml'}")
-    assert ran.code == InputError.exit_code
-    assert "cannot be written" in ran.err
+    assert (ran.code, "cannot be written" in ran.err) == (InputError.exit_code, True)
 
 
 def test_every_problem_of_a_spec_is_named_and_the_exit_code_says_so(

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from benchmarks.recorded_figures import (
     find_falls,
-    flatten,
     has_fallen,
     load_recorded,
     save_recorded,
@@ -57,18 +56,6 @@ def test_a_fall_is_a_loss_beyond_noise(before: Figure, now: Figure, is_fall: boo
 def test_a_figure_that_is_not_measured_any_more_is_reported() -> None:
     falls = list(find_falls({"plots / top 1": RECORDED, "names": RECORDED}, {"names": RECORDED}))
     assert falls == ["plots / top 1: recorded 0.800 [0.750, 0.850], not measured any more"]
-
-
-def test_nested_results_become_figures_by_path_and_notes_are_left_out() -> None:
-    measured = {
-        "plots": {"top 1": [0.6, 0.5, 0.7], "questions": 60, "seeds": [1, 2]},
-        "names": {"mean": 0.97, "low": 0.94, "high": 1.0},
-        "near": of(1, 9, lower_is_better=True),
-    }
-    found = flatten(measured)
-    assert list(found) == ["plots / top 1", "names", "near"]
-    assert found["plots / top 1"] == Figure(mean=0.6, low=0.5, high=0.7)
-    assert found["near"].lower_is_better
 
 
 @pytest.mark.parametrize(
