@@ -222,10 +222,10 @@ class App(Workshop):
 
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""
-        embedders = filter(None, (self.embedder, *self._local.values()))
-        return sum(embedder.failures for embedder in embedders) + (
-            self.reranker.failures if self.reranker else 0
-        )
+        failures = self.reranker.failures if self.reranker else 0
+        for embedder in (self.embedder, *self._local.values()):
+            failures += embedder.failures if embedder else 0
+        return failures
 
     def find_problem(self, name: str) -> str | None:
         """Return why a catalogue cannot be opened; None where it can."""

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -362,7 +361,6 @@ class OpenedCatalogues:
             recommender=Recommender(
                 spec=shelf.spec,
                 embedder=embedder,
-                this_year=lambda: datetime.now(UTC).year,
                 catalogue=installed.name,
             ),
             folder=installed.folder,

@@ -26,8 +26,7 @@ from stackroom.cli.clients.config_file import (
     remove_entry,
     update_file,
 )
-from stackroom.cli.clients.jsonc import JSONC
-from stackroom.cli.clients.round_trip import TOML, YAML
+from stackroom.cli.clients.formats import JSONC, TOML, YAML
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import (
     FILE,

@@ -24,7 +24,7 @@ from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, AnyOf, Condition, NoneOf, Scope
 from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats, Signals, score_signals
-from stackroom.recommend.vocabulary import preference_vocabulary
+from stackroom.recommend.vocabulary import current_year, preference_vocabulary
 from stackroom.search.moods import score_checks
 from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.question import View, plain_reading
@@ -151,7 +151,7 @@ class Recommender:
 
     spec: CatalogueSpec
     embedder: Embedder | None = None
-    this_year: Callable[[], int]
+    this_year: Callable[[], int] = current_year
     catalogue: str = ""  # the catalogue's name for messages, where it is not that of its spec
 
     def recommend(self, reader: ShelfReader, request: Request, *, scope: Scope) -> Recommendations:

@@ -3,6 +3,7 @@ records have.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from stackroom.catalogue.column_words import plain_label
@@ -24,6 +25,11 @@ MOST_VALUES = 20_000  # the values of a field with more than this are found as w
 COUNTRIES = {country: phrases(written) for country, written in WORDS["countries"].items()}
 
 _KEPT = KeptBySnapshot[tuple[frozenset[str] | None, int], PreferenceVocabulary]()
+
+
+def current_year() -> int:
+    """Return the year that it is now."""
+    return datetime.now(UTC).year
 
 
 def preference_vocabulary(

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.cli.clients.jsonc import JSONC
-from stackroom.cli.clients.round_trip import YAML
+from stackroom.cli.clients.formats import JSONC, YAML
 from stackroom.cli.install import BY_ADDRESS, CLIENTS
 
 pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]

@@ -1,7 +1,7 @@
 """A configuration file: an entry is added, replaced or removed, the result is read back, and the
 file replaced.
 
-Each format edits in its own way (`jsonc`, `round_trip`). What holds for all is here: everything
+Each format edits in its own way (`formats`). What holds for all is here: everything
 else in the file has the same values after an edit, and a removal gives back the bytes that the
 entry was added to, where they are known.
 """

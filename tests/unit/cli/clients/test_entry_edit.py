@@ -14,8 +14,7 @@ from stackroom.cli.clients.config_file import (
     find_entry,
     remove_entry,
 )
-from stackroom.cli.clients.jsonc import JSONC
-from stackroom.cli.clients.round_trip import TOML, YAML
+from stackroom.cli.clients.formats import JSONC, TOML, YAML
 
 pytestmark = pytest.mark.row("N17")
 
