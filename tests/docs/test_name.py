@@ -5,7 +5,6 @@ import subprocess
 
 import pytest
 
-from stackroom import __version__
 from support.pages import ROOT
 
 pytestmark = pytest.mark.row("N17")
@@ -26,18 +25,6 @@ def test_no_address_of_an_organisation_of_our_name_is_claimed() -> None:
         )
         == set()
     )
-
-
-def test_the_readme_installs_from_a_clone_and_a_wheel_and_marks_the_line_for_the_index() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```sh\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
-    lines = [line.split("#", 1) for line in block.splitlines()]
-    assert [command.strip() for command, _ in lines] == [
-        "pipx install .",
-        f"pipx install ./stackroom-{__version__}-py3-none-any.whl",
-        "pipx install stackroom",
-    ]
-    assert lines[2][1].strip().startswith("after the first release")
 
 
 def test_nothing_tells_to_install_from_an_index_before_the_first_release() -> None:

@@ -29,9 +29,3 @@ def test_a_decision_is_one_short_page() -> None:
 
 def test_all_pages_together_stay_within_their_bound() -> None:
     assert sum(count_words(page) for page in DOCS.rglob("*.md")) <= ALL_WORDS
-
-
-def test_table_rules_and_bars_are_not_counted(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# Two words\n\n| a | 2 |\n|---|---|\n- → three\n", encoding="utf-8")
-    assert count_words(page) == 5

@@ -150,16 +150,3 @@ def test_workers_killed_at_random_bytes_and_steps_lose_and_double_nothing(worker
     assert kills >= KILLS - 2, workers.killed_at
     fetched_again = workers.server.sent_bytes - total
     assert fetched_again < KILLS * 160_000, f"{fetched_again:,} bytes"
-
-
-def test_a_worker_killed_at_any_step_is_gone_on_with(file_server, tmp_path):
-    whole = Workers(server=file_server, folder=tmp_path / "whole")
-    assert whole.run() == 0
-    assert whole.problems() == []
-    steps = sorted(random.Random(5).sample(range(1, whole.steps - 9), KILLS // 2))
-
-    for step in steps:
-        workers = Workers(server=file_server, folder=tmp_path / f"at {step}")
-        assert workers.run(kill_at=step) == -signal.SIGKILL
-        assert workers.run() == 0
-        assert workers.problems() == [], workers.killed_at

@@ -4,8 +4,8 @@ off.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +17,17 @@ from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.lock import EmbeddingElsewhereError
-from stackroom.shelf.opening import create_shelf, open_shelf
 from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError
-from stackroom.shelf.store_place import save_place
+from stackroom.shelf.store_place import StorePlace
 from support.postgres import PostgresServer
-from support.stock import MODEL, Stock
+from support.stock import MODEL, OpenServer
 
 pytestmark = pytest.mark.row("N16")
 
 SPEC = PACKAGES.get("anime").spec
 RECORDS = 60
-OpenServer = Callable[[str], CatalogueShelf]
 
 
 class CountingEmbedder:
@@ -60,32 +58,18 @@ class CountingEmbedder:
 
 
 @pytest.fixture
-def server_of(
-    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[OpenServer]:
-    """Opens the shelf of one server, by its name; the first one creates the store and fills it."""
+def place(postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> StorePlace:
     monkeypatch.setattr(store_database, "KEYS_AT_ONCE", 10)
-    place, opened = postgresql.new_place(), list[CatalogueShelf]()
+    return postgresql.new_place()
 
-    def open_server(name: str) -> CatalogueShelf:
-        folder = tmp_path / name
-        folder.mkdir()
-        save_place(folder, place)
-        if opened:
-            shelf = open_shelf(folder, SPEC)
-        else:
-            shelf = create_shelf(folder, SPEC, model=MODEL)
-            stock = Stock(shelf=shelf, spec=SPEC)
-            puts, _texts = build_puts(
-                [stock.record(f"r{one}", body=f"story {one}") for one in range(RECORDS)], SPEC
-            )
-            shelf.apply(puts)
-        opened.append(shelf)
-        return shelf
 
-    yield open_server
-    for shelf in opened:
-        shelf.close()
+@pytest.fixture
+def shelves(server_of: OpenServer) -> list[Any]:
+    """The shelves of two servers; the first one has filled the store."""
+    first, second = server_of("first"), server_of("second")
+    stories = [first.record(f"r{one}", body=f"story {one}") for one in range(RECORDS)]
+    first.shelf.writer().apply(build_puts(stories, first.spec)[0])
+    return [first.shelf, second.shelf]
 
 
 def embed(shelf: CatalogueShelf, embedder: CountingEmbedder) -> IngestReport:
@@ -94,8 +78,7 @@ def embed(shelf: CatalogueShelf, embedder: CountingEmbedder) -> IngestReport:
     return report
 
 
-def test_servers_share_the_texts_and_each_is_embedded_once(server_of: OpenServer) -> None:
-    shelves = [server_of("first"), server_of("second")]
+def test_servers_share_the_texts_and_each_is_embedded_once(shelves: list[Any]) -> None:
     meeting = threading.Barrier(2, timeout=60)  # each takes a range before the other goes on
     embedders = [CountingEmbedder(meeting.wait) for _ in shelves]
     workers = [
@@ -120,8 +103,8 @@ def test_servers_share_the_texts_and_each_is_embedded_once(server_of: OpenServer
     )
 
 
-def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) -> None:
-    first, second = server_of("first"), server_of("second")
+def test_a_range_that_failed_is_noted_and_left_to_others(shelves: list[Any]) -> None:
+    first, second = shelves
 
     def fail() -> None:
         raise ModelError("the model is damaged")
@@ -139,9 +122,9 @@ def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) 
 
 
 def test_a_worker_that_is_cut_off_gives_its_range_back(
-    server_of: OpenServer, postgresql: PostgresServer
+    shelves: list[Any], postgresql: PostgresServer
 ) -> None:
-    first, second = server_of("first"), server_of("second")
+    first, second = shelves
     with pytest.raises(DatabaseLostError):
         embed(first, CountingEmbedder(postgresql.end_connections))
     again = embed(second, CountingEmbedder())
@@ -149,8 +132,8 @@ def test_a_worker_that_is_cut_off_gives_its_range_back(
     assert second.count_unembedded() == 0
 
 
-def test_a_worker_waits_for_those_that_have_what_is_left(server_of: OpenServer) -> None:
-    first, second = server_of("first"), server_of("second")
+def test_a_worker_waits_for_those_that_have_what_is_left(shelves: list[Any]) -> None:
+    first, second = shelves
     with first.writer().embedding_parts(wait_s=0) as parts:
         held = next(iter(parts))
         taken = set[KeyRange]()
@@ -166,7 +149,7 @@ def take_all(shelf: CatalogueShelf, taken: set[KeyRange]) -> None:
             taken.add(part)
 
 
-def test_who_embeds_alone_keeps_all_workers_away(server_of: OpenServer) -> None:
-    first, second = server_of("first"), server_of("second")
+def test_who_embeds_alone_keeps_all_workers_away(shelves: list[Any]) -> None:
+    first, second = shelves
     with first.writer().sole_embedder(wait_s=0), pytest.raises(EmbeddingElsewhereError):
         take_all(second, set())

@@ -82,9 +82,6 @@ class WebSocketLine(Line):
         self._stack = ExitStack()
         opening = open_websocket(hosted.websocket_url, additional_headers=headers, close_timeout=1)
         self.socket = self._stack.enter_context(opening)
-        self.begin()
-
-    def begin(self) -> None:
         self._ask({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
         self.socket.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
@@ -113,15 +110,6 @@ class WebSocketLine(Line):
 
     def close(self) -> None:
         self._stack.close()
-
-
-class ListeningSocketLine(WebSocketLine):
-    """A request of 2026-07-28 for changes, on a WebSocket."""
-
-    def begin(self) -> None:
-        self.socket.send(json.dumps(LISTEN))
-        acknowledged = json.loads(self.socket.recv(timeout=PATIENCE_S))
-        assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
 
 
 class EventsLine(Line):
@@ -310,12 +298,11 @@ def test_when_rights_change_calls_follow_at_once_and_open_lines_are_told_and_go_
     secret = hosted.accounts.token(victim)
     with ExitStack() as stack:
         lines = open_lines(stack, hosted, secret)
-        listening, on_socket = ListeningLine(hosted, secret), ListeningSocketLine(hosted, secret)
+        listening = ListeningLine(hosted, secret)
         stack.callback(listening.close)
-        stack.callback(on_socket.close)
         assert listening.honoured == {"toolsListChanged": True}
         open_ones = [line for line in lines.values() if not isinstance(line, StatelessLine)]
-        open_ones += [listening, on_socket]
+        open_ones.append(listening)
         try:
             hosted.server.run(*CHANGES[change](hosted, victim))
             assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(
