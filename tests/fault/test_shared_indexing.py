@@ -2,9 +2,8 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,56 +13,36 @@ from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
-from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.postgres_search import database, index, postings
 from stackroom.shelf.postgres_search import view as view_module
 from stackroom.shelf.postgres_search.index import SearchIndex
-from stackroom.shelf.store_place import IN_DATABASE, save_place
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace
 from stackroom.text.analyser import analyse_query
 from support.postgres import PostgresServer
-from support.stock import MODEL, Stock
+from support.stock import OpenServer, Stock
 
 pytestmark = pytest.mark.row("N16")
 
 SPEC = PACKAGES.get("anime").spec
 RECORDS, RANGE_KEYS, PARTS = 100, 16, 3
 RANGES = RECORDS // RANGE_KEYS + 1
-OpenServer = Callable[[str], CatalogueShelf]
 
 
 @pytest.fixture
-def server_of(
-    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[OpenServer]:
-    """Opens the shelf of one server, by its name; the first one fills the store. None builds the
-    index yet.
-    """
+def place(postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> StorePlace:
     monkeypatch.setattr(postings, "BLOCK_BITS", RANGE_KEYS.bit_length() - 1)
     monkeypatch.setattr(database, "BLOCK_KEYS", RANGE_KEYS)
     monkeypatch.setattr(index, "BLOCK_KEYS", RANGE_KEYS)
-    place, opened = (
-        replace(postgresql.new_place(), search=IN_DATABASE, parts=PARTS),
-        list[CatalogueShelf](),
-    )
+    return replace(postgresql.new_place(), search=IN_DATABASE, parts=PARTS)
 
-    def open_server(name: str) -> CatalogueShelf:
-        (tmp_path / name).mkdir()
-        save_place(tmp_path / name, place)
-        shelf = create_shelf(tmp_path / name, SPEC, model=MODEL)
-        if not opened:
-            stock = Stock(shelf=shelf, spec=SPEC)
-            shelf.apply(
-                [
-                    stock.embedded(stock.record(f"r{one}", body=f"story {one % 7}"))
-                    for one in range(RECORDS)
-                ]
-            )
-        opened.append(shelf)
-        return shelf
 
-    yield open_server
-    for shelf in opened:
-        shelf.close()
+@pytest.fixture
+def shelves(server_of: OpenServer) -> list[Any]:
+    """The shelves of two servers; the first one has filled the store. None builds the index yet."""
+    first = server_of("first")
+    stories = [first.record(f"r{one}", body=f"story {one % 7}") for one in range(RECORDS)]
+    first.shelf.writer().apply([first.embedded(story) for story in stories])
+    return [first.shelf, server_of("second").shelf]
 
 
 class Watched:
@@ -106,9 +85,9 @@ def rankings(shelf: CatalogueShelf) -> list[Any]:
 
 
 def test_servers_share_the_ranges_and_each_is_indexed_once(
-    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+    shelves: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = server_of("first"), server_of("second")
+    first, second = shelves
     has_begun, meeting = threading.Event(), threading.Barrier(2, timeout=60)
 
     def meet(_name: str, number: int) -> None:
@@ -140,9 +119,9 @@ def test_servers_share_the_ranges_and_each_is_indexed_once(
 
 
 def test_the_ranges_of_a_server_that_is_cut_off_are_indexed_by_the_next(
-    server_of: OpenServer, postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    shelves: list[Any], postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = server_of("first"), server_of("second")
+    first, second = shelves
     watched = Watched(
         monkeypatch,
         lambda name, number: (name, number) == ("first", 3) and postgresql.end_connections(),
@@ -156,9 +135,9 @@ def test_the_ranges_of_a_server_that_is_cut_off_are_indexed_by_the_next(
 
 
 def test_a_range_that_failed_is_noted_and_tried_again(
-    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+    shelves: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = server_of("only")
+    shelf, _ = shelves
 
     def fail(_name: str, number: int) -> None:
         if number == 2:
@@ -179,9 +158,9 @@ def test_a_range_that_failed_is_noted_and_tried_again(
 
 
 def test_changes_that_come_while_an_index_is_built_are_in_it_when_it_is_published(
-    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+    shelves: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = server_of("first"), server_of("second")
+    first, second = shelves
     stock = Stock(shelf=second, spec=SPEC)
 
     def edit(name: str, number: int) -> None:
@@ -212,8 +191,8 @@ def tables(shelf: CatalogueShelf) -> list[Any]:
     return [shelf.reader().snapshot.rows(query) for query in queries]
 
 
-def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(server_of: OpenServer) -> None:
-    shelf = server_of("only")
+def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(shelves: list[Any]) -> None:
+    shelf, _ = shelves
     stock = Stock(shelf=shelf, spec=SPEC)
     assert shelf.reader().count(WHOLE) == RECORDS
     stock.put(
@@ -229,11 +208,11 @@ def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(server_of: O
 
 
 def test_names_with_the_same_number_are_told_apart(
-    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+    shelves: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (index, view_module):
         monkeypatch.setattr(module, "name_number", lambda _name: -7)
-    view = server_of("only").reader()
+    view = shelves[0].reader()
     title = SPEC.title_of(next(iter(view.fetch([Key(1)], scope=WHOLE).values())))
     assert view.has_name(title, scope=WHOLE)
     assert not view.has_name(title[:-1], scope=WHOLE)
