@@ -51,7 +51,8 @@ def test_a_longer_list_begins_as_a_shorter_one_does(
 
 
 def test_falling_strengths_are_merged_as_they_are_and_equals_take_turns() -> None:
-    assert merged(part_of("a", [0.9, 0.3]), part_of("b", [0.6, 0.2])) == ["a0", "b0", "a1", "b1"]
+    assert merged(part_of("a", [0.9, 0.7]), part_of("b", [0.8, 0.6])) == ["a0", "b0", "a1", "b1"]
+    assert merged(part_of("b", [0.9, 0.7]), part_of("a", [0.6, 0.2])) == ["b0", "b1", "a0", "a1"]
     assert merged(part_of("b", [0.5, 0.5]), part_of("a", [0.5, 0.5])) == ["a0", "b0", "a1", "b1"]
     assert merged() == merged(part_of("a", [])) == []
 
