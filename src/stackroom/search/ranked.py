@@ -178,7 +178,7 @@ class Ranked:
     ranking: Ranking
     """The keys and the strengths of their evidence; its total counts the records that have any."""
     mode: SearchMode
-    degraded: str | None
+    degraded: str  # why the search was not as good as it could be; empty where it was
     reader: ShelfReader
     scope: Scope
     spec: CatalogueSpec
@@ -238,22 +238,17 @@ class Ranked:
             lacks=lacking(trace.query.words, record, self.spec),
         )
 
-    def notes_on(self, first: Ranking) -> tuple[str, ...]:
+    def notes_on(self, ranking: Ranking) -> list[str]:
         """Return what to know of the query beside its best hit, the first of a ranking: a word that
         matters is missing, or its language.
         """
-        if Evidence.of_best(first.scores) is not Evidence.NONE:
-            return tuple(filter(None, [self._missing_word(Key(int(first.keys[0])))]))
-        model = self.reader.model
-        is_asked = self.trace.query.vector is not None and not is_english(self.trace.query.text)
-        if not is_asked or model is None or model.name not in LOCAL_MODELS:
-            return ()
-        return (
-            (
-                f"the model {model.name} knows English: ask in English, or with words that records"
-                " have"
-            ),
-        )
+        if Evidence.of_best(ranking.scores) is not Evidence.NONE:
+            return [*filter(None, [self._missing_word(Key(int(ranking.keys[0])))])]
+        model, query = self.reader.model, self.trace.query
+        if query.vector is None or model is None or model.name not in LOCAL_MODELS:
+            return []
+        advice = "knows English: ask in English, or with words that records have"
+        return [] if is_english(query.text) else [f"the model {model.name} {advice}"]
 
     def _missing_word(self, key: Key) -> str:
         """Say that no record, or not this one, has a word of the query; empty where none of weight

@@ -8,7 +8,9 @@ parts, and none sorts, labels or counts again. Records are read for the page tha
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import repeat
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +90,7 @@ class Part:
         """Return what is found in another scope, so many results deep."""
         return self.again(scope, limit) if self.again else self
 
-    @property
+    @cached_property
     def evidence(self) -> Evidence:
         """How well its best record answers."""
         if self.is_graded and not self.only_orders:
@@ -106,7 +108,15 @@ class Part:
     @property
     def degraded(self) -> str:
         """Why it was not searched as well as it could be; empty where it was."""
-        return (self.ranked.degraded if self.ranked else None) or ""
+        return self.ranked.degraded if self.ranked else ""
+
+    @property
+    def why_degraded(self) -> str:
+        """The same; where it was searched by words alone, that too."""
+        if self.mode is SearchMode.HYBRID:
+            return self.degraded
+        by_words = "searched by words alone"
+        return f"{by_words} ({self.degraded})" if self.degraded else by_words
 
     @property
     def strength(self) -> float:
@@ -114,9 +124,9 @@ class Part:
         return float(self.ranking.scores.max(initial=0.0))
 
     @property
-    def word_notes(self) -> Sequence[str]:
+    def word_notes(self) -> list[str]:
         """Notes on the words of the query beside its best record."""
-        return self.ranked.notes_on(self.first(1)) if self.ranked else ()
+        return self.ranked.notes_on(self.ranking) if self.ranked else []
 
     @property
     def count(self) -> int:
@@ -141,17 +151,21 @@ class Part:
     ) -> list[Hit]:
         """Return records with these scores; one that cannot be read any more is left out."""
         known = self.known or self.view.reader.fetch(keys, scope=self.reading.scope)
-        there = [(key, score) for key, score in zip(keys, scores, strict=True) if key in known]
-        keys, scores = [key for key, _ in there], [score for _, score in there]
-        records = [known[key] for key in keys]
-        types: Sequence[MatchType] = [MatchType.FTS] * len(keys)
-        whys: Sequence[Why | None] = [None] * len(keys)
+        there = [
+            (key, known[key], score)
+            for key, score in zip(keys, scores, strict=True)
+            if key in known
+        ]
+        if not there:
+            return []
+        keys, records, scores = zip(*there, strict=True)
+        types: Iterable[MatchType] = repeat(MatchType.FTS)
+        whys: Iterable[Why | None] = repeat(None)
         if self.ranked is not None:
             types = self.ranked.match_types(np.array(keys, dtype=np.int64))
             whys = self.ranked.explain(keys, scores, records) if explain else whys
-        labels = map(Label.of, scores) if self.is_graded else [None] * len(keys)
-        columns = zip(keys, records, scores, labels, types, whys, strict=True)
-        return [Hit(self.view, *columns_of_one) for columns_of_one in columns]
+        labels = map(Label.of, scores) if self.is_graded else repeat(None)
+        return list(map(partial(Hit, self.view), keys, records, scores, labels, types, whys))
 
 
 def list_part(view: View, reading: ReadQuestion) -> Part:
@@ -194,27 +208,27 @@ class ResultSet:
     label: values.Label = values.argument_of
     """Returns the name of the argument that a condition came from."""
 
-    @property
+    @cached_property
     def evidence(self) -> Evidence:
         """The evidence of the catalogue that has the strongest."""
-        return Evidence.best(part.evidence for part in self.parts)
+        return Evidence.best([part.evidence for part in self.parts])
 
     @property
     def total(self) -> int:
         """How many records answer, or are listed."""
-        return sum(part.ranking.total for part in self.parts)
+        return sum([part.ranking.total for part in self.parts])
 
     @property
     def by_catalogue(self) -> dict[str, int]:
         """How many records of each catalogue answer."""
         return {part.view.name: part.ranking.total for part in self.parts}
 
-    @property
+    @cached_property
     def only_orders(self) -> bool:
         """Whether the words of the question leave no record out."""
         return any(part.only_orders for part in self.parts)
 
-    @property
+    @cached_property
     def is_list(self) -> bool:
         """Whether it has every record of a scope, however many."""
         return self.lists or self.only_orders
@@ -224,7 +238,7 @@ class ResultSet:
         """The parts that were searched for; none of a list."""
         return [] if self.lists else self.parts
 
-    @property
+    @cached_property
     def shows_few(self) -> bool:
         """Whether only a few are shown, since nothing answers."""
         return not (self.is_list or self.is_whole) and self.evidence is Evidence.NONE
@@ -265,7 +279,7 @@ class ResultSet:
         """
         end = start + self.page_size
         is_reached = not self.is_list and (self.shows_few or end >= self.most)
-        count = sum(len(part.ranking.keys) for part in self.parts)
+        count = sum([len(part.ranking.keys) for part in self.parts])
         return str(end) if count > end and not is_reached else None
 
     def told(self, start: int | None = None) -> dict[str, Any]:
@@ -308,13 +322,10 @@ class ResultSet:
         """Return the records of places, those of each part read at once."""
         found: dict[tuple[Part, Key], Hit] = {}
         for part in self.parts:
-            own = [place for place in places if place.part is part]
-            hits = part.read(
-                [one.key for one in own], [one.score for one in own], explain=self.explains
-            )
+            own = [(place.key, place.score) for place in places if place.part is part]
+            hits = part.read(*zip(*own, strict=True), explain=self.explains) if own else ()
             found |= {(part, hit.key): hit for hit in hits}
-        shown = (found.get((place.part, place.key)) for place in places)
-        return [hit for hit in shown if hit is not None]
+        return [found[at] for one in places if (at := (one.part, one.key)) in found]
 
     def why_left_out(self, part: Part, key: Key) -> str:
         """Return why a record of a part that was ranked is left out; empty for one that is not."""
@@ -345,8 +356,8 @@ class ResultSet:
     @property
     def mode(self) -> SearchMode:
         """Hybrid where at least one catalogue was searched by vectors."""
-        is_hybrid = any(part.mode is SearchMode.HYBRID for part in self.parts)
-        return SearchMode.HYBRID if is_hybrid else SearchMode.FTS_ONLY
+        modes = {part.mode for part in self.parts}
+        return SearchMode.HYBRID if SearchMode.HYBRID in modes else SearchMode.FTS_ONLY
 
     @property
     def degraded(self) -> str | None:
@@ -369,31 +380,23 @@ class ResultSet:
     @property
     def word_notes(self) -> list[str]:
         """Notes on the words of the query, of the catalogue that has the best hit."""
-        best = max(self.searched, key=lambda part: part.strength, default=None)
-        return list(best.word_notes) if best else []
+        best = max(self.searched, key=attrgetter("strength"), default=None)
+        return best.word_notes if best else []
 
     @property
     def degraded_notes(self) -> list[str]:
         """A note for each reason why catalogues were searched by words alone, or not as well as
         they could be.
         """
-
-        def why_degraded(part: Part) -> str:
-            if part.mode is SearchMode.HYBRID:
-                return part.degraded
-            by_words = "searched by words alone"
-            return f"{by_words} ({part.degraded})" if part.degraded else by_words
-
-        return notes_by_reason((part.view.name, why_degraded(part)) for part in self.searched)
+        return notes_by_reason([(part.view.name, part.why_degraded) for part in self.searched])
 
 
 def by_catalogue(notes: Mapping[str, Sequence[str]], *, among: int) -> list[str]:
     """Return the notes of catalogues, each once, with the names of its catalogues unless all of so
     many have it.
     """
-    return notes_by_reason(
-        ((name, note) for name, some in notes.items() for note in some), among=among
-    )
+    each = [(name, note) for name, some in notes.items() for note in some]
+    return notes_by_reason(each, among=among)
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -92,11 +92,9 @@ def share_of_named(
     """Return for each record the share of the values named by the text that it has; zeros where
     none is named.
     """
-    named = 0
-    shares = np.zeros(len(keys))
+    named, shares = 0, np.zeros(len(keys))
     for name in fields:
-        matches = field_values(reader, spec, name).named_in(text)
-        wanted = {term_of(match.value) for match in matches}
+        wanted = {term_of(one.value) for one in field_values(reader, spec, name).named_in(text)}
         if wanted and keys:
             named += len(wanted)
             shares += reader.count_terms(name, wanted, keys)
@@ -123,7 +121,7 @@ class QueryVector:
     """The query's vector, or the reason why there is none."""
 
     vector: Vector | None
-    problem: str | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +179,7 @@ class Searcher:
                 total=int(np.count_nonzero(trace.scores >= EVIDENCE_AT)),
             ),
             mode=SearchMode.FTS_ONLY if query.vector is None else SearchMode.HYBRID,
-            degraded=embedded.problem or about_awaited_vectors(reader),
+            degraded=embedded.problem or about_awaited_vectors(reader) or "",
             reader=reader,
             scope=scope,
             spec=self.spec,
@@ -244,14 +242,16 @@ class Searcher:
     def weigh_one(self, reader: ShelfReader, query: SearchQuery, key: Key) -> WeighedEvidence:
         """Weigh the evidence for one record that no arm of a search has found."""
         score = float(reader.term_scores(query.terms, [key]).sum())
-        lexical = build_ranking([key], [score], limit=1) if score > 0 else NOTHING_FOUND
+        weights = [weight for _, weight in query.words.terms.terms]
         has_term = reader.term_scores(query.words.terms, [key])[0] > 0
-        having = build_ranking(
-            [key], [has_term @ [weight for _, weight in query.words.terms.terms]], limit=1
-        )
-        keys = np.array([key], dtype=np.int64)
         found = self._line_up(
-            reader, query, keys, lexical=lexical, having=having, names={}, nearest=NOTHING_FOUND
+            reader,
+            query,
+            np.array([key], dtype=np.int64),
+            lexical=build_ranking([key], [score], limit=1) if score > 0 else NOTHING_FOUND,
+            having=build_ranking([key], [has_term @ weights], limit=1),
+            names={},
+            nearest=NOTHING_FOUND,
         )
         return self._weigh(reader, found, query.words)
 
@@ -302,30 +302,27 @@ class Searcher:
         names: Mapping[Key, float],
         nearest: Ranking,
     ) -> Candidates:
-        found, search = keys.tolist(), self.search_spec
-        known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
-        moods = (
-            [score_checks(reader, found, checks) for checks in query.moods.checks]
-            if query.moods
-            else []
-        )
-        vectors = (
-            np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found)
-        )
+        found, search, moods = keys.tolist(), self.search_spec, query.moods
+        vectors = np.zeros((len(keys), 0), np.float32)
+        if query.vector is not None:
+            vectors = reader.vectors(found)
+        known, discount = np.zeros(len(keys)), 0.0
+        if self.spec.known:
+            known, discount = reader.numbers(KNOWN_FIELD, found), search.little_known_discount
         return line_up(
             keys,
             lexical=lexical,
             having=having,
             names=names,
             nearest=nearest,
-            vectors=shorten_little_known(
-                vectors, known, search.little_known_discount if self.spec.known else 0.0
-            ),
+            vectors=shorten_little_known(vectors, known, discount),
             query=query.vector,
             known=known,
             named=share_of_named(reader, self.spec, query.text, found, fields=search.named),
-            mood=np.mean(moods, axis=0) if moods else None,
-            is_mood=query.moods is not None and query.moods.is_whole,
+            mood=np.mean([score_checks(reader, found, one) for one in moods.checks], axis=0)
+            if moods
+            else None,
+            is_mood=moods is not None and moods.is_whole,
             full_score=query.words.total,
             some_await_vectors=reader.awaiting_vectors > 0,
         )
@@ -396,14 +393,12 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
     it fails.
     """
     keys, head = ranked.ranking.keys, reranker.depth
-    records = ranked.reader.fetch(keys[:head].tolist(), scope=ranked.scope)
-    texts = [
-        embedding_text(spec.embed, records[key])[:RERANK_CHARS] if spec.embed else ""
-        for key in keys[:head].tolist()
-    ]
-    if not texts:
+    first = keys[:head].tolist()
+    if not first:
         return ranked
-    by_reranker = reranker.scores(text, texts)
+    records = ranked.reader.fetch(first, scope=ranked.scope)
+    whole = [embedding_text(spec.embed, records[key]) if spec.embed else "" for key in first]
+    by_reranker = reranker.scores(text, [one[:RERANK_CHARS] for one in whole])
     if by_reranker is None:
         return replace(ranked, degraded=ranked.degraded or NOT_RERANKED)
     strengths = ranked.ranking.scores[:head]
@@ -412,7 +407,7 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
         np.concatenate((keys[order], keys[head:])),
         np.concatenate((falling(strengths[order]), ranked.ranking.scores[head:])),
     )
-    return replace(again, reranked=dict(zip(keys[:head].tolist(), by_reranker, strict=True)))
+    return replace(again, reranked=dict(zip(first, by_reranker, strict=True)))
 
 
 RANKED = 50_000  # how deep an arm is searched for a record
