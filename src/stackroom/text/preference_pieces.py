@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
 from enum import Enum
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from stackroom.frozen import frozen
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
@@ -27,26 +27,14 @@ record tells.
 REFUSALS: Final = (Mood.NOT, Mood.LESS)
 
 
-def combined(moods: Iterable[Mood]) -> Mood:
-    """Return the mood of several cues in a row: in 'not without' and 'not only' the refusals
-    cancel.
-    """
-    result = Mood.PLAIN
-    for mood in moods:
-        result = Mood.PLAIN if result in REFUSALS else mood
-    return result
-
-
-@dataclass(frozen=True, slots=True)
-class Cue:
+class Cue(NamedTuple):
     """Words that set the mood of what follows; some cues turn unknown words into a description."""
 
     mood: Mood
     takes_unknown: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """A limit on a number; one from an adjective ('short', 'recent') may also belong to a
     description.
     """
@@ -58,16 +46,14 @@ class Bounds:
     step: float = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A value of an enum field."""
 
     field: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamedTag:
+class NamedTag(NamedTuple):
     """A tag of the catalogue, or a name in another field (of several names, any one is enough)."""
 
     name: str
@@ -75,16 +61,14 @@ class NamedTag:
     is_name: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(NamedTuple):
     """A person that a field names, with every spelling that records have."""
 
     field: str
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Leaning:
+class Leaning(NamedTuple):
     """The values of a field that show a mood or an audience."""
 
     field: str = ""
@@ -94,32 +78,31 @@ class Leaning:
     never: tuple[str, ...] = ()  # values that rule it out
 
 
-@dataclass(frozen=True, slots=True)
-class Tone:
+class Tone(NamedTuple):
     """A description to embed, and where the catalogue can check it, the values that show it."""
 
     phrase: str
     leaning: Leaning = Leaning()
 
 
-@dataclass(frozen=True, slots=True)
-class Title:
+class Title(NamedTuple):
     """A title that the sentence refers to."""
 
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Variety:
-    """A wish for results that differ from each other."""
+class Attitude(Enum):
+    """A wish that is not about a value, described by its words."""
+
+    NOVELTY = "different from each other and from the titles"
+    INDIFFERENCE = "makes no difference"
 
 
-Thing = Bounds | Choice | NamedTag | Person | Tone | Title | Variety
+Thing = Bounds | Choice | NamedTag | Person | Tone | Title | Attitude
 What = Thing | Cue | Lead | PieceJoin | Plain
 
 
-@dataclass(frozen=True, slots=True)
-class SentencePiece:
+class SentencePiece(NamedTuple):
     """A span of the sentence with one meaning."""
 
     start: int
@@ -206,13 +189,32 @@ class PreferenceVocabulary:
         return {form.replace(" ", ""): form for form in self.people}
 
     @cached_property
-    def named(self) -> frozenset[str]:
-        """All phrases for values."""
-        return frozenset((*self.choices, *self.tags, *self.names, *self.moods, *self.unchecked))
+    def meanings(self) -> Mapping[str, What]:
+        """What each phrase for a value means."""
+        return {
+            **{phrase: NamedTag(name, where, True) for phrase, (where, name) in self.names.items()},
+            **{phrase: NamedTag(tag, self.tag_field) for phrase, tag in self.tags.items()},
+            **self.moods,
+            **{phrase: Choice(*value) for phrase, value in self.choices.items()},
+            **dict.fromkeys(self.unchecked, Plain.UNCHECKED),
+        }
+
+    @cached_property
+    def longest(self) -> Mapping[str, int]:
+        """The length in words of the longest phrase for a value that starts with each word."""
+        return longest_by_first(self.meanings)
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+def longest_by_first(phrases: Iterable[str]) -> dict[str, int]:
+    """Return the length in words of the longest phrase of several that starts with each word."""
+    longest: dict[str, int] = {}
+    for parts in (phrase.replace("-", " ").split() for phrase in phrases):
+        if len(parts) > 1:
+            longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
+    return longest
+
+
+class Mention(NamedTuple):
     """A thing with its mood, the span of its words, and whether it is one of several
     alternatives.
     """
@@ -240,20 +242,12 @@ class Checks:
     disliked: tuple[str, ...] = ()  # values that count against it by half
 
 
-@dataclass(frozen=True, slots=True)
-class Nudge:
+class Nudge(NamedTuple):
     """Move the taste by this description, or by this title; score what the catalogue can check."""
 
     direction: Direction
     phrase: str
     checks: Checks | None = None
-
-
-class Attitude(Enum):
-    """A wish that is not about a value, described by its words."""
-
-    NOVELTY = "different from each other and from the titles"
-    INDIFFERENCE = "makes no difference"
 
 
 Effect = Condition | Nudge | Attitude
@@ -263,6 +257,7 @@ def effects_of(mention: Mention) -> list[Effect]:
     """Return the effects of a thing; none if no condition can express it."""
     effects: list[Effect]
     is_refused = mention.mood in REFUSALS
+    condition = NoneOf if is_refused else AnyOf
     match mention.what:
         case Bounds(range=limit, also=also, step=step):
             limits = [complement(limit, step=step)] if is_refused else [limit, also]
@@ -270,61 +265,56 @@ def effects_of(mention: Mention) -> list[Effect]:
         case Choice(field=name, value=value) if mention.mood is Mood.LESS:  # it is scored
             effects = [Nudge("away from", value.lower(), Checks(field=name, avoided=(value,)))]
         case Choice(field=name, value=value):
-            effects = [(NoneOf if is_refused else AnyOf)(name, (value,))]
+            effects = [condition(name, (value,))]
         case NamedTag() as tag:
-            effects = [tag_condition(tag, mention) or tag_nudge(tag, is_refused=is_refused)]
+            effects = [tag_effect(tag, mention)]
         case Person(field=name, names=names):
-            effects = [(NoneOf if is_refused else AnyOf)(name, names)]
+            effects = [condition(name, names)]
         case Tone() as tone:
             effects = tone_effects(tone, mention.mood)
         case Title(title=title):
             effects = [Nudge("unlike" if is_refused else "like", title)]
-        case Variety():
-            effects = [Attitude.NOVELTY]
+        case Attitude() as attitude:
+            effects = [attitude]
     return effects
 
 
-def tag_condition(tag: NamedTag, mention: Mention) -> Condition | None:
-    """Return the condition on a tag that is refused or demanded, or None if it is only mentioned or
-    wanted less.
+def tag_effect(tag: NamedTag, mention: Mention) -> Effect:
+    """Return the condition on a tag that is refused or demanded, else a nudge towards it, or away
+    from one that is wanted less.
     """
-    if tag.field is None or mention.mood in (Mood.PLAIN, Mood.LESS):
-        return None
-    if mention.mood is Mood.NOT:
-        return NoneOf(tag.field, (tag.name,))
-    return (AnyOf if mention.either or tag.is_name else AllOf)(tag.field, (tag.name,))
-
-
-def tag_nudge(tag: NamedTag, *, is_refused: bool) -> Nudge:
-    """Return the nudge towards a tag, or away from one that is wanted less."""
-    values = {"avoided" if is_refused else "sought": (tag.name,)}
+    name, is_refused = tag.name, mention.mood in REFUSALS
+    if tag.field and mention.mood is Mood.NOT:
+        return NoneOf(tag.field, (name,))
+    if tag.field and mention.mood not in (Mood.PLAIN, Mood.LESS):
+        return (AnyOf if mention.either or tag.is_name else AllOf)(tag.field, (name,))
+    values = {"avoided" if is_refused else "sought": (name,)}
     checks = Checks(field=tag.field, **values) if tag.field else None
-    return Nudge("away from" if is_refused else "towards", tag.name, checks)
+    return Nudge("away from" if is_refused else "towards", name, checks)
 
 
 def tone_effects(tone: Tone, mood: Mood) -> list[Effect]:
     """Return the nudge of a description, and the conditions on values that mean it or rule it
     out.
     """
-    leaning, name = tone.leaning, tone.leaning.field
-    conditions: list[Effect] = []
+    leaning, is_refused = tone.leaning, mood in REFUSALS
+    direction: Direction = "away from" if is_refused else "towards"
+    effects: list[Effect] = [Nudge(direction, tone.phrase, tone_checks(leaning, mood))]
     if mood in (Mood.NOT, Mood.MUST) and leaning.meant:
-        conditions.append((NoneOf if mood is Mood.NOT else AnyOf)(name, leaning.meant))
-    if mood not in REFUSALS and leaning.never:
-        conditions.append(NoneOf(name, leaning.never))
-    direction: Direction = "away from" if mood in REFUSALS else "towards"
-    return [Nudge(direction, tone.phrase, tone_checks(leaning, mood)), *conditions]
+        effects.append((NoneOf if is_refused else AnyOf)(leaning.field, leaning.meant))
+    if not is_refused and leaning.never:
+        effects.append(NoneOf(leaning.field, leaning.never))
+    return effects
 
 
 def tone_checks(leaning: Leaning, mood: Mood) -> Checks | None:
     """Return the values by which a mood is scored, or None if the catalogue has none for it."""
-    if not leaning.meant and not leaning.near:
+    name, meant, near, away, _ = leaning
+    if not meant and not near:
         return None
     if mood in REFUSALS:
-        return Checks(field=leaning.field, avoided=leaning.meant, disliked=leaning.near)
-    return Checks(
-        field=leaning.field, sought=leaning.meant, near=leaning.near, disliked=leaning.away
-    )
+        return Checks(field=name, avoided=meant, disliked=near)
+    return Checks(field=name, sought=meant, near=near, disliked=away)
 
 
 def complement(limit: Range, *, step: float) -> Range | None:
@@ -393,11 +383,8 @@ def describe_nudge(nudge: Nudge) -> str:
     checks = nudge.checks
     if checks is None:
         return f"{nudge.direction}: {nudge.phrase}"
-    told = (
-        (*checks.sought, *checks.near)
-        if nudge.direction == "towards"
-        else (*checks.avoided, *checks.disliked)
-    )
+    is_wanted = nudge.direction == "towards"
+    told = checks.sought + checks.near if is_wanted else checks.avoided + checks.disliked
     others = [one for one in told if one.lower() != nudge.phrase.lower()]
     return f"{nudge.direction}: {nudge.phrase}" + (f" ({', '.join(others)})" if others else "")
 
@@ -407,9 +394,8 @@ def describe_range(limit: Range) -> str:
     low, high = limit.at_least, limit.at_most
     if low is None or high is None:
         return f"{limit.field} ≥ {low:.10g}" if low is not None else f"{limit.field} ≤ {high:.10g}"
-    return (
-        f"{limit.field} is {low:.10g}" if low == high else f"{limit.field} {low:.10g}–{high:.10g}"
-    )
+    both = f"is {low:.10g}" if low == high else f"{low:.10g}–{high:.10g}"
+    return f"{limit.field} {both}"
 
 
 def in_days(condition: Condition, vocabulary: PreferenceVocabulary) -> Condition:
@@ -421,12 +407,9 @@ def in_days(condition: Condition, vocabulary: PreferenceVocabulary) -> Condition
         return condition
 
     def find_day(year: float | None, month: int, day: int) -> int | None:
-        return (
-            None
-            if year is None
-            else date(min(max(int(year), MINYEAR), MAXYEAR), month, day).toordinal()
-        )
+        if year is None:
+            return None
+        return date(min(max(int(year), MINYEAR), MAXYEAR), month, day).toordinal()
 
-    return Range(
-        condition.field, find_day(condition.at_least, 1, 1), find_day(condition.at_most, 12, 31)
-    )
+    first, last = find_day(condition.at_least, 1, 1), find_day(condition.at_most, 12, 31)
+    return Range(condition.field, first, last)

@@ -5,7 +5,6 @@ their readings.
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
 from typing import Final, NamedTuple
@@ -14,6 +13,7 @@ from stackroom.model.scope import Range
 from stackroom.text.normalise import corrected, name_key, name_words
 from stackroom.text.patterns import compose
 from stackroom.text.preference_pieces import (
+    Attitude,
     Bound,
     Bounds,
     Choice,
@@ -27,8 +27,8 @@ from stackroom.text.preference_pieces import (
     SentencePiece,
     Title,
     Tone,
-    Variety,
     What,
+    longest_by_first,
 )
 from stackroom.toml_text import load_packaged
 
@@ -62,6 +62,7 @@ DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {
     "late": (7, 9),
 }
 ARTICLES: Final = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5}
+COUNTS: Final[Mapping[str, float]] = {**ARTICLES, **LOOSE_NUMBERS, **NUMBERS}
 BOUNDS: Final[Mapping[str, Bound]] = {
     phrase: Bound[name.upper()]
     for table in ("year_bounds", "year_endings", "length_bounds", "length_endings")
@@ -84,7 +85,11 @@ def iter_structure() -> Iterator[tuple[str, What]]:
     yield from ((phrase, Lead[name.upper()]) for phrase, name in MEANINGS["leads"].items())
     yield from ((phrase, PieceJoin[name.upper()]) for phrase, name in MEANINGS["joins"].items())
     yield ",", PieceJoin.COMMA
-    for table, what in (("stops", Plain.STOP), ("variety", Variety()), ("misleading", Plain.WORD)):
+    for table, what in (
+        ("stops", Plain.STOP),
+        ("variety", Attitude.NOVELTY),
+        ("misleading", Plain.WORD),
+    ):
         yield from ((phrase, what) for phrase in PHRASES[table])
 
 
@@ -97,7 +102,7 @@ HOISTED_CUES: Final = PHRASES["hoisted"] | {
 }
 TONES: Final[Mapping[str, str]] = MEANINGS["tones"]
 """Each tone or setting word, and the description to embed in its place."""
-KNOWN: Final = frozenset(
+LONGEST: Final = longest_by_first(
     (*STRUCTURE, *UNCHECKED, *TONES, *FILLER, *RECENT_YEARS, *OLD_WORDS, *SHORT_WORDS, *LONG_WORDS)
 )
 
@@ -171,9 +176,7 @@ def number(said: str) -> float:
     key = whole.removesuffix(" and a half")
     size = next((name for name in MAGNITUDES if key.endswith(name)), "")
     digits = key.removesuffix(size).strip()
-    known = (
-        NUMBERS.get(digits) or LOOSE_NUMBERS.get(digits) or ARTICLES.get(digits) or float(digits)
-    )
+    known = COUNTS.get(digits) or float(digits)
     value = (known + (0.5 if whole != key else 0)) * MAGNITUDES.get(size, 1)
     return int(value) if float(value).is_integer() else value
 
@@ -184,28 +187,18 @@ def bound_of(*said: str | None) -> Bound:
     return next((BOUNDS[key] for key in keys if key in BOUNDS), Bound.WITHIN)
 
 
-@lru_cache(maxsize=64)
-def longest_by_first(named: frozenset[str]) -> dict[str, int]:
-    """Return the length in words of the longest known phrase that starts with each word."""
-    longest: dict[str, int] = {}
-    for phrase in (*KNOWN, *named):
-        parts = phrase.replace("-", " ").split()
-        if len(parts) > 1:
-            longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
-    return longest
-
-
-def spellings(phrase: str) -> Iterator[str]:
-    """Yield the phrase and its variants: with and without hyphens, and in the singular."""
-    yield phrase
+def spellings(phrase: str) -> list[str]:
+    """Return the phrase and its variants: with and without hyphens, and in the singular."""
+    found = [phrase]
     if "-" in phrase:
-        yield phrase.replace("-", " ")
-        yield phrase.replace("-", "")
+        found += phrase.replace("-", " "), phrase.replace("-", "")
     if " " in phrase:
-        yield phrase.replace(" ", "-")
-    for ending, singular in (("ies", "y"), ("s", ""), ("es", ""), ("'s", "")):
-        if phrase.endswith(ending):
-            yield phrase.removesuffix(ending) + singular
+        found.append(phrase.replace(" ", "-"))
+    if phrase.endswith("s"):
+        for ending, singular in (("ies", "y"), ("s", ""), ("es", ""), ("'s", "")):
+            if phrase.endswith(ending):
+                found.append(phrase.removesuffix(ending) + singular)
+    return found
 
 
 def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
@@ -220,49 +213,45 @@ def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
         quoted = QUOTED.match(text, following.end()) if following else None
 
 
-def title_pieces(text: str, _vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the titles in the text; the first includes the words that introduce it."""
+def title_pieces(text: str, _vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
+    """Return the titles in the text; the first includes the words that introduce it."""
+    pieces: list[SentencePiece] = []
     position = 0
     while head := REFERENCE.search(text, position):
+        begin = head.start()
         position = head.end()
-        if head["like"] and LIKE_IS_A_VERB.search(text[max(0, head.start() - 12) : head.start()]):
+        if head["like"] and LIKE_IS_A_VERB.search(text[max(0, begin - 12) : begin]):
             continue
-        for start, end in title_spans(text, head.end()):
+        for start, end in title_spans(text, position):
             position = end
-            title = text[start:end].strip(" \t\r\n.,;:?\"'")
-            if title:
-                begin = head.start() if start == head.end() else start
-                yield SentencePiece(begin, start + len(text[start:end].rstrip()), Title(title))
+            said = text[start:end]
+            if title := said.strip(" \t\r\n.,;:?\"'"):
+                first = begin if start == head.end() else start
+                pieces.append(SentencePiece(first, start + len(said.rstrip()), Title(title)))
+    return pieces
 
 
-def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the persons in the text; by a small single word only after "by", or where all else is
+def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
+    """Return the persons in the text; by a small single word only after "by", or where all else is
     padding.
     """
+    pieces: list[SentencePiece] = []
     tokens, index = name_words(text) if vocabulary.people else [], 0
     while index < len(tokens):
-        sizes = range(min(LONGEST_PERSON, len(tokens) - index), 0, -1)
-        size, key = next(
-            (
-                (size, key)
-                for size in sizes
-                if (key := _person_key(tokens[index : index + size], vocabulary))
-            ),
-            (1, ""),
-        )
-        start, end = tokens[index].start(), tokens[index + size - 1].end()
+        size = min(LONGEST_PERSON, len(tokens) - index)
+        while not (key := _person_key(tokens[index : index + size], vocabulary)) and size > 1:
+            size -= 1
+        start, is_capital = tokens[index].start(), tokens[index][0][0].isupper()
         maker = MAKER.search(text, max(0, start - 30), start)
-        if not key and (maker or len(tokens) <= NEAR_WORDS) and tokens[index][0][0].isupper():
+        if not key and (maker or len(tokens) <= NEAR_WORDS) and is_capital:
             size, key = _near_person(tokens[index : index + NEAR_WORDS], vocabulary)
-            end = tokens[index + size - 1].end()
-        is_surname = (
-            size == 1 and key and tokens[index][0][0].isupper() and len(key) >= SURNAME_CHARS
-        )
+        is_surname = is_capital and len(key) >= SURNAME_CHARS
         if key and (size > 1 or maker or is_surname or _is_padding(tokens, vocabulary)):
-            yield SentencePiece(
-                maker.start() if maker else start, end, Person(*vocabulary.people[key])
-            )
+            start = maker.start() if maker else start
+            person = Person(*vocabulary.people[key])
+            pieces.append(SentencePiece(start, tokens[index + size - 1].end(), person))
         index += size
+    return pieces
 
 
 def _near_person(
@@ -300,15 +289,20 @@ def _is_padding(tokens: Iterable[re.Match[str]], vocabulary: PreferenceVocabular
     return all(any(name_key([token[0]]) in table for table in known) for token in tokens)
 
 
-def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the limits that name their field first: "challenge rating above 10", "price between 5
+def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
+    """Return the limits that name their field first: "challenge rating above 10", "price between 5
     and 10".
     """
     if not vocabulary.labels:
-        return
-    for found in composed("labelled", frozenset(vocabulary.labels)).finditer(text):
-        name = vocabulary.labels[phrase_key(found["label"])]
-        yield SentencePiece(*found.span(), number_bounds(name, *stated(found), vocabulary))
+        return []
+    found = composed("labelled", frozenset(vocabulary.labels)).finditer(text)
+    return [SentencePiece(*one.span(), read_labelled(one, vocabulary)) for one in found]
+
+
+def read_labelled(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What:
+    """Read 'price between 5 and 10'."""
+    name = vocabulary.labels[phrase_key(found["label"])]
+    return number_bounds(name, *stated(found), vocabulary)
 
 
 def stated(found: re.Match[str]) -> tuple[Bound, float, float]:
@@ -356,45 +350,41 @@ def read_century(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What
 
 def read_before_christ(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'before Christ', 'after 500 BC'."""
-    bound, year = (
-        bound_of(found["before"]) if found["low"] else Bound.AT_MOST,
-        -number(found["low"] or "1"),
-    )
+    bound = bound_of(found["before"]) if found["low"] else Bound.AT_MOST
+    year = -number(found["low"] or "1")
     return limit_time(vocabulary, *limited(bound, year, year, spread=50))
 
 
 def read_signed(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read '-60', '+100 kg', where they are values."""
-    return (
-        Choice(*vocabulary.choices[found["value"]])
-        if found["value"] in vocabulary.choices
-        else None
-    )
+    value = vocabulary.choices.get(found["value"])
+    return Choice(*value) if value else None
 
 
 def read_alone(_found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'I can play alone', where two fields tell from how many players to how many."""
-    least, greatest = vocabulary.pairs.get("players", ("", ""))
-    return Bounds(Range(least, at_most=1), also=Range(greatest, at_least=1)) if least else None
+    pair = vocabulary.pairs.get("players")
+    return pair_bounds(Bound.WITHIN, 1, 1, *pair) if pair else None
+
+
+def span_years(found: re.Match[str]) -> float:
+    """Return how many years 'ten years', 'two decades' and 'the past decade' are."""
+    return number(found["count"] or "1") * (10 if found["unit"].lower().startswith("d") else 1)
 
 
 def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
-    this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
+    this_year, years = vocabulary.this_year, span_years(found)
+    in_decades = found["unit"].lower().startswith("d")
     if found["which"].lower() == "this":
-        return limit_time(
-            vocabulary, this_year - this_year % 10 if in_decades else this_year, this_year
-        )
-    if not found["count"] and not in_decades:
-        return limit_time(vocabulary, this_year - 1, this_year - 1)
-    count = number(found["count"] or "1") * (10 if in_decades else 1)
-    return limit_time(vocabulary, this_year - count)
+        return limit_time(vocabulary, this_year - this_year % (10 if in_decades else 1), this_year)
+    is_last = not found["count"] and not in_decades
+    return limit_time(vocabulary, this_year - years, this_year - 1 if is_last else None)
 
 
 def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'not older than ten years', 'more than 20 years old', 'less than five years ago'."""
-    years = number(found["count"]) * (10 if found["unit"].lower().startswith("decade") else 1)
-    since = vocabulary.this_year - years
+    since = vocabulary.this_year - span_years(found)
     is_older = phrase_key(found["than"]) in PHRASES["older_than"]
     if is_older != bool(found["not"]):
         return limit_time(vocabulary, at_most=since if found["not"] else since - 1)
@@ -405,14 +395,13 @@ def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> Wha
     """Read 'for a 10 year old', 'suitable for ages 8 and up'; not understood if the catalogue has
     no mood for it.
     """
-    stated = found["age"] or found["ages"]
-    age = number(stated) if stated else 0
+    said = found["age"] or found["ages"]
+    age = number(said) if said else 0
     least = next((name for label, name in vocabulary.labels.items() if label in LEAST_AGE), None)
-    if stated and least:
+    if said and least:
         return Bounds(Range(least, at_most=age))
-    audience = (
-        "for kids" if age <= CHILD_UNTIL else "for adults" if age >= ADULT_FROM else "for teens"
-    )
+    old = "kids" if age <= CHILD_UNTIL else "adults" if age >= ADULT_FROM else "teens"
+    audience = f"for {old}"
     if audience in vocabulary.moods:
         return vocabulary.moods[audience]
     return Tone(TONES[audience]) if audience in TONES else Plain.UNCHECKED
@@ -420,8 +409,8 @@ def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> Wha
 
 def read_season(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'spring' of 'spring 2016', 'aired in spring'."""
-    said = (found["dated"] or found["released"]).lower()
-    return Choice(*vocabulary.seasons[said]) if said in vocabulary.seasons else None
+    value = vocabulary.seasons.get((found["dated"] or found["released"]).lower())
+    return Choice(*value) if value else None
 
 
 def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
@@ -429,24 +418,27 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     "long".
     """
     unit, long_field = (found.groupdict().get("unit") or "").lower(), vocabulary.long_field
-    if unit in vocabulary.pairs:
-        return pair_bounds(*stated(found), *vocabulary.pairs[unit])
-    multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
-    scaled_field, scale = vocabulary.scales.get(unit, (None, 1))
-    total_field, total = vocabulary.totals.get(unit, (None, 1))
-    known = multiple_field or total_field or vocabulary.units.get(unit) or scaled_field
-    name = known if unit else long_field and long_field[0]
-    if not name:
-        return None
     bound, low, high = stated(found)
-    if name == scaled_field:
-        low, high = low * scale, high * scale
-    if total_field:
-        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == high else bound
-        low, high = math.floor(low * total), math.floor(high * total)
-    if multiple_field:
+    if not unit:
+        return number_bounds(long_field[0], bound, low, high, vocabulary) if long_field else None
+    if unit in vocabulary.pairs:
+        return pair_bounds(bound, low, high, *vocabulary.pairs[unit])
+    is_exact = bound is Bound.WITHIN
+    if unit in vocabulary.multiples:
+        name, size = vocabulary.multiples[unit]
         low, high = (low - 1) * size + 1, high * size
-        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
+        bound = Bound.AT_MOST if is_exact and low == 1 else bound
+    elif unit in vocabulary.totals:
+        name, share = vocabulary.totals[unit]
+        bound = Bound.AT_MOST if is_exact and low == high else bound
+        low, high = math.floor(low * share), math.floor(high * share)
+    elif unit in vocabulary.units:
+        name = vocabulary.units[unit]
+    elif unit in vocabulary.scales:
+        name, scale = vocabulary.scales[unit]
+        low, high = low * scale, high * scale
+    else:
+        return None
     return number_bounds(name, bound, low, high, vocabulary)
 
 
@@ -462,24 +454,25 @@ def pair_bounds(bound: Bound, low: float, high: float, least: str, greatest: str
 
 
 def number_bounds(
-    name: str, bound: Bound, low: float, high: float, vocabulary: PreferenceVocabulary
+    name: str,
+    bound: Bound,
+    low: float,
+    high: float,
+    vocabulary: PreferenceVocabulary,
+    *,
+    is_price: bool = False,
 ) -> What:
-    """Return a limit on a field, in whole numbers unless it has fractions."""
-    step = CENT if name in vocabulary.floats else 1
-    limit = Range(
-        name, *limited(bound, low, high, spread=max(2 * step, round(high / 5)), step=step)
-    )
+    """Return a limit on a field, in whole numbers unless it is a price or has fractions."""
+    step = CENT if is_price or name in vocabulary.floats else 1
+    spread = high / 5 if is_price else max(2 * step, round(high / 5))
+    limit = Range(name, *limited(bound, low, high, spread=spread, step=step))
     return checked(Bounds(limit, step=step), vocabulary)
 
 
 def read_price(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'under $20', '€10 to €15', '$1,000 or less', of the field with this currency."""
     name = vocabulary.units.get(found["unit"].lower())
-    if name is None:
-        return None
-    bound, low, high = stated(found)
-    limit = Range(name, *limited(bound, low, high, spread=high / 5, step=CENT))
-    return checked(Bounds(limit, step=CENT), vocabulary)
+    return number_bounds(name, *stated(found), vocabulary, is_price=True) if name else None
 
 
 def read_size(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
@@ -493,12 +486,8 @@ def size_bounds(length: tuple[str, float, float], size: str) -> Bounds:
     least of long.
     """
     name, short_at_most, long_at_least = length
-    limit = (
-        Range(name, at_most=short_at_most)
-        if size in SHORT_WORDS
-        else Range(name, at_least=long_at_least)
-    )
-    return Bounds(limit)
+    is_short = size in SHORT_WORDS
+    return Bounds(Range(name, *((None, short_at_most) if is_short else (long_at_least, None))))
 
 
 def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
@@ -506,7 +495,7 @@ def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
     return bounds if vocabulary.empty_fields.isdisjoint(bounds.range.fields) else Plain.UNCHECKED
 
 
-def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
+def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'recent', 'classic', 'short', 'long'."""
     bounds: Bounds | None = None
     if phrase in RECENT_YEARS:
@@ -515,7 +504,7 @@ def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | No
         bounds = limit_time(vocabulary, at_most=OLD_UNTIL)
     elif vocabulary.long_field and phrase in WORDS_OF_PATTERNS["sizes"]:
         bounds = size_bounds(vocabulary.long_field, phrase)
-    return replace(bounds, adjective=True) if bounds else None
+    return checked(bounds._replace(adjective=True), vocabulary) if bounds else None
 
 
 class Rule(NamedTuple):

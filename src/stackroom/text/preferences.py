@@ -9,16 +9,17 @@ here searches, embeds or resolves a title.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from itertools import takewhile, zip_longest
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from operator import attrgetter
 from typing import Final
 
 from stackroom.frozen import frozen
 from stackroom.model.scope import KIND_FIELD, Condition
 from stackroom.text import preference_words as words
 from stackroom.text.preference_pieces import (
+    REFUSALS,
     Attitude,
     Bounds,
     Choice,
@@ -38,7 +39,6 @@ from stackroom.text.preference_pieces import (
     Title,
     Tone,
     What,
-    combined,
     describe_effect,
     effects_of,
     in_days,
@@ -78,7 +78,10 @@ class Preferences:
     not_understood: tuple[str, ...] = ()
 
 
-Meaning = Callable[[str], What | None]  # the meaning of a phrase, or None where it has none
+PREFERRING, COMPARING, TONE_NOUNS = map(
+    words.PHRASES.__getitem__, ("preferring", "comparing", "tone_nouns")
+)
+WITHOUT_VERB: Final = ("only", "exclusively", "required")
 WORDS: Final = (Plain.FILLER, Plain.WORD)
 LIST_JOINS: Final = (PieceJoin.AND, PieceJoin.OR)
 
@@ -87,13 +90,13 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     """Parse a sentence; any text has a result, perhaps that nothing was understood."""
     text = sentence[:LONGEST_SENTENCE]
     pieces = pieces_of(text, vocabulary)
-    mentions = list(iter_mentions(pieces))
+    mentions = mentions_in(pieces)
     judged = [
         (mention, effects_of(mention) if mention.mood is not Mood.ANY else [Attitude.INDIFFERENCE])
         for mention in mentions
     ]
-    refused = [(one.start, one.end) for one, effects in judged if not effects]
     effects = [effect for _, some in judged for effect in some]
+    conditions = merge_conditions(effect for effect in effects if isinstance(effect, Condition))
     mentioned = {position for mention in mentions for position in range(mention.start, mention.end)}
     unknown = [
         (piece.start, piece.end)
@@ -102,13 +105,9 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
         # a cue that nothing followed
         or (isinstance(piece.what, Cue) and piece.start not in mentioned)
     ]
+    refused = [(mention.start, mention.end) for mention, some in judged if not some]
     return Preferences(
-        conditions=tuple(
-            in_days(condition, vocabulary)
-            for condition in merge_conditions(
-                effect for effect in effects if isinstance(effect, Condition)
-            )
-        ),
+        conditions=tuple(in_days(condition, vocabulary) for condition in conditions),
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
         wishes=nudges_of(effects, "towards", "away from"),
@@ -116,8 +115,8 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
         unlike=phrases(effects, "unlike"),
         is_novel=Attitude.NOVELTY in effects,
         understood=tuple(
-            understood(text[one.start : one.end], some, tag_field=vocabulary.tag_field)
-            for one, some in judged
+            understood(text[mention.start : mention.end], some, tag_field=vocabulary.tag_field)
+            for mention, some in judged
             if some
         ),
         not_understood=join_spans([*refused, *unknown], text),
@@ -147,21 +146,19 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     left = text.translate(words.STRAIGHT)
     pieces: list[SentencePiece] = []
     for find in (words.title_pieces, words.person_pieces, words.label_pieces):
-        named = list(find(left, vocabulary))
+        named = find(left, vocabulary)
         left = blanked(left, named)
         pieces += named
     lowered = left.lower()
     for rule in words.RULES:
-        if any(needle in lowered for needle in rule.needles) and (
-            found := list(matched(rule, left, vocabulary))
-        ):
+        if any(map(lowered.__contains__, rule.needles)):
+            found = matched(rule, left, vocabulary)
             left = blanked(left, found)
             pieces += found
-    longest = words.longest_by_first(vocabulary.named)
     for gap in re.finditer(r"[^\0]+", left):
         tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
-        pieces += phrase_pieces(tokens, longest, cache(partial(read_phrase, vocabulary=vocabulary)))
-    return sorted(pieces, key=lambda piece: piece.start)
+        pieces += phrase_pieces(tokens, vocabulary)
+    return sorted(pieces, key=attrgetter("start"))
 
 
 def blanked(text: str, pieces: Iterable[SentencePiece]) -> str:
@@ -171,76 +168,60 @@ def blanked(text: str, pieces: Iterable[SentencePiece]) -> str:
     return text
 
 
-def matched(
-    rule: words.Rule, text: str, vocabulary: PreferenceVocabulary
-) -> Iterator[SentencePiece]:
-    """Yield the matches of a rule that its reading accepts, left to right."""
+def matched(rule: words.Rule, text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
+    """Return the matches of a rule that its reading accepts, left to right."""
+    pieces: list[SentencePiece] = []
     position = 0
     while found := rule.pattern.search(text, position):
         what = rule.reading(found, vocabulary)
         position = found.end() if what else found.start() + 1
         if what:
-            yield SentencePiece(*found.span(), what)
+            pieces.append(SentencePiece(*found.span(), what))
+    return pieces
 
 
 def phrase_pieces(
-    tokens: list[re.Match[str]], longest: dict[str, int], meaning: Meaning
-) -> Iterator[SentencePiece]:
-    """Yield the longest known phrases, left to right; an unknown word is a piece of its own."""
+    tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary
+) -> list[SentencePiece]:
+    """Return the longest known phrases, left to right; an unknown word is a piece of its own."""
     lowered = [token[0].lower() for token in tokens]
+    pieces: list[SentencePiece] = []
     index = 0
     while index < len(tokens):
-        most = longest.get(lowered[index].partition("-")[0], 1)
-        size, what = longest_phrase(lowered[index : index + most], meaning)
-        following = index + size
-        if (
-            isinstance(what, Tone)
-            and following < len(tokens)
-            and lowered[following] in words.PHRASES["tone_nouns"]
+        first = lowered[index].partition("-")[0]
+        longest = max(words.LONGEST.get(first, 1), vocabulary.longest.get(first, 1))
+        size = min(longest, len(tokens) - index)
+        what: What | None = None
+        while (
+            size
+            and (what := read_phrase(" ".join(lowered[index : index + size]), vocabulary)) is None
         ):
-            following += 1
-        yield SentencePiece(tokens[index].start(), tokens[following - 1].end(), what)
-        index = following
-
-
-def longest_phrase(tokens: Sequence[str], meaning: Meaning) -> tuple[int, What]:
-    """Return the length in tokens of the longest known phrase, and its meaning."""
-    for size in range(len(tokens), 0, -1):
-        what = meaning(" ".join(tokens[:size]))
-        if what is not None:
-            return size, what
-    return 1, Plain.WORD if tokens[0][0].isalnum() else Plain.FILLER
+            size -= 1
+        what = what or (Plain.WORD if lowered[index][0].isalnum() else Plain.FILLER)
+        end = index + max(size, 1)
+        if isinstance(what, Tone) and lowered[end : end + 1] and lowered[end] in TONE_NOUNS:
+            end += 1
+        pieces.append(SentencePiece(tokens[index].start(), tokens[end - 1].end(), what))
+        index = end
+    return pieces
 
 
 def read_phrase(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
-    """Return the meaning of a phrase: by grammar, by the catalogue's vocabulary, or by the English
-    tables.
+    """Return the meaning of a phrase: by grammar, by the catalogue's vocabulary in any of its
+    spellings, or by the English tables.
     """
     if phrase in words.STRUCTURE:
         return words.STRUCTURE[phrase]
     for spelling in words.spellings(phrase):
-        if (what := read_spelling(spelling, vocabulary)) is not None:
+        if spelling in words.UNCHECKED:
+            return Plain.UNCHECKED
+        if what := vocabulary.meanings.get(spelling):
             return what
+        if spelling in words.TONES:
+            return Tone(words.TONES[spelling])
     if phrase in words.FILLER or phrase in vocabulary.fillers:
         return Plain.FILLER
-    bounds = words.read_adjective(phrase, vocabulary)
-    return words.checked(bounds, vocabulary) if bounds else None
-
-
-def read_spelling(spelling: str, vocabulary: PreferenceVocabulary) -> What | None:
-    """Return the meaning of a phrase in one of its spellings, the catalogue's own words first."""
-    if spelling in vocabulary.unchecked or spelling in words.UNCHECKED:
-        return Plain.UNCHECKED
-    if spelling in vocabulary.choices:
-        return Choice(*vocabulary.choices[spelling])
-    if spelling in vocabulary.moods:
-        return vocabulary.moods[spelling]
-    if spelling in vocabulary.tags:
-        return NamedTag(vocabulary.tags[spelling], vocabulary.tag_field)
-    if spelling in vocabulary.names:
-        name_field, name = vocabulary.names[spelling]
-        return NamedTag(name, name_field, is_name=True)
-    return Tone(words.TONES[spelling]) if spelling in words.TONES else None
+    return words.read_adjective(phrase, vocabulary)
 
 
 def with_comparisons(pieces: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
@@ -251,18 +232,11 @@ def with_comparisons(pieces: Sequence[SentencePiece], text: str) -> list[Sentenc
     is_preferring = False
     for index, piece in enumerate(marked):
         said = text[piece.start : piece.end].lower()
-        is_preferring = (
-            is_preferring or said in words.PHRASES["preferring"]
-        ) and piece.what is not Plain.STOP
-        is_between = 0 < index < len(marked) - 1 and isinstance(marked[index - 1].what, Thing)
-        if is_preferring and is_between and said in words.PHRASES["comparing"]:
-            others = (
-                one.what
-                for one in marked[index + 1 :]
-                if text[one.start : one.end].lower() not in words.EDGES
-            )
-            if isinstance(next(others, None), Thing):
-                marked[index] = replace(piece, what=Cue(Mood.ANY, takes_unknown=True))
+        is_preferring = (is_preferring or said in PREFERRING) and piece.what is not Plain.STOP
+        if is_preferring and said in COMPARING and index:
+            compared = [marked[index - 1], *trimmed(marked[index + 1 :], text)[:1]]
+            if len(compared) == 2 and all(isinstance(one.what, Thing) for one in compared):
+                marked[index] = piece._replace(what=Cue(Mood.ANY, takes_unknown=True))
     return marked
 
 
@@ -272,20 +246,18 @@ def with_demands_first(pieces: Sequence[SentencePiece], text: str) -> list[Sente
     """
     ordered = list(pieces)
     for index in range(1, len(ordered)):
-        piece = ordered[index]
-        after = ordered[index + 1].what if index + 1 < len(ordered) else None
+        piece, following = ordered[index], ordered[index + 1 : index + 2]
         said = text[piece.start : piece.end].lower()
-        if said in words.HOISTED_CUES and isinstance(ordered[index - 1].what, Thing):
-            is_sentence = said not in ("only", "exclusively", "required")
-            if is_sentence or not isinstance(after, Thing | Lead):
-                first = index - 1
-                while (
-                    said.startswith("are ") and first > 1 and ordered[first - 1].what in LIST_JOINS
-                ):
-                    if not isinstance(ordered[first - 2].what, Thing):
-                        break
-                    first -= 2
-                ordered[first : index + 1] = [piece, *ordered[first:index]]
+        if said not in words.HOISTED_CUES or not isinstance(ordered[index - 1].what, Thing):
+            continue
+        if said in WITHOUT_VERB and following and isinstance(following[0].what, Thing | Lead):
+            continue
+        first = index - 1
+        while said.startswith("are ") and first > 1 and ordered[first - 1].what in LIST_JOINS:
+            if not isinstance(ordered[first - 2].what, Thing):
+                break
+            first -= 2
+        ordered[first : index + 1] = [piece, *ordered[first:index]]
     return ordered
 
 
@@ -297,13 +269,12 @@ def with_repeated_cues(pieces: Sequence[SentencePiece]) -> list[SentencePiece]:
     opener: Lead | Cue | None = None
     for piece, following in zip_longest(pieces, pieces[1:]):
         result.append(piece)
-        if isinstance(piece.what, Lead | Cue):
-            opener = (
-                piece.what if isinstance(piece.what, Lead) or piece.what.takes_unknown else None
-            )
-        elif isinstance(piece.what, Bounds | Title) or piece.what in (Plain.STOP, PieceJoin.COMMA):
+        what = piece.what
+        if isinstance(what, Lead | Cue):
+            opener = what if isinstance(what, Lead) or what.takes_unknown else None
+        elif isinstance(what, Bounds | Title) or what in (Plain.STOP, PieceJoin.COMMA):
             opener = None
-        elif opener and following and piece.what in LIST_JOINS and following.what is Plain.WORD:
+        elif opener and following and what in LIST_JOINS and following.what is Plain.WORD:
             result.append(SentencePiece(following.start, following.start, opener))
     return result
 
@@ -313,51 +284,52 @@ def with_descriptions(pieces: Sequence[SentencePiece], text: str) -> list[Senten
     result: list[SentencePiece] = []
     index = 0
     while index < len(pieces):
-        opener, run = pieces[index], run_after(pieces, index)
-        index += 1 + len(run)
-        following = pieces[index].what if index < len(pieces) else Plain.STOP
-        if isinstance(opener.what, Cue):
-            result += cue_pieces(opener, opener.what, trimmed(run, text), following, text)
-        elif isinstance(opener.what, Lead):
-            result += [opener, *lead_pieces(opener.what, trimmed(run, text), text)]
-        else:
+        opener = pieces[index]
+        index += 1
+        if not isinstance(opener.what, Lead | Cue):
             result.append(opener)
+            continue
+        run = run_from(pieces[index : index + LONGEST_RUN], opener.what)
+        index += len(run)
+        inner = trimmed(run, text)
+        if isinstance(opener.what, Cue):
+            following = pieces[index].what if index < len(pieces) else Plain.STOP
+            result += cue_pieces(opener, opener.what, inner, following, text)
+        else:
+            result += [opener, *lead_pieces(opener.what, inner, text)]
     return result
 
 
-def run_after(pieces: Sequence[SentencePiece], index: int) -> list[SentencePiece]:
+def run_from(pieces: Iterable[SentencePiece], opener: Lead | Cue) -> list[SentencePiece]:
     """Return the words after a lead or cue that may be its description, up to the end of the
     clause.
     """
-    opener = pieces[index].what
-    if not isinstance(opener, Lead | Cue):
-        return []
     takes_adjectives = isinstance(opener, Lead) or opener.takes_unknown
     run: list[SentencePiece] = []
-    for piece in pieces[index + 1 : index + 1 + LONGEST_RUN]:
-        is_adjective = isinstance(piece.what, Bounds) and piece.what.adjective and takes_adjectives
-        if (
-            not is_adjective
-            and not isinstance(piece.what, NamedTag | Tone | Choice)
-            and piece.what not in WORDS
-        ):
+    for piece in pieces:
+        what = piece.what
+        is_adjective = isinstance(what, Bounds) and what.adjective and takes_adjectives
+        if not (is_adjective or isinstance(what, NamedTag | Tone | Choice) or what in WORDS):
             break
         run.append(piece)
     return run
 
 
-def trimmed(run: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
+def trimmed(run: Sequence[SentencePiece], text: str) -> Sequence[SentencePiece]:
     """Return the run without the articles, amounts and courtesies around it."""
     inner = [
-        i for i, piece in enumerate(run) if text[piece.start : piece.end].lower() not in words.EDGES
+        place
+        for place, piece in enumerate(run)
+        if text[piece.start : piece.end].lower() not in words.EDGES
     ]
-    return list(run[inner[0] : inner[-1] + 1]) if inner else []
+    return run[inner[0] : inner[-1] + 1] if inner else []
 
 
-def described(run: Sequence[SentencePiece], text: str, form: str = "{}") -> list[SentencePiece]:
+def described(run: Sequence[SentencePiece], text: str, form: str = "{}") -> SentencePiece:
     """Join a run of words into one description, which leans to the tags among them."""
-    phrase = " ".join(text[run[0].start : run[-1].end].split())
-    return [SentencePiece(run[0].start, run[-1].end, Tone(form.format(phrase), leaning_of(run)))]
+    start, end = run[0].start, run[-1].end
+    phrase = " ".join(text[start:end].split())
+    return SentencePiece(start, end, Tone(form.format(phrase), leaning_of(run)))
 
 
 def leaning_of(run: Sequence[SentencePiece]) -> Leaning:
@@ -367,32 +339,31 @@ def leaning_of(run: Sequence[SentencePiece]) -> Leaning:
     tags = [piece.what for piece in run if isinstance(piece.what, NamedTag) and piece.what.field]
     if not tags:
         return Leaning()
-    names = tuple(dict.fromkeys(tag.name for tag in tags if tag.field == tags[0].field))
+    field = tags[0].field or ""
+    names = tuple(dict.fromkeys(tag.name for tag in tags if tag.field == field))
     is_whole = all(isinstance(piece.what, NamedTag) or piece.what is Plain.FILLER for piece in run)
-    return Leaning(
-        tags[0].field or "", meant=names if is_whole else (), near=() if is_whole else names
-    )
+    return Leaning(field, meant=names) if is_whole else Leaning(field, near=names)
 
 
-def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[SentencePiece]:
+def lead_pieces(lead: Lead, run: Sequence[SentencePiece], text: str) -> Sequence[SentencePiece]:
     """Return the pieces of a lead's run: a setting, a description if a word is unknown, else the
     things named.
     """
-    if all(piece.what is Plain.FILLER for piece in run):
+    named = [piece.what for piece in run if piece.what is not Plain.FILLER]
+    if not named:
         return []
     if lead is not Lead.ABOUT and is_circumstance(run, text):
-        return [replace(piece, what=Plain.WORD) for piece in run]
-    moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
-    named = [piece.what for piece in run if piece.what is not Plain.FILLER]
-    are_places = all(
-        isinstance(what, Choice) or (isinstance(what, NamedTag) and what.is_name) for what in named
-    )
-    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not are_places:
-        return described(run, text, "set in {}")
-    is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
-    if is_subject or any(piece.what is Plain.WORD for piece in run):
-        return described(run, text)
-    return run
+        return [piece._replace(what=Plain.WORD) for piece in run]
+    if lead is Lead.SETTING:
+        is_mood = len(run) == 1 and isinstance(named[0], Tone) and bool(named[0].leaning.meant)
+        are_places = all(
+            isinstance(what, Choice) or (isinstance(what, NamedTag) and what.is_name)
+            for what in named
+        )
+        if not is_mood and not are_places:
+            return [described(run, text, "set in {}")]
+    is_subject = lead is Lead.ABOUT and any(isinstance(what, Choice) for what in named)
+    return [described(run, text)] if is_subject or Plain.WORD in named else run
 
 
 def is_circumstance(run: Sequence[SentencePiece], text: str) -> bool:
@@ -400,66 +371,62 @@ def is_circumstance(run: Sequence[SentencePiece], text: str) -> bool:
     'two evenings'.
     """
     said = [(text[piece.start : piece.end].lower(), piece.what) for piece in run]
-    told = [word for word, what in said if what is Plain.WORD and word not in words.NUMBERS]
-    return said[0][0] in ("my", "our") or (
-        bool(told) and words.PHRASES["occasions"].issuperset(told)
-    )
+    told = {word for word, what in said if what is Plain.WORD} - words.NUMBERS.keys()
+    return said[0][0] in ("my", "our") or (bool(told) and told <= words.PHRASES["occasions"])
 
 
 def cue_pieces(
-    opener: SentencePiece, cue: Cue, run: list[SentencePiece], following: What, text: str
+    opener: SentencePiece, cue: Cue, run: Sequence[SentencePiece], following: What, text: str
 ) -> list[SentencePiece]:
     """Return the pieces of a cue and its run. 'No cheap horror' is not 'no horror', so such words
     stay together.
     """
     things = [piece for piece in run if isinstance(piece.what, Thing)]
-    is_unknown = any(piece.what is Plain.WORD for piece in run)
-    if is_unknown and not things and not cue.takes_unknown:
-        return [replace(opener, what=Plain.WORD), *run]
-    if is_unknown and (
-        not things or (cue.mood is not Mood.MUST and not isinstance(run[0].what, Thing))
-    ):
-        return [opener, *described(run, text)]
-    if cue.mood is Mood.MUST:
+    is_demand = cue.mood is Mood.MUST
+    if is_unknown := any(piece.what is Plain.WORD for piece in run):
+        if not things and not cue.takes_unknown:
+            return [opener._replace(what=Plain.WORD), *run]
+        if not things or not (is_demand or isinstance(run[0].what, Thing)):
+            return [opener, described(run, text)]
+    if is_demand:
         return [opener, *run]
     # A kind next to another refused thing is not refused itself: 'no horror movies', 'no movies
     # before 2000'.
-    is_qualified = isinstance(following, Bounds) or not all(
-        isinstance(piece.what, Choice) for piece in things
-    )
     choices = [piece for piece in things if isinstance(piece.what, Choice)]
-    kinds = [
-        piece
-        for piece in things
-        if isinstance(piece.what, Choice) and piece.what.field == KIND_FIELD
-    ]
+    kinds = [piece for piece in choices if getattr(piece.what, "field", "") == KIND_FIELD]
+    is_qualified = isinstance(following, Bounds) or len(choices) < len(things)
     wanted = choices if is_qualified else kinds if len(kinds) < len(things) else []
     kept = [piece for piece in run if piece not in wanted]
     is_compound = (
         len(kept) > 1 and not is_unknown and any(isinstance(piece.what, Tone) for piece in kept)
     )
-    return [opener, *(described(kept, text) if is_compound else kept)]
+    return [opener, described(kept, text)] if is_compound else [opener, *kept]
 
 
-def iter_mentions(pieces: Sequence[SentencePiece]) -> Iterator[Mention]:
-    """Yield each thing with its mood: that of the cues before it, or of its list."""
+def mentions_in(pieces: Sequence[SentencePiece]) -> list[Mention]:
+    """Return each thing with its mood: that of the cues before it, or of its list."""
+    mentions: list[Mention] = []
     mood, until, either = Mood.PLAIN, -1, False
+    openers: list[SentencePiece] = []
     for index, piece in enumerate(pieces):
-        if not isinstance(piece.what, Thing):
-            continue
-        run = takewhile(
-            lambda one: isinstance(one.what, Cue | Lead) or one.what in WORDS,
-            reversed(pieces[:index]),
-        )
-        before = [opener for opener in run if isinstance(opener.what, Cue | Lead)]
-        cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
-        if cues:
-            mood, until = combined(cues), last_in_list(pieces, index)
-            either = any(one.what is PieceJoin.OR for one in pieces[index:until])
-        elif index > until:
-            mood, either = Mood.PLAIN, False
-        start = min(one.start for one in (piece, *before))
-        yield Mention(piece.what, mood, start, max(one.end for one in (piece, *before)), either)
+        if isinstance(piece.what, Cue | Lead):
+            openers.append(piece)
+        elif isinstance(piece.what, Thing):
+            cues = [one.what.mood for one in openers if isinstance(one.what, Cue)]
+            if cues or index > until:
+                mood, either = Mood.PLAIN, False
+            for cue in cues:  # in 'not without' and 'not only' the refusals cancel
+                mood = Mood.PLAIN if mood in REFUSALS else cue
+            if cues:
+                until = last_in_list(pieces, index)
+                either = any(one.what is PieceJoin.OR for one in pieces[index:until])
+            start = min([one.start for one in (piece, *openers)])
+            end = max([one.end for one in (piece, *openers)])
+            mentions.append(Mention(piece.what, mood, start, end, either))
+            openers = []
+        elif piece.what not in WORDS:
+            openers = []
+    return mentions
 
 
 def last_in_list(pieces: Sequence[SentencePiece], index: int) -> int:

@@ -36,7 +36,7 @@ from stackroom.text.preference_pieces import (
     in_days,
 )
 from stackroom.text.preference_words import phrase_key, phrases
-from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
+from stackroom.text.preferences import LONGEST_SENTENCE, mentions_in, pieces_of
 from stackroom.toml_text import load_packaged
 
 WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
@@ -150,7 +150,7 @@ def read_query(
     pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
     leaving = [found.span() for found in LEAVING_OUT.finditer(text)]
     read = _Query(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
-    all_mentions = iter_mentions(pieces)
+    all_mentions = mentions_in(pieces)
     mentions = [
         one
         for one in all_mentions
