@@ -201,12 +201,7 @@ class Searcher:
         return self._find(reader, self._analysed(reader, text, vector), scope, self._depth(limit))
 
     def _analysed(
-        self,
-        reader: ShelfReader,
-        text: str,
-        vector: Vector | None,
-        *,
-        also: Collection[str] = (),
+        self, reader: ShelfReader, text: str, vector: Vector | None, *, also: Collection[str] = ()
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
         words = analyse_query(asked, synonyms={})

@@ -161,10 +161,11 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     return sorted(pieces, key=attrgetter("start"))
 
 
-def blanked(text: str, pieces: Iterable[SentencePiece]) -> str:
-    """Return the text with the pieces blanked out, so that later rules skip them."""
-    for piece in pieces:
-        text = text[: piece.start] + "\0" * (piece.end - piece.start) + text[piece.end :]
+def blanked(text: str, spans: Iterable[SentencePiece | tuple[int, int]], by: str = "\0") -> str:
+    """Return the text with some words blanked out, so that later rules skip them."""
+    for span in spans:
+        start, end = span[:2]
+        text = text[:start] + by * (end - start) + text[end:]
     return text
 
 

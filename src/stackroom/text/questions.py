@@ -9,7 +9,8 @@ than they limit, and kinds that describe something else, as in "special agents".
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import dropwhile, takewhile
+from itertools import takewhile
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from stackroom.frozen import frozen
@@ -36,7 +37,7 @@ from stackroom.text.preference_pieces import (
     in_days,
 )
 from stackroom.text.preference_words import phrase_key, phrases
-from stackroom.text.preferences import LONGEST_SENTENCE, mentions_in, pieces_of
+from stackroom.text.preferences import LONGEST_SENTENCE, blanked, mentions_in, pieces_of
 from stackroom.toml_text import load_packaged
 
 WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
@@ -145,73 +146,67 @@ def read_query(
     text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
     first = COUNTING.search(text)
     counting = [PhraseSpan(start=first.start(), end=first.end(), phrase=first[0])] if first else []
-    orders = [*_orders(text, vocabulary)]
+    orders = _orders(text, vocabulary)
     asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
-    pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
-    leaving = [found.span() for found in LEAVING_OUT.finditer(text)]
-    read = _Query(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
-    all_mentions = mentions_in(pieces)
+    asked_at = [(span.start, span.end) for span in asked]
+    pieces = pieces_of(blanked(text, asked_at, by=" "), vocabulary.of_questions)
+    leaving = list(LEAVING_OUT.finditer(text))
+    apart = [*(found.span() for found in leaving), *asked_at]
     mentions = [
-        one
-        for one in all_mentions
-        if one.mood is not Mood.NOT or not _is_of_story(one.start, text, pieces)
+        mention
+        for mention in mentions_in(pieces)
+        if mention.mood is not Mood.NOT or not _is_of_story(mention.start, text, pieces)
     ]
-    known = [one for mention in mentions if (one := _stated(mention, read)) is not None]
+    things = (_Thing(mention, pieces, text, vocabulary, apart) for mention in mentions)
+    known = [found for thing in things if (found := thing.find_stated())]
     stated = tuple(one for one in known if phrase_key(one.phrase) not in kept)
-    order = next(
-        (one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None
-    )
-    marked = list(_left_out(text, stated))
+    marked = list(_left_out(leaving, text, stated))
     refused = _refused(text, mentions, pieces, [*stated, *marked])
-    left_out = tuple(
-        phrase for phrase in (*marked, *refused) if phrase_key(phrase.phrase) not in kept
+    left_out = tuple(one for one in (*marked, *refused) if phrase_key(one.phrase) not in kept)
+    used = [one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)][:1]
+    counted = [span for span in counting if span in asked]
+    spans: list[PhraseSpan] = [*stated, *left_out, *counted, *used]
+    outside = _outside(pieces, spans)
+    rest = query.strip()
+    if spans:
+        rest = _without_phrases(query, [*spans, *_padding(outside, text)])
+        if all(one in spans for one in orders) and not any(map(_is_topic, outside)):
+            rest = ""
+    refusals = (
+        found
+        for found in REFUSAL.finditer(text)
+        if not any(span.overlaps(*found.span()) for span in (*known, *left_out))
     )
-    spans: list[PhraseSpan] = [
-        *stated,
-        *left_out,
-        *(one for one in asked if one in counting or one is order),
-    ]
-    rest = (
-        _without_phrases(query, [*spans, *_padding(pieces, spans, text)])
-        if spans
-        else query.strip()
-    )
-    topics = (
-        one for one in _outside(pieces, spans) if isinstance(one.what, Thing) or one.what in UNKNOWN
-    )
-    is_padding = bool(spans) and all(one in spans for one in orders) and not any(topics)
     return ReadQuery(
         stated=stated,
-        order=order,
+        order=used[0] if used else None,
         left_out=left_out,
         unknown_maker=_unknown_name("maker", text, known),
         unknown_place=_unknown_name("place", text, known) if vocabulary.places else "",
-        is_count=any(one in asked for one in counting),
+        is_count=bool(counted),
         unread=tuple(
-            found[0].strip()
-            for found in REFUSAL.finditer(text)
-            if not _is_of_story(found.start(), text, pieces)
-            and not any(span.overlaps(*found.span()) for span in (*known, *left_out))
+            found[0].strip() for found in refusals if not _is_of_story(found.start(), text, pieces)
         ),
-        rest="" if is_padding else rest,
+        rest=rest,
         is_known=not any(piece.what in UNKNOWN for piece in _outside(pieces, stated)),
     )
 
 
-def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder]:
-    """Yield the superlatives of a text, with the field that each sorts by."""
+def _orders(text: str, vocabulary: PreferenceVocabulary) -> list[StatedOrder]:
+    """Return the superlatives of a text, with the field that each sorts by."""
     labels = frozenset(vocabulary.labels)
+    orders: list[StatedOrder] = []
     for found in _pattern("order" if labels else "superlative", labels).finditer(text):
-        extreme, label, most = (
-            phrase_key(found.groupdict().get(name)) for name in ("extreme", "label", "most")
-        )
-        most = most or f"{extreme} {label}"
-        of_label = (
-            f"{'-' if extreme in HIGHEST else ''}{vocabulary.labels[label]}" if label else None
-        )
+        groups = found.groupdict()
+        label, extreme = phrase_key(groups.get("label")), phrase_key(groups.get("extreme"))
+        most = phrase_key(groups["most"]) or f"{extreme} {label}"
+        falling = "-" if extreme in HIGHEST else ""
+        of_label = f"{falling}{vocabulary.labels[label]}" if label else None
         sort = vocabulary.orders.get(most, of_label)
         if sort or most in SUPERLATIVES:
-            yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=sort)
+            start, end = found.span()
+            orders.append(StatedOrder(start=start, end=end, phrase=found[0], sort=sort))
+    return orders
 
 
 def _is_order(
@@ -223,23 +218,28 @@ def _is_order(
     is_first = not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces)
     if is_first and phrase_key(order.phrase) not in ADJECTIVES:
         return True
-    following = next((piece for piece in pieces if piece.start >= order.end), None)
-    is_noun = (
-        following is None or text[following.start : following.end].lower() in vocabulary.fillers
-    )
-    return is_noun or (following is not None and isinstance(following.what, Choice))
+    following = _first_after(order.end, pieces)
+    if following is None or isinstance(following.what, Choice):
+        return True
+    return text[following.start : following.end].lower() in vocabulary.fillers
 
 
-def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutPhrase]:
+def _first_after(end: int, pieces: Iterable[SentencePiece]) -> SentencePiece | None:
+    return next((piece for piece in pieces if piece.start >= end), None)
+
+
+def _left_out(
+    leaving: Iterable[re.Match[str]], text: str, stated: Sequence[StatedCondition]
+) -> Iterator[LeftOutPhrase]:
     """Yield the names that the query excludes; values of fields are conditions already."""
-    for found in LEAVING_OUT.finditer(text):
+    for found in leaving:
         start = found.start("what")
         end = min([found.end(), *(one.start for one in stated if start < one.start)])
-        what = text[start:end].strip()
-        if what and not any(one.overlaps(start, start + len(what)) for one in stated):
+        if what := text[start:end].strip():
             end = start + len(what)
-            phrase = text[found.start() : end].strip(" ,")
-            yield LeftOutPhrase(start=found.start(), end=end, phrase=phrase, what=what)
+            if not any(one.overlaps(start, end) for one in stated):
+                phrase = text[found.start() : end].strip(" ,")
+                yield LeftOutPhrase(start=found.start(), end=end, phrase=phrase, what=what)
 
 
 def _refused(
@@ -279,34 +279,28 @@ def _unknown_name(group: str, text: str, stated: Sequence[StatedCondition]) -> s
     return ""
 
 
-def _blanked(text: str, spans: Iterable[PhraseSpan]) -> str:
-    for span in spans:
-        text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
-    return text
-
-
 def _without_phrases(query: str, stated: Collection[PhraseSpan]) -> str:
     """Return a query without the words that state conditions, and without leftover commas."""
     kept, place = [], 0
-    for one in sorted(stated, key=lambda one: one.start):
-        kept.append(query[place : one.start])
-        place = max(place, one.end)
+    for span in sorted(stated, key=attrgetter("start")):
+        kept.append(query[place : span.start])
+        place = max(place, span.end)
     kept.append(query[place:])
     last = len(kept) - 1
-    shown = [
-        _without_joints(one, first=number > 0, last=number < last)
-        for number, one in enumerate(kept)
-    ]
-    return " ".join(one for one in shown if one).strip()
+    shown = [_without_joints(one, at > 0, at < last) for at, one in enumerate(kept)]
+    return " ".join(filter(None, shown)).strip()
 
 
-def _without_joints(text: str, *, first: bool, last: bool) -> str:
+def _without_joints(text: str, first: bool, last: bool) -> str:
     """Return a text without the commas and words such as "and" that it begins with, ends with, or
     both.
     """
     tokens = WORD_OR_GAP.findall(text)
-    tokens = list(dropwhile(_is_joint, tokens)) if first else tokens
-    return "".join([*dropwhile(_is_joint, reversed(tokens))][::-1] if last else tokens)
+    while first and tokens and _is_joint(tokens[0]):
+        del tokens[0]
+    while last and tokens and _is_joint(tokens[-1]):
+        del tokens[-1]
+    return "".join(tokens)
 
 
 def _is_joint(token: str) -> bool:
@@ -314,60 +308,20 @@ def _is_joint(token: str) -> bool:
 
 
 def _outside(pieces: Iterable[SentencePiece], spans: Collection[PhraseSpan]) -> list[SentencePiece]:
-    return [
-        piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans)
-    ]
+    taken = {place for span in spans for place in range(span.start, span.end)}
+    return [piece for piece in pieces if piece.start not in taken]
 
 
-def _padding(
-    pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], text: str
-) -> Iterator[PhraseSpan]:
+def _is_topic(piece: SentencePiece) -> bool:
+    return isinstance(piece.what, Thing) or piece.what in UNKNOWN
+
+
+def _padding(outside: Sequence[SentencePiece], text: str) -> Iterator[PhraseSpan]:
     """Yield the words without a meaning of their own around the words to search for."""
-    left = _outside(pieces, spans)
-    ends = (left, reversed(left))
-    for piece in (
-        piece for some in ends for piece in takewhile(lambda one: one.what is Plain.FILLER, some)
-    ):
-        yield PhraseSpan(start=piece.start, end=piece.end, phrase=text[piece.start : piece.end])
-
-
-class _Query(NamedTuple):
-    """A query in pieces, its text and the words of the catalogue."""
-
-    pieces: Sequence[SentencePiece]
-    text: str
-    vocabulary: PreferenceVocabulary
-    # the spans that ask for an order or a number, or leave something out
-    apart: Sequence[tuple[int, int]]
-
-
-def _stated(mention: Mention, query: _Query) -> StatedCondition | None:
-    start, end, text, vocabulary = mention.start, mention.end, query.text, query.vocabulary
-    if isinstance(mention.what, Choice | NamedTag) and mention.what.field:
-        start, end = _with_label(mention.what.field, text, start, end)
-    is_labelled = (start, end) != (mention.start, mention.end)
-    place = (
-        OF_PLACE.search(text, max(0, start - 12), start)
-        if isinstance(mention.what, Choice | NamedTag)
-        else None
-    )
-    start = place.start() if place else start
-    thing = _Thing(query, mention, text[start:end].lower(), end, is_labelled)
-    conditions = tuple(in_days(condition, vocabulary) for condition in thing.iter_conditions())
-    if not conditions:
-        return None
-    is_asked = mention.mood in (Mood.NOT, Mood.MUST)
-    is_surname = thing.said.isalpha() and name_key([thing.said]) in vocabulary.people
-    is_name = isinstance(mention.what, NamedTag) and mention.what.is_name and " " in thing.said
-    is_named = is_name or (isinstance(mention.what, Person) and not is_surname)
-    return StatedCondition(
-        start=start,
-        end=end,
-        phrase=text[start:end],
-        conditions=conditions,
-        is_explicit=is_asked or is_labelled or thing.is_before_noun or thing.is_of,
-        is_sure=is_asked or isinstance(mention.what, Bounds) or is_named,
-    )
+    for some in (outside, reversed(outside)):
+        for piece in takewhile(lambda one: one.what is Plain.FILLER, some):
+            phrase = text[piece.start : piece.end]
+            yield PhraseSpan(start=piece.start, end=piece.end, phrase=phrase)
 
 
 def _with_label(field: str, text: str, start: int, end: int) -> tuple[int, int]:
@@ -383,88 +337,89 @@ def _with_label(field: str, text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class _Thing(NamedTuple):
-    """A thing in a query, the words for it in lower case, and whether the name of its field is
-    beside it.
-    """
+    """A thing in a query of these pieces."""
 
-    query: _Query
     mention: Mention
-    said: str
-    end: int
-    is_labelled: bool
+    pieces: Sequence[SentencePiece]
+    text: str
+    vocabulary: PreferenceVocabulary
+    # the spans that ask for an order or a number, or leave something out
+    apart: Sequence[tuple[int, int]]
 
-    @property
-    def following(self) -> SentencePiece | None:
-        """The piece after it."""
-        return next((piece for piece in self.query.pieces if piece.start >= self.end), None)
-
-    @property
-    def is_before_noun(self) -> bool:
-        """Whether a word for any record follows, or is a part of it: "silver objects", "cooperative
-        games".
-        """
-        following = self.following
-        words = [self.query.text[following.start : following.end].lower()] if following else []
-        return any(
-            word in self.query.vocabulary.fillers for word in (*words, self.said.split()[-1])
+    def find_stated(self) -> StatedCondition | None:
+        """Return the conditions that it states, or None."""
+        what, mood, start, end, _ = self.mention
+        is_value = isinstance(what, Choice | NamedTag)
+        if isinstance(what, Choice | NamedTag) and what.field:
+            start, end = _with_label(what.field, self.text, start, end)
+        is_labelled = (start, end) != (self.mention.start, self.mention.end)
+        if is_value and (place := OF_PLACE.search(self.text, max(0, start - 12), start)):
+            start = place.start()
+        said, fillers = self.text[start:end].lower(), self.vocabulary.fillers
+        after = _first_after(end, self.pieces)
+        words = [self.text[after.start : after.end].lower()] if after else []
+        # a word for any record follows, or is a part of it: "silver objects", "cooperative games"
+        is_before_noun = not fillers.isdisjoint([*words, said.split()[-1]])
+        is_of = OF_THIS.match(said) is not None  # a word such as "from" is before it
+        if isinstance(what, NamedTag) and mood is Mood.PLAIN:
+            conditions = self._of_tag(what, is_meant=is_before_noun or is_labelled, is_of=is_of)
+        else:
+            is_adjective = after is not None and after.what is Plain.WORD
+            is_free = not is_adjective or said in self.vocabulary.adjectives or is_labelled
+            effects = effects_of(self.mention) if self._is_condition(is_free=is_free) else ()
+            conditions = [effect for effect in effects if isinstance(effect, Condition)]
+        if not conditions:
+            return None
+        is_asked = mood in (Mood.NOT, Mood.MUST)
+        is_name = isinstance(what, NamedTag) and what.is_name
+        is_surname = said.isalpha() and name_key([said]) in self.vocabulary.people
+        is_named = (is_name and " " in said) or (isinstance(what, Person) and not is_surname)
+        return StatedCondition(
+            start=start,
+            end=end,
+            phrase=self.text[start:end],
+            conditions=tuple(in_days(condition, self.vocabulary) for condition in conditions),
+            is_explicit=is_asked or is_labelled or is_before_noun or is_of,
+            is_sure=is_asked or isinstance(what, Bounds) or is_named,
         )
 
-    @property
-    def is_of(self) -> bool:
-        """Whether a word such as "from" is before it."""
-        return OF_THIS.match(self.said) is not None
-
-    @property
-    def others(self) -> list[What]:
-        """The other things of the query, except orders and exclusions."""
-        apart = [(self.mention.start, self.mention.end), *self.query.apart]
-        pieces = self.query.pieces
-        return [
-            piece.what
-            for piece in pieces
-            if not any(start <= piece.start < end for start, end in apart)
-        ]
-
-    def iter_conditions(self) -> Iterator[Condition]:
-        """Yield its conditions, if it is a bound or a kind, excluded or required, or the topic of
-        others.
+    def _of_tag(self, tag: NamedTag, *, is_meant: bool, is_of: bool) -> list[Condition]:
+        """Return the condition on a tag that is only mentioned: one that describes any record, or
+        is the topic of other conditions.
         """
-        what = self.mention.what
-        if not isinstance(what, NamedTag) or self.mention.mood is not Mood.PLAIN:
-            effects = effects_of(self.mention) if self._is_condition() else ()
-            yield from (effect for effect in effects if isinstance(effect, Condition))
-        elif what.field:
-            is_meant = self.is_before_noun or self.is_labelled
-            if is_meant or (what.is_name and (self.is_of or self._is_alone(NamedTag, Tone, Title))):
-                yield AnyOf(what.field, (what.name,))
-            elif not what.is_name and self._is_topic():
-                yield AllOf(what.field, (what.name,))
+        if not tag.field:
+            return []
+        if is_meant or (tag.is_name and (is_of or self._is_alone(NamedTag, Tone, Title))):
+            return [AnyOf(tag.field, (tag.name,))]
+        return [AllOf(tag.field, (tag.name,))] if not tag.is_name and self._is_topic() else []
 
-    def _is_alone(self, *topics: type) -> bool:
-        """Tell whether every other thing is known, and none is a topic."""
-        return not any(what in UNKNOWN or isinstance(what, topics) for what in self.others)
-
-    def _is_topic(self) -> bool:
-        """Tell whether the query is only a tag with conditions ("symphonies before 1800") or with a
-        maker.
-        """
-        others = self.others
-        has_maker = any(isinstance(what, Person) for what in others)
-        has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
-        has_tags = any(isinstance(what, NamedTag) for what in others)
-        is_narrowed = has_maker or (not has_tags and (has_limit or bool(self.query.apart)))
-        return is_narrowed and self._is_alone(Tone, Title, PieceJoin)
-
-    def _is_condition(self) -> bool:
+    def _is_condition(self, *, is_free: bool) -> bool:
+        """Tell whether it is a bound or a kind, or excluded or required."""
         what, mood = self.mention.what, self.mention.mood
         if isinstance(what, Person):
             return mood in (Mood.PLAIN, Mood.NOT, Mood.MUST)
         if isinstance(what, Bounds):
             return mood is not Mood.ANY and not what.adjective
-        if mood in (Mood.NOT, Mood.MUST):
-            return True
-        is_adjective = self.following is not None and self.following.what is Plain.WORD
-        is_free = (
-            not is_adjective or self.said in self.query.vocabulary.adjectives or self.is_labelled
-        )
-        return isinstance(what, Choice) and mood is Mood.PLAIN and is_free
+        is_asked = mood in (Mood.NOT, Mood.MUST)
+        return is_asked or (isinstance(what, Choice) and mood is Mood.PLAIN and is_free)
+
+    def _others(self) -> list[What]:
+        """Return the other things of the query, except orders and exclusions."""
+        apart = [(self.mention.start, self.mention.end), *self.apart]
+        taken = {place for start, end in apart for place in range(start, end)}
+        return [piece.what for piece in self.pieces if piece.start not in taken]
+
+    def _is_alone(self, *topics: type) -> bool:
+        """Tell whether every other thing is known, and none is a topic."""
+        return not any(what in UNKNOWN or isinstance(what, topics) for what in self._others())
+
+    def _is_topic(self) -> bool:
+        """Tell whether the query is only a tag with conditions ("symphonies before 1800") or with a
+        maker.
+        """
+        others = self._others()
+        has_maker = any(isinstance(what, Person) for what in others)
+        has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
+        has_tags = any(isinstance(what, NamedTag) for what in others)
+        is_narrowed = has_maker or (not has_tags and (has_limit or bool(self.apart)))
+        return is_narrowed and self._is_alone(Tone, Title, PieceJoin)
