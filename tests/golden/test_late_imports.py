@@ -35,7 +35,7 @@ REASONS = {
         ("stackroom.assembly.build", "stackroom.sources.web_file"),
         ("stackroom.assembly.upkeep", "stackroom.packs.places"),
         ("stackroom.embed.adapters", "stackroom.embed.remote"),
-        ("stackroom.embed.weights", "stackroom.embed.hub"),
+        ("stackroom.embed.weights", "stackroom.embed.remote"),
     },
     "the runtime of the models is slow to import, and search by words needs none": {
         ("stackroom.embed.adapters", "stackroom.embed.encoder"),

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, split_passages
-from stackroom.text.tokens import MeasuredText
+from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, MeasuredText, split_passages
 
 pytestmark = pytest.mark.row("T10")
 

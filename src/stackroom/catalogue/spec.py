@@ -23,7 +23,7 @@ from stackroom.catalogue.column_words import (
 from stackroom.frozen import frozen
 from stackroom.model.record import Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
-from stackroom.text.tokens import plain_text
+from stackroom.text.normalise import plain_text
 
 Texts = tuple[str, ...]
 WordsOf = Mapping[str, Texts]

@@ -1,12 +1,14 @@
-"""An OpenAI-compatible embeddings endpoint: OpenAI, Infinity, Ollama, Text Embeddings Inference.
+"""An OpenAI-compatible embeddings endpoint (OpenAI, Infinity, Ollama, Text Embeddings Inference),
+and models from a hub by plain HTTPS: `BASE/ORGANISATION/NAME/resolve/main/FILE`, verified.
 
 Responses are validated: one vector per text, of the right dimension, finite and not zero. Any
 failure is an `UnavailableError` with the reason, so that search can continue without vectors and
 say why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,9 +16,10 @@ import numpy as np
 import orjson
 
 from stackroom.background.threads import new_pool
-from stackroom.errors import UnavailableError
+from stackroom.errors import ExpectedError, UnavailableError
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.net.addresses import shown_address
+from stackroom.net.addresses import AddressGuard, AddressRules, shown_address
+from stackroom.net.fetch import Fetcher, FetchLimits, WantedFile
 from stackroom.net.polite import DeadlineClient, describe_failure
 from stackroom.settings import EmbeddingSettings
 
@@ -123,3 +126,24 @@ def _reason(error: Exception) -> str:
         if isinstance(error, ValueError)
         else describe_failure(error)
     )
+
+
+MAX_BYTES = 2_000_000_000
+ATTEMPTS = 3
+
+
+def fetch_from_hub(name: str, files: Mapping[str, str], *, hub_url: str, folder: Path) -> None:
+    """Fetch the files (name → sha256) of a model into a folder; existing files are verified.
+
+    The hub may be on this machine or its network; hosts that it redirects to are public.
+    """
+    guard = AddressGuard(AddressRules.of(url=hub_url))
+    fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=MAX_BYTES))
+    for file, sha256 in files.items():
+        url = f"{hub_url.rstrip('/')}/{name}/resolve/main/{file}"
+        try:
+            fetcher.fetch_file(
+                WantedFile(url=url, destination=folder / file, sha256=sha256), attempts=ATTEMPTS
+            )
+        except ExpectedError as error:
+            raise UnavailableError(f"{shown_address(url)}: {error.message}") from error

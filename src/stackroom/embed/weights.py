@@ -76,7 +76,7 @@ MODEL_NAME = MINILM.name
 SUMS = "checksums.json"
 ARRAY_HEADER_BYTES = 128
 PACKAGE_INDEX, HUB = "the package index", "the hub"
-HUB_MODULE = "stackroom.embed.hub"  # a module that is slow to load, and not needed to serve
+HUB_MODULE = "stackroom.embed.remote"  # a module that is slow to load, and not needed to serve
 
 
 @frozen

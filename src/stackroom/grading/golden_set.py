@@ -38,8 +38,7 @@ from stackroom.model.scope import (
 from stackroom.search.values import adult_conditions
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.analyser import FUNCTION_TOKENS, query_tokens
-from stackroom.text.normalise import fold_name
-from stackroom.text.tokens import plain_text
+from stackroom.text.normalise import fold_name, plain_text
 from stackroom.toml_text import TomlError, parse_toml
 
 OWN_FILE = "golden.toml"

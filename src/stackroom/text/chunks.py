@@ -4,17 +4,23 @@ Headings are those of Markdown. A passage is a contiguous part of the text; with
 overlaps the previous one by a sentence or two. Its length is measured in estimated tokens, so that
 an embedding model reads all of it, be it prose, a table, code, or a script without spaces.
 
+The number of tokens is estimated without the vocabulary of a model: subword vocabularies of English
+have most words of up to eight letters whole, and cut longer ones, numbers and other scripts into
+pieces. Fitted on two company manuals: the median estimate is 1.01 of the count, nine in ten are
+within .88–1.13. Only words count, and not addresses, tags and the signs of markup.
+
 text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches
 (sections that a passage may span) → pieces (never split) → passages
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from stackroom.frozen import frozen
-from stackroom.text.tokens import MeasuredText, estimate_tokens, plain_text
+from stackroom.text.normalise import SILENT, plain_text
 
 # the limit on the length of a passage with its headings: what common embedding models read of a
 # text
@@ -46,6 +52,57 @@ _SENTENCE_END = re.compile(
     r"|\n(?=\s*(?:[-*+]|\d+[.)])\s)"  # the next item of a list
 )
 _LINE_END = re.compile("\n")
+
+
+WHOLE_WORD_CHARS = 8
+
+_TOKEN = re.compile(r"[0-9A-Za-z\u00c0-\u024f]{1,64}|[^\W_]|[^\w\s]|_")
+"""A run of Latin letters and digits, or one character of another script, or a sign."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Return an estimate of the number of tokens of a text."""
+    return sum(_tokens_of(run) for run in _TOKEN.findall(text))
+
+
+def _tokens_of(run: str) -> int:
+    size = len(run)
+    if run.isalpha():
+        return 1 if size <= WHOLE_WORD_CHARS else 1 + (size - 5) // 4
+    return 1 if size <= 2 else (size + 2) // 2
+
+
+class MeasuredText:
+    """A Markdown text whose parts can be measured quickly: the tokens of the words in any range of
+    it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        edges = [
+            0,
+            *(edge for silent in SILENT.finditer(text) for edge in silent.span()),
+            len(text),
+        ]
+        said = zip(edges[::2], edges[1::2], strict=True)
+        runs = [run for start, end in said for run in _TOKEN.finditer(text, start, end)]
+        self._ends = [run.end() for run in runs]
+        self._before = [0, *accumulate(_tokens_of(run[0]) for run in runs)]
+
+    def tokens(self, start: int, end: int) -> int:
+        """Return an estimate of the number of tokens that end within a range of offsets."""
+        return (
+            self._before[bisect_left(self._ends, end + 1)]
+            - self._before[bisect_left(self._ends, start + 1)]
+        )
+
+    def reach(self, start: int, tokens: int) -> int:
+        """Return the furthest offset such that the words between the two have at most so many
+        tokens.
+        """
+        first = bisect_left(self._ends, start + 1)
+        last = bisect_left(self._before, self._before[first] + tokens + 1) - 1
+        return self._ends[last - 1] if last > first else start
 
 
 @frozen
@@ -174,20 +231,13 @@ def _blocks(text: str, line_starts: Sequence[int]) -> Iterator[_Block]:
         elif _opens_fence(lines[at]):
             after = _end_of_fence(lines, at)
         elif _is_table(lines[at]):
-            after = next(
-                (place for place in range(at, len(lines)) if not _is_table(lines[place])),
-                len(lines),
-            )
+            after = next((n for n in range(at, len(lines)) if not _is_table(lines[n])), len(lines))
         elif is_prose := bool(lines[at].strip()):
-            after = next(
-                (place for place in range(at + 1, len(lines)) if _ends_prose(lines, place)),
-                len(lines),
-            )
+            later = (n for n in range(at + 1, len(lines)) if _ends_prose(lines, n))
+            after = next(later, len(lines))
         if lines[at].strip():
-            end = line_starts[after - 1] + len(lines[after - 1].rstrip())
-            yield _Block(
-                start=line_starts[at], end=end, is_prose=is_prose, level=level, title=title
-            )
+            start, end = line_starts[at], line_starts[after - 1] + len(lines[after - 1].rstrip())
+            yield _Block(start=start, end=end, is_prose=is_prose, level=level, title=title)
         at = after
 
 
@@ -312,10 +362,9 @@ def _parts(text: MeasuredText, block: _Block, *, limit: int) -> Iterator[tuple[i
     characters.
     """
     parts: Iterable[tuple[int, int]] = [(block.start, block.end)]
-    if text.tokens(block.start, block.end) > (ENOUGH_TOKENS if block.is_prose else limit):
-        parts = _split(
-            _SENTENCE_END if block.is_prose else _LINE_END, text.text, block.start, block.end
-        )
+    most, mark = (ENOUGH_TOKENS, _SENTENCE_END) if block.is_prose else (limit, _LINE_END)
+    if text.tokens(block.start, block.end) > most:
+        parts = _split(mark, text.text, block.start, block.end)
     for start, end in parts:
         yield from _hard_cut(text, start, end, limit=limit)
 
@@ -370,11 +419,10 @@ def _ends(text: MeasuredText, group: _Group, piece: _Piece) -> bool:
     has_enough = text.tokens(group.start, group.end) >= ENOUGH_TOKENS
     if piece.opens and has_enough:
         return True
-    begins_block = group.pieces[-1].block_end != piece.block_end
-    limit = min(group.limit, piece.limit)
-    fits = _fits(
-        text, group.start, piece.block_end if begins_block else piece.end, most=limit - REST_TOKENS
-    )
+    end, limit = piece.end, min(group.limit, piece.limit)
+    if group.pieces[-1].block_end != piece.block_end:
+        end = piece.block_end
+    fits = _fits(text, group.start, end, most=limit - REST_TOKENS)
     return not fits and (has_enough or not _fits(text, group.start, piece.end, most=limit))
 
 
@@ -383,13 +431,9 @@ def _fits(text: MeasuredText, start: int, end: int, *, most: int) -> bool:
 
 
 def _is_rest(text: MeasuredText, group: _Group, last: _Group) -> bool:
-    own = last.pieces[0]
+    own, limit = last.pieces[0], min(group.limit, last.limit)
     is_small = text.tokens(own.start, last.end) < TINY_TOKENS
-    return (
-        is_small
-        and not own.opens
-        and _fits(text, group.start, last.end, most=min(group.limit, last.limit))
-    )
+    return is_small and not own.opens and _fits(text, group.start, last.end, most=limit)
 
 
 def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) -> int:
@@ -398,13 +442,12 @@ def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) 
     """
     if piece.opens or not before[-1].is_prose:
         return piece.start
-    prose = [one for one in before[-2:] if one.is_prose]
-    sentences = [
+    last = [
         sentence
-        for part in prose
+        for part in before[-2:]
+        if part.is_prose
         for sentence in _split(_SENTENCE_END, text.text, part.start, part.end)
-    ]
-    last = sentences[-2:]
+    ][-2:]
     if len(last) == 2 and text.tokens(*last[1]) >= SHORT_SENTENCE_TOKENS:
         last = last[1:]
     start = last[0][0]

@@ -1,4 +1,6 @@
-"""Normal forms of texts and short names (cleaning, folding, spelling), and their similarity."""
+"""Normal forms of texts and short names (cleaning, folding, spelling), and their similarity; the
+words of Markdown.
+"""
 
 import re
 import unicodedata
@@ -177,3 +179,24 @@ def _name_forms(value: str) -> Iterator[str]:
         yield name_key([*given_names, last])
         yield name_key([last, *given_names])
     yield name_key([last])
+
+
+_TAGS = (
+    "a|abbr|b|blockquote|br|button|center|code|col|dd|del|details|div|dl|dt|em|figcaption|figure|font|h[1-6]|hr|i|iframe"
+    "|img|input|ins|kbd|li|ol|p|path|pre|s|section|small|source|span|strong|sub|summary|sup|svg|table|tbody|td|tfoot|th"
+    "|thead|tr|u|ul|video"
+)
+_TARGET = r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ ]+\"[^\"\n]*\")?\)"
+SILENT = re.compile(
+    rf"{_TARGET}"
+    r"|<https?://[^>\s]+>|https?://[^\s()<>\]\"']+"
+    rf"|</?(?:{_TAGS})(?:\s[^<>]*)?/?>|<!--[^<>]*-->"
+    r"|(?<!\S)#{1,6}(?=\s)|[-=~#`]{2,}|[*|]+|_{2,}",
+    re.DOTALL,
+)
+"""Parts of a Markdown text that are not words of it."""
+
+
+def plain_text(text: str) -> str:
+    """Return the words of a Markdown text."""
+    return " ".join(SILENT.sub(" ", text).replace("![", " ").replace("[", " ").split())

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stackroom.embed.encoder_layout import PACK_NAMES, load_pack
-from stackroom.embed.hub import fetch_from_hub
 from stackroom.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
+from stackroom.embed.remote import fetch_from_hub
 from stackroom.embed.weights import WeightSources, check_model, pull_model
 from stackroom.errors import NotFoundError, UnavailableError
 from support.loopback import FileServer

@@ -4,8 +4,14 @@ import itertools
 
 import pytest
 
-from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, Passage, split_passages
-from stackroom.text.tokens import MeasuredText, estimate_tokens
+from stackroom.text.chunks import (
+    MOST_CHARS,
+    READ_TOKENS,
+    MeasuredText,
+    Passage,
+    estimate_tokens,
+    split_passages,
+)
 
 pytestmark = pytest.mark.row("T10")
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from stackroom.text.tokens import MeasuredText, plain_text
+from stackroom.text.chunks import MeasuredText
+from stackroom.text.normalise import plain_text
 
 pytestmark = pytest.mark.row("T10")
 
