@@ -193,9 +193,8 @@ class LocalEmbedder:
         self._settings = settings
         self._guard = threading.Lock()
         self._loaded: Any = None  # an `Encoder`
-        self._embed_recent: Callable[[str], Vector] = lru_cache(maxsize=RECENT_QUERIES)(
-            lambda text: self._inner().embed_query(text)
-        )
+        # cached, since each catalogue and page asks for the same
+        self.embed_query: Callable[[str], Vector] = lru_cache(maxsize=RECENT_QUERIES)(self._embed)
 
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
@@ -204,9 +203,9 @@ class LocalEmbedder:
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
-    def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query, cached, since each catalogue and page asks for it."""
-        return self._embed_recent(text)
+    def _embed(self, text: str) -> Vector:
+        vector: Vector = self._inner().embed_query(text)
+        return vector
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row per text."""

@@ -62,9 +62,8 @@ class WeighedWords:
 
     def share_of(self, words: Collection[str]) -> float:
         """Return the share of the query's weight that some of its words have."""
-        return (
-            sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
-        )
+        here = [self.weights.get(word, 0.0) for word in words]
+        return sum(here) / self.total if self.weights else 0.0
 
 
 def weigh_words(reader: ShelfReader, query: TextQuery, terms: TextQuery) -> WeighedWords:
@@ -73,21 +72,17 @@ def weigh_words(reader: ShelfReader, query: TextQuery, terms: TextQuery) -> Weig
     """
     count = reader.count(WHOLE)
     weighed = dict((*terms.terms, *query.terms))
-    tokens = list(weighed)
-    having = reader.frequencies(tokens)
+    having = dict(zip(weighed, reader.frequencies(list(weighed)), strict=True))
     weights = {
-        token: weight * math.log(1 + (max(count, some) - some + 0.5) / (some + 0.5))
-        for (token, weight), some in zip(weighed.items(), having, strict=True)
+        token: weighed[token] * math.log(1 + (max(count, some) - some + 0.5) / (some + 0.5))
+        for token, some in having.items()
     }
-    unknown = {token for token, some in zip(tokens, having, strict=True) if not some}
+    unknown = {token for token, some in having.items() if not some}
     asked = [token for token, _ in query.terms]
     telling = [token for token in asked if token not in unknown & ORDINARY_TOKENS] or asked
-    return WeighedWords(
-        query,
-        {token: weights[token] for token in telling},
-        frozenset(unknown.intersection(telling)),
-        TextQuery(terms=tuple(weights.items())),
-    )
+    told = {token: weights[token] for token in telling}
+    unknown_words = frozenset(unknown.intersection(telling))
+    return WeighedWords(query, told, unknown_words, TextQuery(terms=tuple(weights.items())))
 
 
 logger = logging.getLogger(__name__)
@@ -126,11 +121,8 @@ def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
     if reader.model != embedder.model or not reader.count(WHOLE):
         return None
     probes = np.array([embedder.embed_query(probe) for probe in load_probes()])
-    nearest = [
-        ranking.scores[0]
-        for ranking in reader.nearest(probes, scope=WHOLE, limit=1)
-        if ranking.total
-    ]
+    rankings = reader.nearest(probes, scope=WHOLE, limit=1)
+    nearest = [ranking.scores[0] for ranking in rankings if ranking.total]
     if not nearest:
         return None
     lowest, low = (float(one) for one in np.quantile(nearest, LOWER_SHARES))
@@ -261,17 +253,15 @@ class WeighedEvidence:
         reached = _logistic(self._sum(rows))
         pressed = np.minimum(reached, PRESSED_FROM + PRESSED_BY * (reached - PRESSED_FROM))
         strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, pressed)
-        return (
-            strengths
-            if self.awaiting is None
-            else np.where(self.awaiting[rows], self.by_words[rows], strengths)
-        )
+        if self.awaiting is None:
+            return strengths
+        return np.where(self.awaiting[rows], self.by_words[rows], strengths)
 
     def _sum(self, rows: slice) -> Floats:
-        return sum(
-            (addend[rows] for addend in self.addends.values()),
-            np.full(len(self.name[rows]), OFFSET),
-        )
+        total = np.full(len(self.name[rows]), OFFSET)
+        for addend in self.addends.values():
+            total += addend[rows]
+        return total
 
     def _logistic_parts(self, one: slice, content: float) -> dict[str, float]:
         base, reached = float(_logistic(np.array([OFFSET]))[0]), float(_logistic(self._sum(one))[0])
@@ -291,18 +281,18 @@ def weigh_evidence(
 ) -> WeighedEvidence:
     """Return the evidence for each candidate."""
     # of others a model of English makes nothing
-    has_latin = any(LATIN.search(word) for word in words.weights)
-    has_meaning = candidates.has_cosines and has_latin
+    has_meaning = candidates.has_cosines and any(map(LATIN.search, words.weights))
     mood = np.zeros(len(candidates.keys))
     if candidates.mood is not None and candidates.is_mood:  # the query is about nothing else
         nearness = np.clip(candidates.cosine, 0, 1)
         mood = candidates.mood * (WHOLE_MOOD + KNOWN_MOOD * candidates.known + NEAR_MOOD * nearness)
     least, more = WORDS_ALONE
     by_words = least + more * candidates.bm25 / (candidates.bm25 + (words.total or 1.0))
+    addends: Mapping[str, Floats] = {}
+    if calibration and has_meaning:
+        addends = _addends(candidates, words, calibration, record_count)
     return WeighedEvidence(
-        addends=_addends(candidates, words, calibration, record_count)
-        if calibration and has_meaning
-        else {},
+        addends=addends,
         by_words=candidates.share * by_words,
         cosine=candidates.cosine,
         name=candidates.name,

@@ -65,10 +65,10 @@ class Candidates:
 
     def match_types(self, rows: NDArray[np.intp]) -> list[MatchType]:
         """Tell which arms found each of these records."""
-        by_words = (self.lexical[rows] > 0).tolist()
+        by_words, by_vector = self.lexical[rows] > 0, self.in_vector_arm[rows]
         return [
             MatchType.VECTOR if not has_words else MatchType.HYBRID if is_near else MatchType.FTS
-            for has_words, is_near in zip(by_words, self.in_vector_arm[rows].tolist(), strict=True)
+            for has_words, is_near in zip(by_words, by_vector, strict=True)
         ]
 
 
@@ -148,9 +148,8 @@ def shorten_little_known(vectors: Vector, known: Floats, discount: float) -> Vec
     """Return the vectors, shortened for records of which little is known: every query is near to a
     text of few words.
     """
-    return (
-        vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
-    )
+    lengths = (1 - discount * (1 - known[:, None])).astype(np.float32)
+    return vectors * lengths if discount else vectors
 
 
 def over_best(scores: Floats) -> Floats:
@@ -184,10 +183,8 @@ class FusionSteps:
         mood, last = self.candidates.mood, list(self.steps.values())[-1]
         felt = last if mood is None else (1 - MOOD_SHARE) * last + MOOD_SHARE * mood
         matched = np.maximum(felt, self.candidates.name)
-        priors = (
-            self.spec.known_weight * self.candidates.known
-            + self.spec.named_weight * self.candidates.named
-        )
+        known = self.spec.known_weight * self.candidates.known
+        priors = known + self.spec.named_weight * self.candidates.named
         ranked: Floats = ((matched + priors) / self._weight() + (self.candidates.name == 1.0)) / 2
         return ranked
 
@@ -241,9 +238,8 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
     words = by_words * candidates.lexical
     first = words + by_meaning * _meaning(candidates, candidates.cosine)
     moved = _towards_best(candidates, query, first, spec)
-    second = words + by_meaning * _meaning(
-        candidates, (candidates.vectors @ moved).astype(np.float64)
-    )
+    cosines = (candidates.vectors @ moved).astype(np.float64)
+    second = words + by_meaning * _meaning(candidates, cosines)
     smoothed = _smoothed(candidates, second, spec)
     steps = {WORDS: words, MEANING: first, FEEDBACK: second, NEIGHBOURS: smoothed}
     return FusionSteps(candidates=candidates, spec=spec, steps=steps)
@@ -251,12 +247,8 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
 
 def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
     """Return the scores by meaning; a record without a vector yet has the score of its words."""
-    scores = over_best(cosines)
-    return (
-        scores
-        if candidates.awaiting is None
-        else np.where(candidates.awaiting, candidates.lexical, scores)
-    )
+    scores, awaiting = over_best(cosines), candidates.awaiting
+    return scores if awaiting is None else np.where(awaiting, candidates.lexical, scores)
 
 
 def _towards_best(

@@ -41,29 +41,23 @@ def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMood
     """
     if not spec.preferences.moods or len(text.split()) > MOST_WORDS:
         return None
-    whats = [
-        piece.what
-        for piece in read(text, _KEPT.get(reader, spec.name, lambda: _vocabulary(reader, spec)))
-    ]
-    if any(isinstance(what, pieces.Cue | pieces.Title) for what in whats):
+    vocabulary = _KEPT.get(reader, spec.name, lambda: _vocabulary(reader, spec))
+    checks: dict[pieces.Checks, None] = {}
+    unknown = 0
+    for _, _, what in read(text, vocabulary):
+        match what:
+            case pieces.Cue() | pieces.Title():
+                return None
+            case pieces.Tone(leaning=leaning):
+                if checked := pieces.tone_checks(leaning, pieces.Mood.PLAIN):
+                    checks[checked] = None
+            case pieces.NamedTag(name=name, field=str(field)):
+                checks[pieces.Checks(field=field, sought=(name,))] = None
+            case pieces.Plain.WORD:
+                unknown += 1
+    if not checks or unknown > len(checks) // 2:
         return None
-    moods = [
-        pieces.tone_checks(what.leaning, pieces.Mood.PLAIN)
-        for what in whats
-        if isinstance(what, pieces.Tone)
-    ]
-    tags = [
-        pieces.Checks(field=one.field, sought=(one.name,))
-        for one in whats
-        if isinstance(one, pieces.NamedTag) and one.field
-    ]
-    checks = tuple(dict.fromkeys(one for one in (*moods, *tags) if one))
-    unknown = sum(what is pieces.Plain.WORD for what in whats)
-    return (
-        QueryMoods(checks=checks, is_whole=not unknown)
-        if checks and unknown <= len(checks) // 2
-        else None
-    )
+    return QueryMoods(checks=tuple(checks), is_whole=not unknown)
 
 
 def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> pieces.PreferenceVocabulary:
@@ -88,15 +82,11 @@ def mood_tones(
     moods: dict[str, pieces.Tone] = {}
     for name, mood in declared.items():
         described = TONES.get(name.lower())
-        had = (
-            tuple(filter(tags.count_of, some))
-            for some in (mood.tags, mood.near, mood.away, mood.never)
-        )
+        by_use = (mood.tags, mood.near, mood.away, mood.never)
+        had = [tuple(filter(tags.count_of, some)) for some in by_use]
         tone = pieces.Tone(described or name, pieces.Leaning(tag_field, *had))
         same = (word for word, meaning in TONES.items() if meaning == described)
-        moods.update(
-            dict.fromkeys((name.lower(), *(word.lower() for word in mood.words), *same), tone)
-        )
+        moods |= dict.fromkeys((name.lower(), *map(str.lower, mood.words), *same), tone)
     return moods
 
 
@@ -111,9 +101,8 @@ def score_checks(reader: ShelfReader, keys: Sequence[Key], checks: pieces.Checks
     terms = reader.terms(checks.field, [keys[place] for place in silent.tolist()])
     # nothing is known of a record without values
     against[silent[[not some for some in terms]]] = HALF
-    return (
-        (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against) if is_sought else 1 - against
-    )
+    share = SHARE_AGAINST if is_sought else 1.0
+    return (1 - share) * for_it + share * (1 - against)
 
 
 def _counted(
@@ -122,7 +111,6 @@ def _counted(
     """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one,
     up to 1.
     """
-    full, part = (
-        reader.count_terms(field, set(map(term_of, values)), keys) for values in (whole, half)
-    )
+    full = reader.count_terms(field, set(map(term_of, whole)), keys)
+    part = reader.count_terms(field, set(map(term_of, half)), keys)
     return np.where(full > 0, 1.0, np.minimum(1.0, HALF * part))

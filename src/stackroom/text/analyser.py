@@ -57,8 +57,7 @@ def index_tokens(text: str) -> list[str]:
     """Return the tokens that a text is indexed under."""
     folded = fold(text)
     pieces = folded.translate(_BLANKED).split()
-    # `_SIGNS`
-    if folded.isascii() and "'" not in folded and "+" not in folded and "#" not in folded:
+    if folded.isascii() and not any(map(folded.__contains__, _SIGNS)):
         return list(map(_STEMS.__getitem__, pieces))
     return list(chain.from_iterable(map(_PIECES.__getitem__, pieces)))
 
@@ -109,25 +108,20 @@ _PIECES = _Remembered(_tokens_of)
 
 
 def _iter_tokens(match: re.Match[str], *, is_query: bool) -> Iterator[str]:
-    run = match["unspaced"]
-    if run is None:
-        yield from _word_tokens(match)
-        if not is_query and DOTLESS_I in match["word"]:  # what is typed on a keyboard without it
-            yield stem(match["word"].replace(DOTLESS_I, "i")[:MAX_TOKEN_CHARS])
+    run, word, suffix = match["unspaced"], match["word"], match["suffix"]
+    if run is not None:
+        if not is_query or len(run) == 1:
+            yield from run
+        yield from map("".join, pairwise(run))
         return
-    if not is_query or len(run) == 1:
-        yield from run
-    yield from map("".join, pairwise(run))
-
-
-def _word_tokens(match: re.Match[str]) -> Iterator[str]:
-    written = match["word"]
-    word = written
-    if not written.isalnum():  # it has an apostrophe, or vowel signs
-        word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", written))
+    typed = word.replace(DOTLESS_I, "i")  # on a keyboard without it
+    if not word.isalnum():  # it has an apostrophe, or vowel signs
+        word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", word))
     yield stem(word[:MAX_TOKEN_CHARS])
-    if match["suffix"]:
-        yield word[:MAX_TOKEN_CHARS] + match["suffix"]
+    if suffix:
+        yield word[:MAX_TOKEN_CHARS] + suffix
+    if not is_query and typed != match["word"]:
+        yield stem(typed[:MAX_TOKEN_CHARS])
 
 
 def _packaged(name: str) -> str:
@@ -193,8 +187,9 @@ def with_synonyms(
     words = [word.strip(PUNCTUATION) for word in text[:MAX_CHARS].lower().split()]
     weights = dict(query.terms)
     for phrase in (*words, *map(" ".join, pairwise(words))):
-        for token in (token for other in synonyms.get(phrase, ()) for token in query_tokens(other)):
-            weights.setdefault(token, SYNONYM_WEIGHT)
+        for other in synonyms.get(phrase, ()):
+            for token in query_tokens(other):
+                weights.setdefault(token, SYNONYM_WEIGHT)
     return TextQuery(terms=tuple(weights.items())[:MAX_TERMS])
 
 

@@ -18,7 +18,7 @@ not words of the server.
 import re
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from stackroom.text.patterns import compose
@@ -34,18 +34,8 @@ NO_TOOLS: frozenset[str] = frozenset()
 _PATTERNS = load_packaged("stackroom.text", "instruction_patterns.toml")
 _ROLES, _MESSAGES = _PATTERNS["roles"].split("|"), _PATTERNS["messages"].split("|")
 _POSE, _IMPERATIVE = compose(_PATTERNS, "pose"), compose(_PATTERNS, "imperative")
-_TAGS = (
-    "|",
-    "<",
-    "/",
-    "start_of_turn>",
-    "end_of_turn>",
-    "tool",
-    "function",
-    "invoke",
-    "antml",
-    *_ROLES,
-)
+_TURNS = ("start_of_turn>", "end_of_turn>")
+_TAGS = ("|", "<", "/", *_TURNS, "tool", "function", "invoke", "antml", *_ROLES)
 _ENDS = ("]", ":", *(f" {message}" for message in _MESSAGES))
 _POSE_SIGNS = {
     b"<": tuple(f"<{tag}".encode() for tag in _TAGS),
@@ -103,9 +93,8 @@ def may_speak(raw: bytes, tools: Set[str] = NO_TOOLS) -> bool:
     """Tell whether texts, joined or as JSON, may address an assistant; most contain no
     sign at all.
     """
-    return _has_sign(raw) or any(
-        name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools
-    )
+    names = [name.replace("_", ".").rpartition(".")[2].encode() for name in tools]
+    return _has_sign(raw) or any(map(raw.__contains__, names))
 
 
 def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
@@ -120,9 +109,8 @@ def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
 
 def _has_sign(raw: bytes) -> bool:
     lowered = raw.lower().replace(_KELVIN, b"k")
-    return any(
-        sign in lowered for part, signs in _POSE_SIGNS.items() if part in lowered for sign in signs
-    )
+    signs = [signs for part, signs in _POSE_SIGNS.items() if part in lowered]
+    return any(map(lowered.__contains__, chain.from_iterable(signs)))
 
 
 @lru_cache(maxsize=64)

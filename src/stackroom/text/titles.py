@@ -9,7 +9,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 from zlib import crc32
 
@@ -45,6 +45,7 @@ JOINING_WORDS = frozenset(
     {"a", "an", "and", "at", "for", "in", "of", "on", "or", "the", "to", "with"}
 )
 
+_SAID = {"&": " and ", "×": " x ", "ı": "i"}  # what a sign in a name may be typed as
 _DRAWN = re.compile(r"(?<=\w)[!$@]+(?=\w)")
 _DRAWN_LETTERS = str.maketrans("!$@", "isa")
 _LATIN = re.compile("[A-Za-z]")
@@ -87,12 +88,8 @@ def name_spellings(name: str) -> tuple[str, ...]:
         return (plain,)
     if not plain:
         return tuple(filter(None, ["".join(folded.split())]))
-    others = (
-        folded.replace("&", " and "),
-        folded.replace("×", " x "),
-        folded.replace("ı", "i"),
-        _DRAWN.sub(lambda drawn: drawn[0].translate(_DRAWN_LETTERS), folded),
-    )
+    others = [folded.replace(sign, said) for sign, said in _SAID.items()]
+    others.append(_DRAWN.sub(lambda drawn: drawn[0].translate(_DRAWN_LETTERS), folded))
     return tuple(dict.fromkeys([plain, *(fold_name(other) for other in others if other != folded)]))
 
 
@@ -142,23 +139,20 @@ class TypedName:
 
     def _spelling_likeness(self, name: str) -> float:
         """Compare two spellings; the likeness is 0 if they are of different names."""
-        if joined_key(self.plain) == joined_key(name):
+        joined = joined_key(self.plain), joined_key(name)
+        if joined[0] == joined[1]:
             return SQUEEZED_LIKENESS
         words = _content_words(name)
         if self.words == words:
             return BARE_LIKENESS
         if len(self.plain) < FEWEST_MISSPELT or not self.numbers <= _numbers_in(name):
             return 0.0
-        likeness = (
-            fuzz.ratio(joined_key(self.plain), joined_key(name), score_cutoff=100 * SUGGESTED) / 100
-        )
+        likeness = fuzz.ratio(*joined, score_cutoff=100 * SUGGESTED) / 100
         if not likeness:
             return 0.0
         is_alone = len(self.words) == 1
-        if all(
-            any(_few_edits(word, other, is_alone=is_alone) for other in words)
-            for word in self.words
-        ):
+        few_edits = partial(_few_edits, is_alone=is_alone)
+        if all(any(few_edits(word, other) for other in words) for word in self.words):
             return likeness
         is_suggested = likeness >= (SUGGESTED_BY_WORD if self.words[0] in words[:1] else ALIKE)
         return min(likeness, ALIKE - 0.01) if is_suggested else 0.0
@@ -269,15 +263,12 @@ class TitleIndex:
         for spelling in name_spellings(text) if len(self.arrays.grams) else ():
             wanted = spelling[:MAX_NAME_CHARS]
             names = self._candidates(wanted, allowed)
-            scores = (
-                process.cdist([wanted], self._names(names), scorer=fuzz.ratio, dtype=np.float64)[0]
-                / 100
-            )
-            for row, likeness in zip(
-                self.arrays.rows[names].tolist(), scores.tolist(), strict=True
-            ):
+            rows, texts = self.arrays.rows[names].tolist(), self._names(names)
+            scores = process.cdist([wanted], texts, scorer=fuzz.ratio, dtype=np.float64)[0] / 100
+            for row, likeness in zip(rows, scores.tolist(), strict=True):
                 best[row] = max(likeness, best.get(row, 0.0))
-        return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        ranked = sorted([(-likeness, row) for row, likeness in best.items()])[:limit]
+        return [(row, -likeness) for likeness, row in ranked]
 
     def has_name(self, text: str, *, allowed: NDArray[np.bool_] | None = None) -> bool:
         """Tell whether an allowed row has a name of this spelling."""
@@ -328,13 +319,13 @@ class TitleIndex:
         """
         last = self._last
         if last is None or last[0] != wanted:
-            rare, common = _split(self._postings_of(wanted))
-            names, shared = (
-                _counted(np.concatenate(rare))
-                if rare
-                else (np.empty(0, np.int64), np.empty(0, np.int64))
-            )
-            self._last = last = wanted, (names, shared, common)
+            starts, ends = self._gram_spans(np.unique(_grams_of([wanted])[0]))
+            order = np.argsort(ends - starts, kind="stable")  # the rarest gram first
+            spans = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
+            rare, common = _split([self.arrays.postings[start:end] for start, end in spans])
+            read = np.concatenate([self.arrays.postings[:0], *rare])
+            names, shared = np.unique(read, return_counts=True)
+            self._last = last = wanted, (names.astype(np.int64), shared, common)
         return last[1]
 
     def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
@@ -353,13 +344,6 @@ class TitleIndex:
     def _sizes(self) -> NDArray[np.uint16]:
         """The number of bytes of each name."""
         return np.diff(self.arrays.ends, prepend=0).astype(np.uint16)
-
-    def _postings_of(self, wanted: str) -> list[NDArray[np.int32]]:
-        """Return the names under each of the query's grams, the rarest gram first."""
-        starts, ends = self._gram_spans(np.unique(_grams_of([wanted])[0]))
-        order = np.argsort(ends - starts, kind="stable")
-        spans = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
-        return [self.arrays.postings[start:end] for start, end in spans]
 
     def _gram_spans(self, grams: Grams) -> tuple[Ints, Ints]:
         """Return the begin and the end of the postings of each gram, without grams that no name
@@ -458,13 +442,6 @@ def _split(
     return postings[:GRAMS_READ], ()
 
 
-def _counted(names: NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """Return the distinct names in order, and how often each occurs."""
-    ordered = np.sort(names)
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    return ordered[first].astype(np.int64), np.diff(first, append=len(ordered))
-
-
 def contains(ordered: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Tell for each number whether it is among others, which are in order."""
     found: NDArray[np.bool_] = (
@@ -499,14 +476,9 @@ def _invert(grams: Grams, owners: NDArray[np.int32]) -> _Inverted:
     distinct = np.unique(grams)
     # A gram's number and a name in one integer: sorting those is many times quicker than sorting
     # pairs.
-    pairs = np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners
-    pairs.sort()
-    pairs = pairs[np.concatenate((np.ones(min(1, len(pairs)), bool), pairs[1:] != pairs[:-1]))]
-    return (
-        distinct,
-        np.bincount(pairs >> 32, minlength=len(distinct)),
-        (pairs & 0xFFFFFFFF).astype(np.int32),
-    )
+    pairs = np.unique(np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners)
+    counts = np.bincount(pairs >> 32, minlength=len(distinct))
+    return distinct, counts, (pairs & 0xFFFFFFFF).astype(np.int32)
 
 
 def _joined(parts: list[_Inverted]) -> _Inverted:
