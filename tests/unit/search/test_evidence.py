@@ -306,7 +306,7 @@ def test_an_answer_says_which_word_of_weight_is_missing(
     searcher = Searcher(spec=stories.shelf.spec, embedder=stories.embedder)
     ranked = searcher.rank(stories.shelf.reader(), query, scope=WHOLE, limit=5)
     first = ranked.first(1)
-    assert ranked.notes_on(replace(first, scores=np.array([STRONG_AT]))) == notes
+    assert ranked.notes_on(replace(first, scores=np.array([STRONG_AT]))) == list(notes)
 
 
 def labels(sample: Any, query: str) -> list[Label | None]:
