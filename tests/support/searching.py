@@ -40,7 +40,7 @@ class Found:
     total_matches: int
     evidence: Evidence
     mode: SearchMode
-    degraded: str | None
+    degraded: str
     notes: Sequence[str]
 
 

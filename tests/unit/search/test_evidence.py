@@ -340,4 +340,4 @@ def test_with_the_real_model_a_question_in_another_language_is_told_in_which_to_
     for query in ("traurige Geschichte über Freundschaft", "宇宙を舞台にしたロボットアニメ"):
         (note,) = view.search(query, scope=WHOLE).word_notes
         assert "ask in English" in note
-    assert view.search("qwxzv blorp fnord", scope=WHOLE).word_notes == ()
+    assert view.search("qwxzv blorp fnord", scope=WHOLE).word_notes == []

@@ -45,7 +45,7 @@ def ids(searcher: ShelfSearcher, text: str, scope: Scope = WHOLE, limit: int = 1
 def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: ShelfSearcher) -> None:
     page = searcher.search("pilots among stars", scope=WHOLE, limit=10)
     assert page.mode is SearchMode.HYBRID
-    assert page.degraded is None
+    assert page.degraded == ""
     assert page.hits[0].record.id == "Star Pilots"
 
 
