@@ -12,7 +12,7 @@ import pytest
 
 from stackroom.errors import ModelError
 from stackroom.ingest.embedding import build_puts
-from stackroom.ingest.pipeline import IngestReport, embed_records
+from stackroom.ingest.pipeline import IngestReport, embed_late
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
 from stackroom.shelf.catalogue_shelf import CatalogueShelf
@@ -74,7 +74,7 @@ def shelves(server_of: OpenServer) -> list[Any]:
 
 def embed(shelf: CatalogueShelf, embedder: CountingEmbedder) -> IngestReport:
     report = IngestReport()
-    embed_records(shelf.writer(), SPEC, embedder, report, progress=lambda _report: None)
+    embed_late(shelf.writer(), SPEC, embedder, report, progress=lambda _report: None)
     return report
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from stackroom.background.background import Background, TaskContext
 from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE
 from stackroom.settings import CollectionSettings, Settings
+from stackroom.sources import collections as collection_syncs
 from stackroom.sources.collections import PlaceState, load_state, sync_tasks
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC
@@ -164,7 +166,7 @@ class Looks:
         self.count = 0
         self.code = code
 
-    def run(self, place: str, _context: TaskContext) -> int:
+    def run(self, _home: Path, place: str, _context: TaskContext) -> int:
         self.count += 1
         return self.code if self.code is not None else self._sync(place)
 
@@ -177,7 +179,7 @@ class Looks:
 
 
 @pytest.fixture
-def watching(bucket: Bucket) -> Iterator[Callable[..., Looks]]:
+def watching(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Looks]]:
     """Start watches, which are ended with the test."""
     background = Background()
 
@@ -185,7 +187,9 @@ def watching(bucket: Bucket) -> Iterator[Callable[..., Looks]]:
         collections = CollectionSettings(base_db_path=PLACE, refresh_s=refresh_s)
         settings = Settings(home=bucket.folder / "there", collections=collections)
         looks = Looks(bucket, code)
-        background.add(*sync_tasks(settings, first_s=0.0, retry_s=0.02, run_sync=looks.run))
+        monkeypatch.setattr(collection_syncs, "run_sync", looks.run)
+        (task,) = sync_tasks(settings)
+        background.add(replace(task, first_s=0.0, retry_s=0.02))
         background.start()
         return looks
 

@@ -146,9 +146,9 @@ def _run(
 def _syncing(store: Store, home: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """Sync as servers do, by processes, but without the pauses between and after failures."""
     collections = CollectionSettings(base_db_path=store.place, names=("games",), refresh_s=0.1)
-    (task,) = sync_tasks(Settings(home=home, collections=collections), first_s=0.0, retry_s=0.1)
+    (task,) = sync_tasks(Settings(home=home, collections=collections))
     background = Background()
-    background.add(replace(task, longest_retry_s=0.5))
+    background.add(replace(task, first_s=0.0, retry_s=0.1, longest_retry_s=0.5))
     with patch.dict("os.environ", environment):
         background.start()
         try:

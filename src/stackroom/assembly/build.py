@@ -378,7 +378,7 @@ class _Update:
             target = self._target(ledger)
             with self.shelf.writer().exclusive():
                 report = self._write(target, ledger, progress)
-            embed_late(target, report, progress=progress)
+            embed_late(target.writer, target.spec, target.embedder, report, progress=progress)
         self._derive(self.shelf.reader(), report)
         return report
 
@@ -438,7 +438,7 @@ class _Update:
                 kept = (one for one in place.sources if one not in replaced or ledger.origins(one))
                 place = replace(place, sources=tuple(kept))
         if self.guard is not None:
-            embed_late(target, report, progress=progress)
+            embed_late(target.writer, target.spec, target.embedder, report, progress=progress)
             self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
         dangling = find_dangling(self.shelf.reader(), spec)
         report.dangling = len(dangling)

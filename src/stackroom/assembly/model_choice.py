@@ -14,7 +14,7 @@ from stackroom.embed.weights import pull_model, weight_sources
 from stackroom.errors import ExpectedError, ModelError, StorageError
 from stackroom.frozen import frozen
 from stackroom.ingest.embedding import build_puts, iter_vectors
-from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
+from stackroom.ingest.pipeline import IngestReport, Progress, embed_late
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.maps.making import keep_map
 from stackroom.model.vectors import ModelId
@@ -198,7 +198,7 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
     with closing(workshop.open_shelf(installed)) as shelf:
         shelf.join_build()
     with closing(create_shelf(installed.folder, loaded.spec, model=embedder.model)) as shelf:
-        embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
+        embed_late(shelf.writer(), loaded.spec, embedder, report, progress=progress)
         keep_calibration(
             shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed
         )

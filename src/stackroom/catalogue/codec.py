@@ -51,12 +51,6 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
     )
 
 
-def _typed(value: list[Any], field: FieldSpec | None) -> Value:
-    if field is None or field.type is FieldType.JSON:
-        return value
-    return _tags(value) if field.type is FieldType.TAGS else tuple(value)
-
-
 _new_tag = partial(tuple.__new__, Tag)
 """Makes a tag of a pair, in half the time of a call of its class: every record that is fetched has
 some.
@@ -64,19 +58,18 @@ some.
 _pair_of = itemgetter("category", "value")
 
 
-def _tags(items: list[Any]) -> tuple[Tag, ...]:
-    """Return the tags; a plain text, stored before the spec made the field `tag[]`, has no
-    category.
+def _typed(items: list[Any], field: FieldSpec | None) -> Value:
+    """Return a list as the field's type has it; a plain text, stored before the spec made the field
+    `tag[]`, is a tag without a category.
     """
+    if field is None or field.type is FieldType.JSON:
+        return items
+    if field.type is not FieldType.TAGS:
+        return tuple(items)
     try:
         return tuple(map(_new_tag, map(_pair_of, items)))
     except TypeError:
-        return tuple(
-            [
-                _new_tag(_pair_of(item)) if isinstance(item, dict) else Tag("", str(item))
-                for item in items
-            ]
-        )
+        return tuple(Tag("", str(item)) for item in items)
 
 
 def _plain(value: Any) -> Any:

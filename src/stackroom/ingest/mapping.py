@@ -121,12 +121,6 @@ class ReadRow(NamedTuple):
     written: Mapping[str, str] = MappingProxyType({})
 
 
-class FittingRow(ReadRow):
-    """The same, where each value was read as the type of its field, and within its bounds."""
-
-    __slots__ = ()
-
-
 @frozen
 class RowMapping:
     """Functions from a row to its records, from a record to its unique keys, and to recognise rows
@@ -245,7 +239,7 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
                 if spec.fields[cell.field].required:
                     raise InputError(cell.reason)
         records = (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
-        return FittingRow(records, tuple(unread), written)
+        return ReadRow(records, tuple(unread), written)
 
     return RowMapping(
         records_of=lambda row: read_row(row).records, read_row=read_row, is_by_spec=True, kind=kind

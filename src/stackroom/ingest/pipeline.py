@@ -144,7 +144,7 @@ class Target:
 def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
     """Sync the shelf with the source, and embed what lacks a vector."""
     report = ingest_rows(source, target, progress=progress)
-    embed_late(target, report, progress=progress)
+    embed_late(target.writer, target.spec, target.embedder, report, progress=progress)
     return report
 
 
@@ -159,23 +159,19 @@ def ingest_rows(source: RowSource, target: Target, *, progress: Progress) -> Ing
     return _Run(source, target, progress).run()
 
 
-def embed_late(target: Target, report: IngestReport, *, progress: Progress) -> None:
-    """Embed the records that lack a vector; while another process embeds, wait and report progress
-    each second.
-    """
-    if target.embedder is not None and target.spec.embed is not None:
-        embed_records(target.writer, target.spec, target.embedder, report, progress=progress)
-
-
-def embed_records(
+def embed_late(
     writer: ShelfWriter,
     spec: CatalogueSpec,
-    embedder: Embedder,
+    embedder: Embedder | None,
     report: IngestReport,
     *,
     progress: Progress,
 ) -> None:
-    """Embed the records of a shelf that lack a vector, as `embed_late` does."""
+    """Embed the records of a shelf that lack a vector; while another process embeds, wait and
+    report progress each second.
+    """
+    if embedder is None or spec.embed is None:
+        return
 
     def note(texts: int) -> None:
         report.embedded = before + texts
@@ -558,10 +554,10 @@ class _Run:
             for part in row.parts if isinstance(row, GroupedRow) else (row,):
                 self._column_check.observe(part.values)
         read = self._read(row)
+        # by the spec each value is read as the type of its field, and within its bounds
+        is_fitting = self._target.mapping.is_by_spec and row.record is None
         for record in read.records:
-            mappings.require_valid(
-                record, self._target.spec, is_fitting=isinstance(read, mappings.FittingRow)
-            )
+            mappings.require_valid(record, self._target.spec, is_fitting=is_fitting)
         for cell in read.unread:
             self._report.leave_out(row.place, cell)
         if row.vector is not None and len(read.records) == 1:

@@ -8,7 +8,7 @@ library syncs at a time.
 
 import logging
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -154,17 +154,8 @@ FOLDER_LOOK_S = 2.0
 LONGEST_SYNC_S = 3_600.0  # a process that takes longer is ended; what it has written is whole
 LEASE_FILE = "collections.task.lock"
 
-RunSync = Callable[[str, TaskContext], int]
-"""Syncs a place, and returns an exit code; negative: the signal that ended it."""
 
-
-def sync_tasks(
-    settings: Settings,
-    *,
-    first_s: float = FIRST_S,
-    retry_s: float = RETRY_S,
-    run_sync: RunSync | None = None,
-) -> list[Task]:
+def sync_tasks(settings: Settings) -> list[Task]:
     """Return the task, unless there is no place to sync from, or it must not be asked."""
     if (place := find_place(settings)) is None:
         return []
@@ -176,11 +167,11 @@ def sync_tasks(
         Task(
             name=NAME,
             description=f"Brings the library up to the collections in {place}.",
-            run=_Sync(settings, place, run_sync).run,
-            first_s=first_s,
+            run=_Sync(settings.home, place).run,
+            first_s=FIRST_S,
             period_s=look_s if settings.collections.refresh_s else None,
             jitter=JITTER,
-            retry_s=retry_s,
+            retry_s=RETRY_S,
             lease=FileLease(settings.home / LEASE_FILE),
         )
     ]
@@ -189,10 +180,9 @@ def sync_tasks(
 class _Sync:
     """The syncs of one library from one place."""
 
-    def __init__(self, settings: Settings, place: str, run_sync: RunSync | None) -> None:
-        self._home = settings.home
+    def __init__(self, home: Path, place: str) -> None:
+        self._home = home
         self._place = place
-        self._run_sync = run_sync or self._run_process
         self._synced: Hashable = None
         """What the place looked like before the last sync that succeeded."""
         self._told = ""
@@ -202,7 +192,7 @@ class _Sync:
         if (seen := _stamp_of(self._place)) is not None and seen == self._synced:
             return self._told
         before = load_state(self._home, self._place)
-        code = self._run_sync(self._place, context)
+        code = run_sync(self._home, self._place, context)
         context.check_stopped()
         state = load_state(self._home, self._place)
         # recorded, unless another process holds the right to sync
@@ -235,11 +225,14 @@ class _Sync:
             problem = f"{problem}; the library cannot be written to: {error.strerror}"
             return PlaceState(place=self._place, problem=problem)
 
-    def _run_process(self, place: str, context: TaskContext) -> int:
-        """Run `stackroom sync` in a process of its own, and return its exit code."""
-        process = LibraryCommand("the process that syncs collections", self._home, "sync", place)
-        process.finish(longest_s=LONGEST_SYNC_S, checkpoint=context.check_stopped)
-        return process.exit_code or 0
+
+def run_sync(home: Path, place: str, context: TaskContext) -> int:
+    """Run `stackroom sync` in a process of its own, and return its exit code; negative: the signal
+    that ended it.
+    """
+    process = LibraryCommand("the process that syncs collections", home, "sync", place)
+    process.finish(longest_s=LONGEST_SYNC_S, checkpoint=context.check_stopped)
+    return process.exit_code or 0
 
 
 def _stamp_of(place: str) -> Hashable:
