@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import orjson
 
@@ -220,14 +221,12 @@ def infer_declaration(
         next((column.most for column in columns if column.name == popularity), None) or 0.0
     )
     for place, field in enumerate(fields):
-        origin = origins.get(field.column, "")
-        told = f"{origin[0].upper()}{origin[1:]}." if origin else field.description
-        reason = f"{f'{origin}; ' if origin else ''}{field.reason}{sampled}"
+        reason, told = f"{field.reason}{sampled}", field.description
+        if origin := origins.get(field.column):
+            reason, told = f"{origin}; {reason}", f"{origin[0].upper()}{origin[1:]}."
         fields[place] = replace(field, reason=reason, description=told)
-    id_path, group = (
-        id_of(inference.id, columns) if inference.id else inference.key or None,
-        inference.choices.group,
-    )
+    id_path = id_of(inference.id, columns) if inference.id else inference.key or None
+    group = inference.choices.group
     identity = {"group": group} if group else {"id": id_path}
     title = title or catalogue_title(name)
     return Inferred(
@@ -255,38 +254,38 @@ class _Inference:
     ) -> None:
         self.names = names
         self.choices = choices
-        kept = choices.named_columns | {stated_id}
-        self.left_out = {
-            name: why for name, why in find_left_out(columns).items() if name not in kept
-        }
-        self.left_out |= dict.fromkeys(sorted(choices.drop), "you left it out")
-        usable = [column for column in columns if column.name not in self.left_out]
-        apart = choices.named_columns | {stated_id or ""}
-        self.families = [
-            *find_families(usable, names, apart=apart),
-            *find_marks(usable, names, apart=apart),
-        ]
-        for family in self.families:
-            self.left_out |= {
-                column.name: f"it is part of '{family.name}'" for column in family.columns
-            }
-        self.usable = [column for column in usable if column.name not in self.left_out]
-        group = next((column for column in self.usable if column.name == choices.group), None)
-        varied = (
-            [one for one in self.usable if one is not group and one.distinct > 1] if group else []
+        self.left_out: dict[str, str] = {}
+        self.usable = list(columns)
+        kept = choices.named_columns | {stated_id or ""}
+        self._leave_out(
+            {name: why for name, why in find_left_out(columns).items() if name not in kept}
+            | dict.fromkeys(sorted(choices.drop), "you left it out")
         )
-        self.differing = {
-            one.name: one
-            for one in varied
-            if group and distinct_together([group, one]) > group.distinct
-        }
-        counting = [
-            name for name, column in self.differing.items() if group and counts_parts(column, group)
+        self.families = [
+            *find_families(self.usable, names, apart=kept),
+            *find_marks(self.usable, names, apart=kept),
         ]
-        self.left_out |= {
-            name: "it only counts the rows of a record" for name in counting if name not in kept
-        }
-        self.usable = [column for column in self.usable if column.name not in self.left_out]
+        self._leave_out(
+            {
+                column.name: f"it is part of '{family.name}'"
+                for family in self.families
+                for column in family.columns
+            }
+        )
+        group = next((column for column in self.usable if column.name == choices.group), None)
+        self.differing: dict[str, ColumnProfile] = {}
+        if group is not None:
+            others = [one for one in self.usable if one is not group and one.distinct > 1]
+            self.differing = {
+                one.name: one for one in others if distinct_together([group, one]) > group.distinct
+            }
+            self._leave_out(
+                {
+                    name: "it only counts the rows of a record"
+                    for name, column in self.differing.items()
+                    if name not in kept and counts_parts(column, group)
+                }
+            )
         self.id: ColumnProfile | None = group
         if group is not None:
             self.notes = [
@@ -311,6 +310,10 @@ class _Inference:
         used = [self.id] if self.title.template else [self.id, *title_columns(self.title, same)]
         self.roles = choose_roles([column for column in same if column not in used])
 
+    def _leave_out(self, reasons: Mapping[str, str]) -> None:
+        self.left_out |= reasons
+        self.usable = [column for column in self.usable if column.name not in self.left_out]
+
     def choose_fields(self) -> list[InferredField]:
         """Return the fields, the title first; of a wide table the most useful ones."""
         by_name = {column.name: column for column in self.usable}
@@ -331,27 +334,20 @@ class _Inference:
     def _with_role(self, field: InferredField, column: ColumnProfile) -> InferredField:
         """Return the field with the role that its column was chosen for."""
         role = next((role for role, chosen in self.roles.items() if chosen is column), None)
+        shown = partial(replace, field, role=role, filtered=False, facet=False)
         if role is FieldRole.ALTERNATIVES:
             kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
-            return replace(field, type=kind, role=role, searched=True, filtered=False, facet=False)
+            return shown(type=kind, searched=True)
         if role is FieldRole.BODY:
             reason = f"the most text: {column.mean_length:.0f} characters per cell{gaps(column)}"
-            return replace(
-                field, role=role, searched=True, filtered=False, facet=False, reason=reason
-            )
+            return shown(searched=True, reason=reason)
         if role is None or field.type not in ROLE_TYPES[role]:
             return field
         if role is FieldRole.PICTURE and field.type is FieldType.TEXT:
-            reason = f"files of pictures{gaps(column)}"
-            return replace(
-                field, role=role, searched=False, filtered=False, facet=False, reason=reason
-            )
+            return shown(searched=False, reason=f"files of pictures{gaps(column)}")
         is_event = role is FieldRole.TIME and not column.is_about("lifetimes")
-        return replace(
-            field,
-            role=role,
-            reason=f"{field.reason}; when it happened" if is_event else field.reason,
-        )
+        reason = f"{field.reason}; when it happened" if is_event else field.reason
+        return replace(field, role=role, reason=reason)
 
     def _keep_most_useful(
         self, fields: Fields, columns: Mapping[str, ColumnProfile]
@@ -359,9 +355,8 @@ class _Inference:
         """Return the most useful fields of a wide table, in its order: with a role, filled, varied,
         filtered by.
         """
-        needed = {
-            column.name for column in title_columns(self.title, self.usable)
-        } | self.choices.named_columns
+        titled = {column.name for column in title_columns(self.title, self.usable)}
+        needed = titled | self.choices.named_columns
 
         def worth(field: InferredField) -> tuple[bool, float]:
             column = columns.get(field.column)
@@ -531,8 +526,6 @@ def field_in_toml(field: InferredField) -> str:
         "path": path,
         "template": field.template,
         "split": field.split,
-    }
-    read |= {
         "unit": field.unit,
         "description": clean(field.description),
         "date_order": field.date_order,
@@ -562,16 +555,8 @@ def _signals_in_toml(fields: Fields, most_popular: float) -> Iterable[str]:
     by_role = {field.role: field for field in fields if field.role is not None}
     other = [field for field in fields if field.facet and field not in topics]
     groups = [field for field in other if is_about(name_words(field.column)[-1:], "groups")]
-    parts = [
-        part
-        for part in (
-            by_role.get(FieldRole.TITLE),
-            *groups[:2],
-            *topics,
-            by_role.get(FieldRole.BODY),
-        )
-        if part
-    ]
+    body = by_role.get(FieldRole.BODY)
+    parts = [by_role[FieldRole.TITLE], *groups[:2], *topics, *([body] if body else [])]
     if len(parts) == 1:
         parts += [field for field in fields if field.searched and field not in parts][:3]
     template = ". ".join(f"{{{part.name}}}" for part in parts)

@@ -60,6 +60,13 @@ none.
 """
 
 
+ROLE_WORDS = {
+    FieldRole.BODY: "main text",
+    FieldRole.ALTERNATIVES: "other names",
+    FieldRole.LINK: "web page",
+}
+
+
 @frozen
 class InferredField:
     """A field that is proposed for a column, and why."""
@@ -86,18 +93,13 @@ class InferredField:
     @property
     def uses(self) -> str:
         """The uses of the field, in words."""
-        role = {
-            FieldRole.BODY: "main text",
-            FieldRole.ALTERNATIVES: "other names",
-            FieldRole.LINK: "web page",
+        uses = {
+            ROLE_WORDS.get(self.role, self.role) if self.role else "": self.role,
+            "search": self.searched,
+            "range" if self.type in NUMERIC_TYPES else "filter": self.filtered,
+            "browse": self.facet,
         }
-        filtered = "range" if self.type in NUMERIC_TYPES else "filter"
-        uses = [
-            role.get(self.role, self.role) if self.role else "",
-            "search" if self.searched else "",
-        ]
-        uses += [filtered if self.filtered else "", "browse" if self.facet else ""]
-        return ", ".join(use for use in uses if use) or "shown"
+        return ", ".join(use for use, is_so in uses.items() if is_so) or "shown"
 
 
 _new_title = partial(InferredField, type=FieldType.TEXT, role=FieldRole.TITLE, searched=True)
@@ -409,8 +411,7 @@ def choose_title(columns: Columns, id_column: ColumnProfile | None, names: Names
     parts = [id_column] if base is None and id_column is not None else _parts_of_title(base, others)
     if base is not None and (len(parts) < 2 or _share(parts) < _share([base]) + LEAST_GAIN):
         return title_field(base, names)
-    parts = parts or [column for column in others if column.filled][:3]
-    if not parts:
+    if not (parts := parts or [column for column in others if column.filled][:3]):
         raise InputError(
             "it has no column with a value, so no record can be named; give a table with values"
         )
@@ -563,10 +564,9 @@ def choose_roles(columns: Columns) -> dict[FieldRole, ColumnProfile]:
     for role, worth_of in WORTHS.items():
         free = [column for column in columns if column not in chosen.values()]
         worths = [(worth_of(column), -place, column) for place, column in enumerate(free)]
-        if (best := max(worths, key=lambda found: found[:2], default=None)) is not None and best[
-            0
-        ] > 0:
-            chosen[role] = best[2]
+        worth, _, best = max(worths, key=lambda found: found[:2], default=(0.0, 0, None))
+        if best is not None and worth > 0:
+            chosen[role] = best
     return chosen
 
 
