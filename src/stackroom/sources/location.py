@@ -9,6 +9,7 @@ an address (`https://…`). A name is enough to read its source again.
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -164,6 +165,7 @@ def is_address(location: str) -> bool:
     return ADDRESS.match(location) is not None
 
 
+@lru_cache(maxsize=256)
 def shown_name(name: str) -> str:
     """Return the name of a source's file for people: no folders, options or query.
 

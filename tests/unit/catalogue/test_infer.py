@@ -172,13 +172,6 @@ def test_when_a_row_was_worked_on_is_not_the_time_of_the_thing() -> None:
     assert spec.recommend.temporal.sigma == 5 * 365
 
 
-def test_what_is_the_same_in_every_row_is_not_browsed_or_compared() -> None:
-    spec, _ = infer([{"title": f"T{n}", "category": "A", "genre": "xyz"[n % 3]} for n in range(9)])
-    assert not spec.fields["category"].facet
-    assert spec.recommend is not None
-    assert spec.recommend.taxonomy.fields == ("genre",)
-
-
 def test_cells_cannot_break_out_of_a_comment() -> None:
     rows = [{"title": f"T{n}", "price": n + 0.5} for n in range(9)] + [
         {"title": "x", "price": "a\nname = 'evil'\r\u2028"}

@@ -94,6 +94,10 @@ def test_files_that_belong_together_are_opened_again_by_their_name(tmp_path: Pat
         "Jonas Quist",
     )
     assert (row.values["revenue"], row.values["order_details_count"]) == (344.261, 4)
+    assert (
+        again.origins["revenue"]
+        == "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details"
+    )
 
 
 def test_numbers_are_added_up_as_they_are_written_and_a_column_with_a_word_is_not(

@@ -16,7 +16,6 @@ from stackroom.sources.location import ReadOptions
 from stackroom.sources.relations import MOST_VALUES
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom.zstd import zstd
-from support.made_tables import write_shop
 from support.reading import told, written
 
 pytestmark = pytest.mark.row("N1")
@@ -219,17 +218,6 @@ READ: dict[str, tuple[str, str | None, str]] = {
             "row 3: film_id=3, title='Nobody', star=3, actor=None, genre=None"
         ),
     ),
-    "a link table needs no index": (
-        CAST.replace("PRIMARY KEY (film_id, genre_id)", "PRIMARY KEY (genre_id, film_id)"),
-        "film",
-        (
-            "row 1: film_id=1, title='Rashomon', star=1, actor='Toshiro Mifune', "
-            "genre=['Crime', 'Drama']\n"
-            "row 2: film_id=2, title='Late Spring', star=2, actor='Setsuko', "
-            "genre=['Drama']\n"
-            "row 3: film_id=3, title='Nobody', star=3, actor=None, genre=None"
-        ),
-    ),
     "keys of several columns and of tables that are gone are left alone": (
         """
         CREATE TABLE pair (a INTEGER, b INTEGER, name TEXT, PRIMARY KEY (a, b));
@@ -322,36 +310,6 @@ def test_what_is_not_taken_for_the_main_table(
     source = SqliteRows(made(tmp_path, sql))
     assert source.name.endswith(f"#{main}")
     assert source.other_tables == others
-
-
-PER_ORDER = """
-SELECT count(l.OrderID), sum(Quantity), sum(l.UnitPrice * Quantity * (1 - Discount)),
-    group_concat(DISTINCT ProductName)
-FROM Orders AS o LEFT JOIN "Order Details" AS l USING (OrderID)
-    LEFT JOIN Products AS p USING (ProductID)
-GROUP BY o.{0} ORDER BY o.{0}
-"""
-
-
-@pytest.mark.parametrize(("table", "key"), [("Orders", "OrderID"), ("Customers", "CustomerID")])
-def test_the_rows_that_refer_to_a_row_give_their_number_sums_and_products_as_sql_does(
-    tmp_path: Path, table: str, key: str
-) -> None:
-    write_shop(path := tmp_path / "shop.sqlite")
-    source = SqliteRows(path, ReadOptions(table=table))
-    rows = sorted(values(source), key=lambda row: str(row[key]))
-    with closing(apsw.Connection(str(path))) as db:
-        expected = list(db.execute(PER_ORDER.format(key)))
-    assert len(rows) == len(expected) == source.count_rows()
-    for row, (count, quantity, revenue, products) in zip(rows, expected, strict=True):
-        assert (row["quantity"], row["revenue"]) == (quantity, pytest.approx(revenue, abs=1e-6))
-        if table == "Orders":
-            assert row["order_details_count"] == count
-            assert row["products"] == (sorted(products.split(",")) if products else None)
-    assert (
-        source.origins["revenue"]
-        == "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details"
-    )
 
 
 LINES = """

@@ -256,7 +256,7 @@ class _Inference:
         self.choices = choices
         self.left_out: dict[str, str] = {}
         self.usable = list(columns)
-        kept = choices.named_columns | {stated_id or ""}
+        kept = choices.named_columns | ({stated_id} if stated_id else set())
         self._leave_out(
             {name: why for name, why in find_left_out(columns).items() if name not in kept}
             | dict.fromkeys(sorted(choices.drop), "you left it out")

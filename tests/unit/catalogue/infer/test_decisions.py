@@ -193,11 +193,6 @@ def test_a_column_without_a_name_that_counts_the_rows_is_left_out(name: str) -> 
     assert reasons(rows) == {name: "it only counts the rows"}
 
 
-def test_what_the_user_names_is_kept() -> None:
-    rows = [{"column_1": number, "title": f"T{number}"} for number in range(12)]
-    assert reasons(rows, choices=Choices(id="column_1")) == {}
-
-
 # --- grouping
 
 
