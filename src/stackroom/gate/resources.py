@@ -1,5 +1,6 @@
 """What a caller sees of resources: their lists, and the operation that reads one."""
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,16 @@ from stackroom.errors import InputError, StorageError, UnknownResourceError
 from stackroom.gate import quarantine
 from stackroom.gate.answer import ResultSummary, Shown, with_age_of
 from stackroom.model.principal import Principal
-from stackroom.tools.operation import ANY_CALLER, OFF, Audit, Call, Faces, RawParams, operation
+from stackroom.tools.operation import (
+    ANY_CALLER,
+    OFF,
+    Audit,
+    Call,
+    Faces,
+    RawParams,
+    Rest,
+    operation,
+)
 from stackroom.tools.resources import (
     ResourceContent,
     ResourceEntry,
@@ -71,10 +81,20 @@ def address_params(uri: str) -> RawParams:
 @operation(
     "resources/read",
     needs=ANY_CALLER,
-    faces=Faces(tool=OFF, command=OFF, audit=Audit(target="noted_address", notes_parameters=False)),
+    faces=Faces(
+        tool=OFF,
+        rest=Rest(
+            "GET /v1/resources/read", tag="resources", media_type="*/*", operation_id="readResource"
+        ),
+        command=OFF,
+        audit=Audit(target="noted_address", notes_parameters=False),
+    ),
 )
 def read_resource(call: Call, params: ReadParams) -> ResourceContent:
-    """Return the content at a URI; one that the caller may not see is reported as unknown."""
+    """Return the content of a resource, under its own type.
+
+    One that the caller may not see is reported as unknown.
+    """
     address, query = split_address(params.address)
     toolbox, principal = call.server, call.principal
     for resource in toolbox.known_resources:
@@ -93,7 +113,8 @@ def read_resource(call: Call, params: ReadParams) -> ResourceContent:
 
 def show_content(content: ResourceContent) -> Shown:
     """Return a resource as it is, with what the audit keeps of it."""
-    return Shown(content, ResultSummary(content.size_bytes, content.digest))
+    sent = (content.text or "").encode() if content.blob is None else content.blob
+    return Shown(content, ResultSummary(len(sent), hashlib.sha256(sent).hexdigest()))
 
 
 def list_resources(toolbox: Toolbox, principal: Principal, cursor: str | None) -> ResourcePage:

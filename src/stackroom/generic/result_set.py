@@ -71,7 +71,7 @@ from stackroom.tools.filters import (
     stated_filters,
     useful_filters,
 )
-from stackroom.tools.finding import CatalogueScopes, ScopeRequest, find, fitting_notes, scope_of
+from stackroom.tools.finding import CatalogueScopes, ScopeRequest, fitting_notes, scope_of
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.reading import EVERY, is_list, read_question
 from stackroom.tools.spec import verdict_of
@@ -122,7 +122,7 @@ def find_records(params: SearchParams, scoped: CatalogueScopes, *, pool: Executo
             likely=() if is_single and reading.is_list else reading.likely,
         )
 
-    found = find(scoped, read=read, pool=pool)
+    found = scoped.find(read=read, pool=pool)
     lists_all = is_single and all(part.ranked is None for part in found.parts)
     return replace(found, lists=lists_all or is_list(params.query))
 

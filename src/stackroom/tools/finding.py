@@ -36,48 +36,6 @@ Also = Callable[[CatalogueView, str], Collection[str]]
 """Returns further words to search for, beside those of a query in a catalogue."""
 
 
-def find(
-    scoped: "CatalogueScopes",
-    *,
-    read: "Read | None" = None,
-    also: Also | None = None,
-    pool: Executor | None = None,
-) -> ResultSet:
-    """Return what a call finds in every catalogue, its question read and searched in the scope of
-    each; catalogues whose storage fails are skipped.
-
-    Where nothing answers, what a question may not have stated is searched for as words.
-    """
-    asked, views = scoped.asked, scoped.views.found
-
-    def read_in(view: CatalogueView) -> ReadQuestion:
-        scope = scoped.scopes[view.name]
-        return read(view, scope) if read else read_question(view, asked.query, scope)
-
-    readings = ask_each(views, read_in)
-    known = {name: views[name] for name in readings.found}
-    vectors = _embed_once(known, {name: one.query for name, one in readings.found.items()})
-
-    def find_in(view: CatalogueView) -> Part:
-        reading = readings.found[view.name]
-        part = find_part(view, reading, also=also, vector=vectors.get(view.name))
-        if part.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
-            as_words = reading.likely  # words of the topic
-            again = read_question(view, reading.asked, reading.given, as_words=as_words)
-            part = find_part(view, replace(again, sort=reading.sort), also=also)
-        if len(known) > 1:  # one whose records cannot be read fails here alone, not a page of all
-            part.hits(1)
-        return part
-
-    parts = ask_each(known, find_in, pool=pool)
-    return ResultSet(
-        parts=list(parts.found.values()),
-        unread=[*scoped.views.skipped, *readings.skipped, *parts.skipped],
-        filter_notes=scoped.notes,
-        label=asked.label,
-    )
-
-
 def find_part(
     view: CatalogueView,
     reading: ReadQuestion,
@@ -182,22 +140,51 @@ class CatalogueScopes:
         self,
         *,
         is_plain: bool = False,
+        read: Read | None = None,
         also: Also | None = None,
         pool: Executor | None = None,
         page_size: int = 10,
         explains: bool = False,
     ) -> ResultSet:
-        """Return what the call finds in every catalogue, in pages of a size, explained if wanted.
+        """Return what the call finds in every catalogue, its question read and searched in the
+        scope of each; catalogues whose storage fails are skipped.
 
-        `is_plain` has its query searched for as words alone, and nothing read of it as conditions;
-        `also` returns further words to search for, in a catalogue.
+        Where nothing answers, what a question may not have stated is searched for as words. With
+        `is_plain` its whole query is; `read` reads it otherwise; `also` returns further words to
+        search for, in a catalogue.
         """
+        asked, views = self.asked, self.views.found
 
-        def read(_view: CatalogueView, scope: Scope) -> ReadQuestion:
-            return plain_reading(self.asked.query, scope)
+        def read_in(view: CatalogueView) -> ReadQuestion:
+            scope = self.scopes[view.name]
+            if is_plain:
+                return plain_reading(asked.query, scope)
+            return read(view, scope) if read else read_question(view, asked.query, scope)
 
-        found = find(self, read=read if is_plain else None, also=also, pool=pool)
-        return replace(found, page_size=page_size, explains=explains)
+        readings = ask_each(views, read_in)
+        known = {name: views[name] for name in readings.found}
+        vectors = _embed_once(known, {name: one.query for name, one in readings.found.items()})
+
+        def find_in(view: CatalogueView) -> Part:
+            reading = readings.found[view.name]
+            part = find_part(view, reading, also=also, vector=vectors.get(view.name))
+            if part.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
+                as_words = reading.likely  # words of the topic
+                again = read_question(view, reading.asked, reading.given, as_words=as_words)
+                part = find_part(view, replace(again, sort=reading.sort), also=also)
+            if len(known) > 1:  # one whose records cannot be read fails here alone, not a page
+                part.hits(1)
+            return part
+
+        parts = ask_each(known, find_in, pool=pool)
+        return ResultSet(
+            parts=list(parts.found.values()),
+            unread=[*self.views.skipped, *readings.skipped, *parts.skipped],
+            filter_notes=self.notes,
+            label=asked.label,
+            page_size=page_size,
+            explains=explains,
+        )
 
 
 class _Scope(NamedTuple):

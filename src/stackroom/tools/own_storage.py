@@ -31,15 +31,6 @@ class OwnDatabase(Protocol):
         """Create those of a package's tables that do not exist yet."""
 
 
-class RecordPlay(Protocol):
-    """Records for analytics that a user played a record's file, and for how long."""
-
-    def __call__(
-        self, user: str, record_id: str, seconds: float, /, *, catalogue: str = ""
-    ) -> None:
-        """Record it."""
-
-
 @frozen
 class OwnStorage:
     """The storage of what belongs to users: the control database, or without accounts the local
@@ -47,7 +38,8 @@ class OwnStorage:
     """
 
     database: OwnDatabase
-    record_play: RecordPlay = lambda *_play, catalogue="": None  # noqa: ARG005
+    record_play: Callable[..., None] = lambda *_play, **_catalogue: None
+    """Records for analytics that a user played a record's file, and for how long."""
 
 
 @frozen

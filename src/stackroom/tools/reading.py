@@ -154,14 +154,7 @@ class _QuestionReader:
         """Return a question with what it states as conditions, order and notes."""
         known = [self._in_known_time(one) for one in read.stated]
         unmet = [one for one in known if self._is_unmet_time(one)]
-        filtered = {condition.field for condition in self.scope.conditions}
-        against = [  # what does not go with the filters of the call
-            one
-            for one in known
-            if one not in unmet
-            and any(condition.field in filtered for condition in one.conditions)
-            and not self.view.reader.count(self.scope.narrowed(*one.conditions))
-        ]
+        against = [one for one in known if one not in unmet and self._is_against_filters(one)]
         held = [one for one in known if one not in unmet and one not in against]
         excepted = self._excepted(read.left_out)
         stated = [condition for one in held for condition in one.conditions]
@@ -169,25 +162,26 @@ class _QuestionReader:
             self.scope, merge_conditions([*stated, *excepted.words.values()])
         )
         sort = (read.order.sort or "") if read.order else ""
-        stated_names = (
-            (read.unknown_maker, self.vocabulary.makers),
-            (read.unknown_place, self.vocabulary.places),
-        )
-        unknown_names = [  # no record has them
-            NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
-            for name, fields in stated_names
-            if name and fields
-        ]
         unchecked = [read.order.phrase] if read.order and not sort else []
         if read.unknown_maker and not (self.vocabulary.people or read.unread):
             unchecked.append(f"by {read.unknown_maker}")
+        unknown_names = list(self._unknown_names(read))
+        needs_words = plain.asked if unchecked or unmet else ""
+        doubts = [
+            *(self._left_aside(one) for one in against),
+            *(NOT_CHECKED.format(phrase=quoted(one)) for one in (*unchecked, *read.unread)),
+            *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
+            *(
+                NO_PERIOD.format(text=self._described(one), phrase=quoted(one.phrase))
+                for one in unmet
+            ),
+            *unknown_names,
+        ]
         return replace(
             plain,
-            query=(read.rest if not unmet else "") or (plain.asked if unchecked or unmet else ""),
+            query=needs_words if unmet else read.rest or needs_words,
             scope=scope,
-            conditions=tuple(
-                condition for condition in conditions if condition.field != WORDS_FIELD
-            ),
+            conditions=tuple(one for one in conditions if one.field != WORDS_FIELD),
             phrases=tuple(self._phrases(held, excepted, read.order)),
             likely=tuple(one.phrase for one in held if not one.is_sure),
             sort=sort,
@@ -195,25 +189,27 @@ class _QuestionReader:
             refused=frozenset(key for keys in excepted.refused.values() for key in keys),
             is_count=read.is_count,
             lacks_name=bool(unknown_names),
-            doubts=(
-                *(
-                    LEFT_ASIDE.format(
-                        phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)
-                    )
-                    for one in against
-                ),
-                *(
-                    NOT_CHECKED.format(phrase=quoted(phrase))
-                    for phrase in (*unchecked, *read.unread)
-                ),
-                *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
-                *(
-                    NO_PERIOD.format(text=self._described(one), phrase=quoted(one.phrase))
-                    for one in unmet
-                ),
-                *unknown_names,
-            ),
+            doubts=tuple(doubts),
         )
+
+    def _is_against_filters(self, stated: StatedCondition) -> bool:
+        """Tell whether a condition does not go with the filters of the call."""
+        filtered = {condition.field for condition in self.scope.conditions}
+        is_filtered = any(condition.field in filtered for condition in stated.conditions)
+        return is_filtered and not self.view.reader.count(self.scope.narrowed(*stated.conditions))
+
+    def _left_aside(self, stated: StatedCondition) -> str:
+        label = label_of(stated.conditions[0].field)
+        return LEFT_ASIDE.format(phrase=quoted(stated.phrase), label=label)
+
+    def _unknown_names(self, read: ReadQuery) -> Iterator[str]:
+        """Yield a note on each name in a question that no record has."""
+        for name, fields in (
+            (read.unknown_maker, self.vocabulary.makers),
+            (read.unknown_place, self.vocabulary.places),
+        ):
+            if name and fields:
+                yield NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
 
     def _in_known_time(self, stated: StatedCondition) -> StatedCondition:
         """Return "the 20s" as the decade a century before, where only that has records."""

@@ -10,7 +10,6 @@ cut text says which part it is and where the rest is; a text whose own first lin
 after such a line as well.
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -47,20 +46,6 @@ class ResourceContent:
     blob: bytes | None = None
     flags: tuple[Flag, ...] = ()  # the places whose text reads like an instruction; set by the gate
     notes: tuple[str, ...] = ()  # remarks on the content, such as its age; set by the gate
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of the content."""
-        return len(self._content)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the content."""
-        return hashlib.sha256(self._content).hexdigest()
-
-    @property
-    def _content(self) -> bytes:
-        return self.blob if self.blob is not None else (self.text or "").encode()
 
 
 @frozen

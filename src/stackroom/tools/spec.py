@@ -273,9 +273,12 @@ def verdict_of(mode: SearchMode) -> str:
     return NOT_ALL_WORDS if mode is SearchMode.FTS_ONLY else NOTHING_ANSWERS
 
 
-EvidenceName = Annotated[
-    Evidence, WithJsonSchema({"type": "string", "enum": [str(one) for one in Evidence]})
-]
+def one_of(choices: type[StrEnum]) -> WithJsonSchema:
+    """Return the bare schema of an argument that is one of these values."""
+    return WithJsonSchema({"type": "string", "enum": [str(choice) for choice in choices]})
+
+
+EvidenceName = Annotated[Evidence, one_of(Evidence)]
 Relevance = Annotated[Label | None, WithJsonSchema({"type": ["string", "null"]})]
 
 
@@ -291,11 +294,6 @@ class FoundResult(NotedResult):
     def with_evidence(self, text: str) -> str:
         """Return the text of the answer, which begins with it where nothing answers."""
         return f"{verdict_of(self.mode)}\n{text}" if self.evidence is Evidence.NONE else text
-
-
-def one_of(choices: type[StrEnum]) -> WithJsonSchema:
-    """Return the bare schema of an argument that is one of these values."""
-    return WithJsonSchema({"type": "string", "enum": [str(choice) for choice in choices]})
 
 
 def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:

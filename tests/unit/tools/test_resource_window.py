@@ -41,6 +41,10 @@ def iter_parts(content: ResourceContent | ContentList, tokens: int) -> Iterator[
             cursor = following and following[1]
 
 
+def size_of(part: ResourceContent) -> int:
+    return len((part.text or "").encode())
+
+
 def own_text(part: ResourceContent) -> str:
     """Return the text of a part without the line about it."""
     text = part.text or ""
@@ -54,7 +58,7 @@ def test_the_parts_of_a_text_make_the_text_and_each_fits(text: str, tokens: int)
     parts = list(iter_parts(ResourceContent(mime_type="application/json", text=text), tokens))
     assert {part.mime_type for part in parts[1:]} <= {"text/plain"}
     assert "".join(own_text(part) for part in parts) == text
-    assert all(part.size_bytes <= 4 * tokens for part in parts)
+    assert all(size_of(part) <= 4 * tokens for part in parts)
 
 
 def test_a_text_is_cut_at_a_line_and_says_first_which_part_it_is_and_where_the_rest_is() -> None:
@@ -88,8 +92,8 @@ def test_files_for_programs_come_whole_unless_a_read_states_a_budget() -> None:
     text = json.dumps([{"id": number, "name": f"Judoka {number}"} for number in range(2_000)])
     content = ResourceContent(mime_type="application/json", text=text)
     assert fit_content(content, ADDRESS, "", is_file=True).text == text
-    assert fit_content(content, ADDRESS, "max_tokens=400", is_file=True).size_bytes <= 1_600
-    assert fit_content(content, ADDRESS, "", is_file=False).size_bytes <= 10_000
+    assert size_of(fit_content(content, ADDRESS, "max_tokens=400", is_file=True)) <= 1_600
+    assert size_of(fit_content(content, ADDRESS, "", is_file=False)) <= 10_000
 
 
 def test_bytes_come_whole_and_a_budget_for_them_is_refused() -> None:

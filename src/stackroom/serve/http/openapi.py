@@ -177,30 +177,15 @@ def _answers(spec: Door, references: References) -> dict[str, Any]:
 
 
 def _parameters(spec: Door) -> list[dict[str, Any]]:
-    listed = [
-        {
-            "name": name,
-            "in": "path",
-            "description": text,
-            "required": True,
-            "schema": {"type": "string"},
-        }
-        for name, text in spec.path_parameters.items()
-    ]
+    form: dict[str, Any] = {"type": "string"}
+    listed = [(name, "path", text, True, form) for name, text in spec.path_parameters.items()]
     schema = _build_query_schema(spec.query) if spec.query else {"properties": {}}
     for name, field in schema["properties"].items():
         form = {key: value for key, value in field.items() if key != "description"}
-        required, description = name in schema.get("required", ()), field.get("description", "")
-        listed.append(
-            {
-                "name": name,
-                "in": "query",
-                "description": description,
-                "required": required,
-                "schema": form,
-            }
-        )
-    return listed
+        is_required = name in schema.get("required", ())
+        listed.append((name, "query", field.get("description", ""), is_required, form))
+    keys = ("name", "in", "description", "required", "schema")
+    return [dict(zip(keys, values, strict=True)) for values in listed]
 
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:

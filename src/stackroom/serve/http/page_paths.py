@@ -49,14 +49,11 @@ CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept, Cookie"}
 # version
 QUALITY = 9
 FOR_EVER = "public, max-age=31536000, immutable"
-_CHAT_HOSTS = (
-    "api.anthropic.com",
-    "api.openai.com",
-    "generativelanguage.googleapis.com",
-    "openrouter.ai",
-)
 CHAT_ADDRESSES = (
-    *(f"https://{host}" for host in _CHAT_HOSTS),
+    "https://api.anthropic.com",
+    "https://api.openai.com",
+    "https://generativelanguage.googleapis.com",
+    "https://openrouter.ai",
     "http://localhost:11434",
     "http://127.0.0.1:11434",
 )

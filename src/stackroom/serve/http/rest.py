@@ -11,22 +11,21 @@ from starlette.responses import Response
 
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
-from stackroom.gate.resources import ReadParams, read_resource, show_content
+from stackroom.gate.resources import read_resource
 from stackroom.model.record import Flag
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
-from stackroom.tools.faces.rest import Door
-from stackroom.tools.operation import RawParams, Rest
+from stackroom.tools.faces.rest import Door, list_doors
+from stackroom.tools.operation import Rest
 from stackroom.tools.resources import ResourceContent
 from stackroom.tools.spec import GenericParams, GenericResult
 
-_SHOWN_FORMS = {
-    "application": ["json"],
-    "image": ["gif", "jpeg", "png", "webp"],
-    "text": ["csv", "markdown", "plain"],
+SHOWN_TYPES = {
+    "application/json",
+    *("image/gif", "image/jpeg", "image/png", "image/webp"),
+    *("text/csv", "text/markdown", "text/plain"),
 }
-SHOWN_TYPES = frozenset(f"{kind}/{form}" for kind, forms in _SHOWN_FORMS.items() for form in forms)
 """Types that a browser may show in its window, since they cannot run anything. Others are
 downloaded.
 """
@@ -105,13 +104,6 @@ async def list_resource_templates(request: ServerRequest) -> Response:
     )
 
 
-async def show_resource(request: ServerRequest) -> Response:
-    """Return the content of a resource, under its own type."""
-    raw = RawParams(values={}, ready=request.params)
-    content = await request.service.gate.run(read_resource, request.caller, raw, show=show_content)
-    return content_reply(content)
-
-
 def content_reply(content: ResourceContent) -> Response:
     """Return a resource under its own type; a browser downloads types that could run something in
     its window.
@@ -152,10 +144,5 @@ REST_DOORS = (
         result=ResourcesResult,
     ),
     Door(_rest("GET /v1/resource-templates"), list_resource_templates, result=TemplatesResult),
-    Door(
-        _rest("GET /v1/resources/read", media_type="*/*", operation_id="readResource"),
-        show_resource,
-        named=read_resource.name,
-        query=ReadParams,
-    ),
+    *list_doors([read_resource]),
 )

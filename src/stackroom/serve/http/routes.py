@@ -17,6 +17,7 @@ from stackroom.admin.jobs import JOB_OPERATIONS
 from stackroom.admin.users import ROLE_OPERATIONS, USER_OPERATIONS
 from stackroom.errors import ExpectedError, NotFoundError, UnknownResourceError
 from stackroom.gate.answer import ResultSummary, Shown
+from stackroom.gate.resources import show_content
 from stackroom.generic.export import export_records
 from stackroom.serve.async_gate import CALLER
 from stackroom.serve.frames import MAX_FRAME_BYTES
@@ -25,7 +26,7 @@ from stackroom.serve.http.accounts import ACCOUNT_DOORS
 from stackroom.serve.http.guard import Authenticated, WithBody
 from stackroom.serve.http.openapi import openapi_door
 from stackroom.serve.http.protocols import ProtocolLogins, Run, build_protocol_app, text_reply
-from stackroom.serve.http.rest import REST_DOORS
+from stackroom.serve.http.rest import REST_DOORS, content_reply
 from stackroom.serve.http.server import SERVER_DOORS
 from stackroom.serve.http.service import ServerRequest, Service, read_raw
 from stackroom.tools.faces.rest import Door, Download, TextReply, list_doors
@@ -42,6 +43,7 @@ from stackroom.tools.operation import (
     Rest,
     operation,
 )
+from stackroom.tools.resources import ResourceContent
 from stackroom.tools.spec import GenericParams
 
 ADMIN_OPERATIONS: tuple[AnyOperation, ...] = (
@@ -132,6 +134,8 @@ def _answer_of(service: Service, wanted: AnyOperation) -> Run:
                 given = {**raw.values, **raw.apart}
                 reply = replies.file_reply(request, result, str(given.get(faces.audit.target, "")))
                 return Shown(reply, ResultSummary(replies.count_sent(request, reply), ""))
+            if isinstance(result, ResourceContent):
+                return Shown(content_reply(result), show_content(result).summary)
             if isinstance(result, Download):
                 return Shown(replies.download_reply(result))
             if isinstance(result, TextReply):
