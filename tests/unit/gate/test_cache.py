@@ -14,7 +14,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.embed.adapters import GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
-from stackroom.gate.answer import Answer, AnswerCache
+from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate, tool_params
 from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
@@ -79,27 +79,10 @@ def counted() -> Counted:
     return Counted()
 
 
-def answer(text: str) -> Answer:
-    return Answer(structured={"found": text}, text=text)
-
-
 def ask(gate: Gate, query: str = "sea", *, principal: Principal = READER, **more: Any) -> str:
     found = gate.call(principal, "search", {"query": query, **more})
     assert not found.is_error, found.text
     return found.text
-
-
-@pytest.mark.row("T5")
-def test_hits_and_misses_are_counted() -> None:
-    cache = AnswerCache(5)
-    assert cache.statistics().hit_rate == 0.0
-    cache.find("a")
-    cache.keep("a", answer("a"))
-    for _ in range(9):
-        cache.find("a")
-    statistics = cache.statistics()
-    assert (statistics.entries, statistics.size, statistics.hits, statistics.misses) == (1, 5, 9, 1)
-    assert statistics.hit_rate == 0.9
 
 
 def test_a_call_that_was_answered_before_is_answered_as_it_begins(counted: Counted) -> None:

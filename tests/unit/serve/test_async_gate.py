@@ -267,22 +267,6 @@ def test_nobody_is_held_for_longer_than_the_longest() -> None:
     anyio.run(flood)
 
 
-def test_a_caller_that_gives_up_leaves_the_line() -> None:
-    throttle = RefusalThrottle(pause_s=0.01)
-    throttle.note("greedy", is_refused=True)
-
-    async def flood() -> None:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(500):
-                tasks.start_soon(throttle.wait, "greedy")
-            await anyio.lowlevel.checkpoint()
-            tasks.cancel_scope.cancel()
-        with anyio.fail_after(1):
-            assert await throttle.wait("greedy")
-
-    anyio.run(flood)
-
-
 def test_what_is_known_of_the_refused_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stackroom.serve.async_gate.MOST_KNOWN", 3)
     assert MOST_KNOWN > 3

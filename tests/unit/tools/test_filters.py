@@ -12,7 +12,6 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.generic.filter_guide import MOST_CHARS, filter_guide
 from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
-from stackroom.packages import PACKAGES
 from stackroom.tools.filters import (
     filter_schema,
     filterable,
@@ -321,8 +320,3 @@ def test_a_catalogue_without_filters_allows_only_no_filter() -> None:
     assert not validator(bare).is_valid({"kind": ["record"]})
     with pytest.raises(InputError, match=r"'filters.kind': 'bare' cannot be filtered by it"):
         parse_filters({"kind": ["record"]}, bare)
-
-
-@pytest.mark.parametrize("name", ["anime", "music"])
-def test_the_filters_of_built_in_catalogues_have_a_valid_schema(name: str) -> None:
-    validator(PACKAGES.get(name).spec)

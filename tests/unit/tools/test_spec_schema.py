@@ -8,9 +8,6 @@ import pytest
 
 from stackroom.tools.spec import bare_common, brief_input, compact_schema
 from stackroom_catalogues.anime.tools import (
-    BrowseAnimeParams,
-    BrowseAnimeResult,
-    DetailsParams,
     DetailsResult,
     RecommendAnimeParams,
     SearchAnimeParams,
@@ -35,58 +32,23 @@ SAMPLES: list[tuple[Any, Any]] = [
     (SearchAnimeParams, {"query": "x", "limit": 51}),
     (SearchAnimeParams, {"query": "x", "limit": 0}),
     (SearchAnimeParams, {"query": "x", "limit": "5"}),
-    (SearchAnimeParams, {"query": 5}),
     (SearchAnimeParams, {}),
     (SearchAnimeParams, []),
-    (SearchAnimeParams, {"query": "x", "filters": {}}),
-    (
-        SearchAnimeParams,
-        {"query": "x", "filters": {"type": ["TV", "OVA"], "status": ["FINISHED"], "tags": ["a"]}},
-    ),
+    (SearchAnimeParams, {"query": "x", "filters": {"type": ["TV"], "tags": ["a"], "yearMin": 2}}),
     (SearchAnimeParams, {"query": "x", "filters": {"type": ["FILM"]}}),
-    (SearchAnimeParams, {"query": "x", "filters": {"type": "TV"}}),
-    (SearchAnimeParams, {"query": "x", "filters": {"yearMin": 2000, "yearMax": 2010}}),
     (SearchAnimeParams, {"query": "x", "filters": {"yearMin": "2000"}}),
     (SearchAnimeParams, {"query": "x", "filters": {"tags": [7]}}),
-    (SearchAnimeParams, {"query": "x", "filters": []}),
-    (RecommendAnimeParams, {"titles": ["a"]}),
+    (RecommendAnimeParams, {"titles": ["a"], "preferences": "x", "excludeTitles": ["b"]}),
     (RecommendAnimeParams, {"titles": []}),
     (RecommendAnimeParams, {"titles": ["a"] * 11}),
-    (RecommendAnimeParams, {"titles": ["a"], "limit": 21}),
-    (
-        RecommendAnimeParams,
-        {"titles": ["a"], "preferences": "x", "excludeTitles": ["b"], "limit": 20},
-    ),
-    (RecommendAnimeParams, {"titles": ["a"], "excludeTitles": ["b"] * 201}),
-    (RecommendAnimeParams, {"titles": "a"}),
-    (DetailsParams, {"title": "a"}),
-    (DetailsParams, {"id": "a"}),
-    (DetailsParams, {"id": 7}),
-    (BrowseAnimeParams, {}),
-    (BrowseAnimeParams, {"category": "genre", "search": "a"}),
-    (BrowseAnimeParams, {"category": "gnere"}),
     (SearchAnimeResult, PAGE),
     (SearchAnimeResult, {**PAGE, "degraded": "why"}),
     (SearchAnimeResult, {**PAGE, "searchMode": "vector"}),
-    (
-        SearchAnimeResult,
-        {**PAGE, "results": [{**HIT, "year": 2000, "tags": [{"category": "a", "value": "b"}]}]},
-    ),
     (SearchAnimeResult, {**PAGE, "results": [{**HIT, "year": "2000"}]}),
-    (SearchAnimeResult, {**PAGE, "results": [{**HIT, "matchType": "magic"}]}),
     (SearchAnimeResult, {**PAGE, "results": [{key: HIT[key] for key in HIT if key != "year"}]}),
     (SearchAnimeResult, {key: PAGE[key] for key in PAGE if key != "degraded"}),
     (DetailsResult, {"anime": None, "suggestions": []}),
     (DetailsResult, {"anime": {}, "suggestions": []}),
-    (DetailsResult, {"anime": None}),
-    (
-        BrowseAnimeResult,
-        {"categories": [{"category": "genre", "tags": [{"value": "a", "count": 1}]}]},
-    ),
-    (
-        BrowseAnimeResult,
-        {"categories": [{"category": "genre", "tags": [{"value": "a", "count": "1"}]}]},
-    ),
 ]
 MODELS = list(dict.fromkeys(model for model, _ in SAMPLES))
 LEFT_TO_THE_GATE: list[tuple[Any, Any]] = [
@@ -121,12 +83,6 @@ def accepts(schema: dict[str, Any], value: Any) -> bool:
 @pytest.mark.parametrize(("model", "value"), SAMPLES, ids=lambda value: str(value)[:50])
 def test_the_small_schema_accepts_just_what_the_full_one_accepts(model: Any, value: Any) -> None:
     assert accepts(compact_schema(full(model)), value) == accepts(full(model), value)
-
-
-def test_the_samples_have_both_good_and_bad_values() -> None:
-    verdicts = [accepts(full(model), value) for model, value in SAMPLES]
-    assert verdicts.count(True) >= 10
-    assert verdicts.count(False) >= 10
 
 
 @pytest.mark.parametrize(("model", "value"), LEFT_TO_THE_GATE, ids=str)

@@ -19,6 +19,7 @@ from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Principal
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.app import build_app
@@ -36,6 +37,7 @@ from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox, Toolboxes
 from stackroom_catalogues.music.subsonic import methods
 from support.health import GivenHealth
+from support.libraries import Library
 from support.plain_tools import NoParams, Notes, make_tool
 from support.rest_answers import watch_answers
 
@@ -277,6 +279,16 @@ def site(make_site: Callable[..., Site]) -> Site:
 def local(make_site: Callable[..., Site]) -> Site:
     """A server without accounts."""
     return make_site(accounts=False)
+
+
+@pytest.fixture
+def plain_site(make_site: Callable[..., Site], plain: Library) -> Site:
+    """A server of the sample catalogue without vectors, with a reader."""
+    catalogues = [plain.app.open_catalogue("anime")]
+    tools = [*plain.gate.list_tools(LOCAL_USER), *generic_tools(catalogues)]
+    site = make_site(toolboxes=Toolbox(tools, catalogues=catalogues))
+    site.add_user("ada")
+    return site
 
 
 @pytest.fixture(scope="session")

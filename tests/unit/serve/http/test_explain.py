@@ -1,58 +1,17 @@
 """`explain`: why a record is in the answer of a tool, or why not, for whoever may search."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from stackroom.generic.tools import generic_tools
-from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.toolbox import Toolbox
-from support.libraries import Library
-
 pytestmark = pytest.mark.row("N3")
 TASTE = {"likes": ["Cowboy Bebop"], "limit": 5}
-
-
-@pytest.fixture
-def plain_site(make_site: Callable[..., Any], plain: Library) -> Any:
-    """A server of the sample catalogue without vectors, with a reader; its search has another
-    name.
-    """
-    catalogue = plain.app.open_catalogue("anime")
-    own = [
-        replace(
-            tool,
-            operation=replace(
-                tool.operation, name=tool.name.replace("search_anime", "anime.search")
-            ),
-        )
-        for tool in plain.gate.list_tools(LOCAL_USER)
-    ]
-    site = make_site(toolboxes=Toolbox([*own, *generic_tools([catalogue])], catalogues=[catalogue]))
-    site.add_user("ada")
-    return site
 
 
 def explain(site: Any, **body: Any) -> Any:
     return site.client.post(
         "/v1/tools/explain", json={"id": "anime/mal-1", **body}, headers=site.token("ada")
     )
-
-
-@pytest.mark.row("N17")
-def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(
-    plain_site: Any,
-) -> None:
-    assert (
-        explain(plain_site, tool="anime_search", arguments={"query": "x"}).json()["tool"]
-        == "anime.search"
-    )
-    answer = plain_site.client.post(
-        "/v1/tools/anime_search", json={"query": "x"}, headers=plain_site.token("ada")
-    )
-    assert (answer.status_code, plain_site.last_note().target) == (200, "anime.search")
 
 
 @pytest.mark.parametrize(

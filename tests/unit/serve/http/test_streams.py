@@ -10,28 +10,10 @@ from starlette.testclient import TestClient
 from stackroom.serve.http import app
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
-from stackroom.serve.http.streams import OpenStream, Streams
+from stackroom.serve.http.streams import Streams
 from stackroom.serve.list_changes import ListChanges
 from stackroom.settings import Settings
 from stackroom.tools.operation import LOCAL
-
-
-class Restless(OpenStream):
-    """A stream beside which another one comes while it is looked at."""
-
-    def __init__(self, streams: Streams) -> None:
-        self._streams = streams
-
-    @property
-    def identity(self) -> Any:
-        self._streams._open.add(object.__new__(OpenStream))
-        return LOCAL.identity
-
-
-def test_streams_may_come_and_go_while_somebody_asks_whose_they_are() -> None:
-    streams = Streams(10)
-    streams._open |= {Restless(streams), Restless(streams)}
-    assert streams.identities() == [LOCAL.identity] * 2
 
 
 def test_a_look_at_the_rights_that_fails_is_followed_by_another(

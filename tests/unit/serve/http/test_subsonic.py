@@ -3,22 +3,14 @@ records.
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import orjson
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
-from stackroom.packages import PACKAGES
-from stackroom.settings import Settings
-from stackroom.tools.media import media_of
-from stackroom.tools.own_storage import OwnStorage
-from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
-from stackroom_catalogues.music.rows import name_file
+from support.music_sites import build_music, serve_music, toolboxes_of
 
 pytestmark = pytest.mark.row("N15")
 
@@ -83,19 +75,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    home = tmp_path_factory.mktemp("home")
-    rows = home / "rows.jsonl"
-    rows.write_bytes(b"\n".join(orjson.dumps(row) for row in ROWS))
-    app = App(Settings(home=home))
-    source, recipe = (
-        open_rows(PACKAGES.get("music"), str(rows)),
-        package_recipe(PACKAGES.get("music")),
-    )
-    add_catalogue(
-        app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False
-    )
-    place = Path(str(app.open_catalogue("music").folder)) / "media"
-    place.mkdir(exist_ok=True)
+    app, place = build_music(tmp_path_factory.mktemp("home"), ROWS)
     (place / "song.wav").write_bytes(SOUND)
     (place / "cover.png").write_bytes(b"\x89PNG picture")
     yield app
@@ -103,23 +83,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 @pytest.fixture
-def make_music(make_site: Callable[..., Any], app: App) -> Callable[..., Any]:
-    def toolbox(names: tuple[str, ...]) -> Toolbox:
-        opened = [app.open_catalogue(name) for name in names]
-        return Toolbox([], catalogues=opened, media=[media_of(one, name_file) for one in opened])
-
-    def make(**options: Any) -> Any:
-        return make_site(toolboxes=ToolboxesByVisibility(["music"], toolbox), **options)
-
-    return make
-
-
-@pytest.fixture
-def music(make_music: Callable[..., Any], app: App, password: str) -> Any:
-    site = make_music()
-    app.own_records.keep_in(
-        OwnStorage(database=site.control.database, record_play=site.recorder.record_play)
-    )
+def music(make_site: Callable[..., Any], app: App, password: str) -> Any:
+    site = serve_music(make_site, app)
     site.add_user("ada", password=password)
     site.add_user("bob")
     return site
@@ -211,9 +176,9 @@ def test_guesses_of_a_password_are_limited_and_audited(music: Any) -> None:
 
 
 def test_without_accounts_every_player_is_let_in_but_no_page_of_another_site(
-    make_music: Callable[..., Any],
+    make_site: Callable[..., Any], app: App
 ) -> None:
-    site = make_music(accounts=False)
+    site = make_site(accounts=False, toolboxes=toolboxes_of(app))
     assert call(site, "ping", u="any", t="0", s="0")["status"] == "ok"
     foreign = {"Sec-Fetch-Site": "cross-site"}
     reply = site.client.get("/rest/ping", params={"f": "json"}, headers=foreign)
