@@ -26,7 +26,7 @@ from stackroom.errors import (
     UnknownToolError,
 )
 from stackroom.gate.answer import Answer, AnswerCache
-from stackroom.gate.auditing import REDACTED
+from stackroom.gate.auditing import redacted
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import (
     LOCAL_USER,
@@ -59,6 +59,7 @@ FOR_EVERY_CALLER = {
     "account/list_tokens",
     "account/revoke_token",
     "media/file",
+    "resources/read",
     "subsonic/download",
     "subsonic/getCoverArt",
     "subsonic/getOpenSubsonicExtensions",
@@ -356,8 +357,9 @@ def test_a_call_has_one_entry_with_who_what_and_what_became_of_it_and_no_secret(
             continue
         assert (entry.principal, entry.via, entry.outcome) == ("local", "rest", outcome), asked
         assert entry.operation == ("tools/call" if is_tool else asked.operation.noted_as)
-        target = asked.as_tool or (str(asked.values.get(face.target, "")) if face.target else "")
-        assert entry.target == (REDACTED if target == HIDDEN else target), asked
+        given = asked.params.model_validate({**asked.values, **texts}) if face.target else None
+        target = asked.as_tool or (str(getattr(given, face.target)) if given else "")
+        assert entry.target == redacted(target), asked
         noted = {**asked.values, **texts} if is_tool or face.notes_parameters else {}
         assert entry.parameters.keys() == noted.keys() - {"" if is_tool else face.target}, asked
         assert HIDDEN not in repr(entry), asked

@@ -19,10 +19,10 @@ from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import serve_http
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.service import Service
-from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import load_settings
 from stackroom.tools.operation import AnyOperation

@@ -18,11 +18,11 @@ from stackroom.control.control import Control
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.routes import build_routes, list_endpoints
 from stackroom.serve.http.service import Service
-from stackroom.serve.http.streams import Streams
 from stackroom.settings import RateLimitSettings, Settings
 from stackroom.tools.faces.mcp import Served
 from stackroom.tools.faces.rest import Door

@@ -31,10 +31,10 @@ from stackroom.gate.gate import Gate
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import require_may_listen, serve_http
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.service import Service
-from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import Settings
 from stackroom.tools.operation import Office

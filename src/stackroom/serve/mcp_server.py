@@ -45,7 +45,7 @@ from stackroom.serve.async_gate import (
     has_plain_names,
     tool_result,
 )
-from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.connections import ListChanges
 from stackroom.settings import ToolNames
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text

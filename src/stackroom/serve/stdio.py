@@ -15,8 +15,8 @@ import anyio.to_thread
 
 from stackroom.gate.gate import Gate
 from stackroom.serve.async_gate import AsyncGate, Workers, caller_of
+from stackroom.serve.connections import ListChanges, watch_library
 from stackroom.serve.frames import MAX_FRAME_BYTES
-from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.logs import TextLines
 from stackroom.serve.mcp_server import Handlers
 from stackroom.serve.message_loop import serve_messages

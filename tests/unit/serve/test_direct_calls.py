@@ -19,9 +19,9 @@ from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.serve.async_gate import AsyncGate, DirectCalls, Workers, caller_of
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
-from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.tools.operation import Origin, origin_of
 from stackroom.tools.toolbox import Toolbox

@@ -13,9 +13,9 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.serve.async_gate import asked_names, caller_of
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
-from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings, ToolNames
 from stackroom.tools.toolbox import Toolbox
 from support.clients import build_server

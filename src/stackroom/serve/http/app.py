@@ -24,6 +24,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import Identity
 from stackroom.net.addresses import is_loopback
 from stackroom.serve.async_gate import caller_of
+from stackroom.serve.connections import ListChanges, Streams, watch_library
 from stackroom.serve.http.guard import (
     Authenticated,
     Authenticator,
@@ -44,8 +45,6 @@ from stackroom.serve.http.replies import status_reply
 from stackroom.serve.http.routes import build_routes
 from stackroom.serve.http.run import listen, run, url_of
 from stackroom.serve.http.service import Service
-from stackroom.serve.http.streams import Streams
-from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.mcp_server import Handlers
 from stackroom.settings import ServerSettings, Settings
 

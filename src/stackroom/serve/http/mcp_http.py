@@ -27,10 +27,11 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stackroom.errors import ExpectedError, TooLargeError
+from stackroom.errors import ExpectedError, OverloadedError, TooLargeError
 from stackroom.serve.async_gate import BEGUN, CALLER
+from stackroom.serve.connections import POLICY_VIOLATION, OpenStream, Streams
 from stackroom.serve.frames import (
     BadFrameError,
     UnaskedAnswerError,
@@ -39,7 +40,6 @@ from stackroom.serve.frames import (
 )
 from stackroom.serve.http.guard import Authenticator, find_secret, once_more, refuse_upgrade
 from stackroom.serve.http.replies import error_reply, status_reply
-from stackroom.serve.http.streams import POLICY_VIOLATION, OpenStream, Streaming, Streams
 from stackroom.serve.message_loop import serve_messages
 from stackroom.tools.operation import Origin
 
@@ -88,6 +88,39 @@ def read_posted(body: bytes, headers: Headers) -> types.JSONRPCMessage | Respons
     except BadFrameError as error:
         return Response(error.body, status_code=400, media_type=JSON)
     return message
+
+
+NO_ROOM = OverloadedError("there are too many open streams")
+
+
+class Streaming:
+    """ASGI: registers the stream that an application answers with, and completes it when it is
+    ended.
+    """
+
+    def __init__(self, app: ASGIApp, streams: Streams) -> None:
+        self._app = app
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer until the stream ends, or is ended."""
+        if self._streams.is_full:
+            await error_reply(NO_ROOM)(scope, receive, send)
+            return
+        has_begun = is_whole = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun, is_whole
+            if message["type"] == "http.response.start":
+                has_begun = True
+            elif not message.get("more_body", False):
+                is_whole = True
+            await send(message)
+
+        with self._streams.opened(scope[CALLER].identity):
+            await self._app(scope, receive, watched)
+        if has_begun and not is_whole:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class StreamableHTTP:
@@ -286,7 +319,8 @@ class WebSocketEndpoint:
         it.
         """
         found = await self._authenticator.admit(scope, via="websocket")
-        opener = (self._streams.find_refusal() or found) if isinstance(found, Origin) else found
+        is_refused = isinstance(found, Origin) and self._streams.is_full
+        opener = error_reply(NO_ROOM) if is_refused else found
         if not isinstance(opener, Origin):
             await refuse_upgrade(opener, scope, receive, send)
             return

@@ -2,7 +2,7 @@
 closed, then it ends.
 
 The head comes before any ASGI layer: its time, its size, and trailers that pose as it. Everything
-else that bounds a client is done by ASGI layers (`guard`, `streams`) and by documented settings of
+else that bounds a client is done by ASGI layers (`guard`, `mcp_http`) and by documented settings of
 uvicorn; what a reverse proxy should do is in `docs/share.md`.
 """
 
@@ -26,9 +26,9 @@ from stackroom.background.machine_limits import allow_many_files
 from stackroom.background.threads import start_timer
 from stackroom.errors import InputError, StorageError
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.connections import Streams
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.guard import bracketed, secure
-from stackroom.serve.http.streams import Streams
 
 HEAD_TIMEOUT_S = 15.0
 HEAD_BYTES = 64 * 1024

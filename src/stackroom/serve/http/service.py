@@ -26,10 +26,10 @@ from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import ANONYMOUS, Principal
 from stackroom.serve.async_gate import CALLER, AsyncGate, RefusalThrottle, Workers
+from stackroom.serve.connections import Streams
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
 from stackroom.serve.http.guard import Authenticator, Bodies
 from stackroom.serve.http.metrics import Metrics
-from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.faces.rest import Door

@@ -22,12 +22,12 @@ from stackroom.gate.gate import Gate
 from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Principal
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints
 from stackroom.serve.http.service import TOOL_PATH, Service
-from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.tools.faces.mcp import Words
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file

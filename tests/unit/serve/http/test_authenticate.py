@@ -13,11 +13,11 @@ from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Identity
 from stackroom.serve.async_gate import RefusalThrottle, caller_of
+from stackroom.serve.connections import Streams
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticated, Authenticator
 from stackroom.serve.http.mcp_http import WebSocketEndpoint
 from stackroom.serve.http.replies import JSONReply
-from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.tools.toolbox import Toolbox
 from support.clients import build_server

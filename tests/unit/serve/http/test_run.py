@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from stackroom.serve.http.run import listen, run, url_of
-from stackroom.serve.http.streams import Streams
+from stackroom.serve.connections import Streams
 from stackroom.serve.async_gate import Workers
 listener = listen("127.0.0.1", 0)
 print(url_of("127.0.0.1", listener), flush=True)

@@ -1,15 +1,19 @@
-"""Connections that are told of changed rights, and those that are not."""
+"""Open connections: who is told of changed rights, who looks, and what a failure leaves alone."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from starlette.testclient import TestClient
 
 from stackroom.model.principal import LOCAL_USER, Action, Identity
+from stackroom.serve.connections import ListChanges, Streams
 from stackroom.serve.http import app
-from stackroom.serve.http.streams import Streams
-from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.http.app import build_app
+from stackroom.serve.http.guard import Authenticator
+from stackroom.settings import Settings
 
 ADA = Identity(principal=replace(LOCAL_USER, name="ada"), credential_id="a", expires_at=None)
 BOB = Identity(principal=replace(LOCAL_USER, name="bob"), credential_id="b", expires_at=None)
@@ -69,8 +73,8 @@ def test_a_connection_that_fails_while_it_is_told_disturbs_no_other() -> None:
 
 
 class Changing:
-    """Accounts in which Ada loses a right at the first look, and Bob his credential at the
-    second.
+    """Accounts in which Ada loses a right at the first look, the second look fails, and Bob loses
+    his credential at the third.
     """
 
     def __init__(self) -> None:
@@ -82,14 +86,16 @@ class Changing:
 
     def refresh(self) -> None:
         self.looks += 1
+        if self.looks == 2:
+            raise RuntimeError("a bug")
 
     def current(self, identities: list[Identity]) -> list[Identity | None]:
-        now: dict[Identity, Identity | None] = {ADA: LESS, BOB: None if self.looks > 1 else BOB}
+        now: dict[Identity, Identity | None] = {ADA: LESS, BOB: None if self.looks > 2 else BOB}
         return [now.get(one, one) for one in identities]
 
 
-def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(
-    monkeypatch: pytest.MonkeyPatch,
+def test_neither_a_look_that_fails_nor_a_client_that_does_not_read_keeps_a_stream_open(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     streams, lists, accounts = Streams(10), ListChanges(), Changing()
 
@@ -104,3 +110,19 @@ def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(
 
     monkeypatch.setattr(app, "LOOK_AGAIN_S", 0.01)
     assert "no longer valid" in anyio.run(watch)
+    assert "changed rights could not be checked" in caplog.text
+
+
+def test_a_task_that_fails_does_not_take_the_server_along(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    async def fail() -> None:
+        raise RuntimeError("a bug")
+
+    authenticator = Authenticator(None, base_url=lambda _scope: "")
+    failing = build_app(
+        None, Settings(home=tmp_path), authenticator=authenticator, streams=Streams(1), tasks=[fail]
+    )
+    with TestClient(failing, base_url="http://localhost") as client:
+        assert client.get("/nothing").status_code == 404
+    assert "a background task of the server failed" in caplog.text

@@ -1,16 +1,18 @@
-"""Connections that are told when their lists of tools change.
+"""Open connections, as whom they were last known: streams that can be ended (SSE, WebSocket, the
+GET of Streamable HTTP), and clients that are told when their lists of tools change.
 
-They do when the rights of their caller change, and when catalogues are added to the library,
-replaced or removed.
+A connection outlives the request that opened it. So the rights of its caller are checked
+periodically, and streams are closed properly when the server shuts down. Lists change with the
+rights of a caller, and when catalogues are added to the library, replaced or removed.
 """
 
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,38 +24,106 @@ from stackroom.serve.async_gate import AsyncGate, Context
 
 logger = logging.getLogger(__name__)
 
+NO_LONGER_VALID = "this credential is no longer valid; connect again"
+# codes of RFC 6455 for the end of a WebSocket
+NORMAL, GOING_AWAY, POLICY_VIOLATION = 1000, 1001, 1008
 TELL_S = 5.0  # the time limit for telling one connection
 
 Tell = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(eq=False, slots=True)
+class OpenStream:
+    """One open stream; `code` and `reason` say why it was ended."""
+
+    identity: Identity
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    code: int = NORMAL
+    reason: str = ""
+
+    def end(self, code: int, reason: str) -> None:
+        """End the stream; the first reason counts."""
+        if not self.reason:
+            self.code, self.reason = code, reason
+        self.scope.cancel()
+
+
+@dataclass(eq=False, slots=True)
 class _Subscriber:
-    """A connection, as whom it was last known, and the way to tell it."""
+    """A client, as whom it was last known, and the way to tell it."""
 
     identity: Identity
     tell: Tell
 
 
-class ListChanges:
-    """The connections to tell."""
+ConnectionT = TypeVar("ConnectionT", OpenStream, _Subscriber)
+
+
+class _Connections(Generic[ConnectionT]):
+    """Those that are open."""
 
     def __init__(self) -> None:
-        self._open: set[_Subscriber] = set()
+        self._open: set[ConnectionT] = set()
+
+    @contextmanager
+    def _kept(self, connection: ConnectionT) -> Iterator[ConnectionT]:
+        self._open.add(connection)
+        try:
+            yield connection
+        finally:
+            self._open.discard(connection)
 
     def identities(self) -> list[Identity]:
         """Return the identity of each connection; safe to call from other threads."""
         return [one.identity for one in list(self._open)]
 
+
+class Streams(_Connections[OpenStream]):
+    """The open streams, up to a maximum."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for one more."""
+        return len(self._open) >= self._most
+
+    @contextmanager
+    def opened(self, identity: Identity) -> Iterator[OpenStream]:
+        """Register a stream while the block runs; ending the stream cancels the block."""
+        with self._kept(OpenStream(identity)) as stream, stream.scope:
+            yield stream
+
+    def note_changed(self, changes: Mapping[Identity, Identity | None]) -> None:
+        """Note who the callers of open streams are now, and end the streams of those who may no
+        longer be there.
+        """
+        for stream in list(self._open):
+            now = changes.get(stream.identity, stream.identity)
+            if now is None:
+                stream.end(POLICY_VIOLATION, NO_LONGER_VALID)
+            else:
+                stream.identity = now
+
+    def end_all(self, reason: str) -> None:
+        """End every stream."""
+        for stream in list(self._open):
+            stream.end(GOING_AWAY, reason)
+
+
+class ListChanges(_Connections[_Subscriber]):
+    """The clients to tell when their lists change."""
+
     @contextmanager
     def subscribed(self, identity: Identity, tell: Tell) -> Iterator[None]:
-        """Tell a connection of changes while the block runs."""
-        subscriber = _Subscriber(identity, tell)
-        self._open.add(subscriber)
-        try:
+        """Tell a client of changes while the block runs."""
+        with self._kept(_Subscriber(identity, tell)):
             yield
-        finally:
-            self._open.discard(subscriber)
 
     def subscribe_session(self, identity: Identity, context: Context) -> None:
         """Add the connection of a session that was initialized (up to 2025-11-25) until it
@@ -82,13 +152,13 @@ class ListChanges:
             )
 
     def tell_all(self) -> list[Tell]:
-        """Return how to tell each connection, for a change that concerns every caller."""
+        """Return how to tell each client, for a change that concerns every caller."""
         return [partial(_tell, one) for one in list(self._open)]
 
     def note_changed(self, changes: Mapping[Identity, Identity | None]) -> list[Tell]:
         """Note who is connected now, and forget those whose credential is no longer valid.
 
-        Return how to tell each connection whose lists changed. That may take as long as the client
+        Return how to tell each client whose lists changed. That may take as long as the client
         does not read, so nothing should wait for it.
         """
         told: list[Tell] = []
