@@ -159,11 +159,28 @@ class SignalShape(api.ToolResult):
     format: float
 
 
+class OtherSignalShape(api.ToolResult):
+    """A signal that helps to choose records, 0–1, and its weight beside their similarity."""
+
+    value: float
+    weight: float
+
+
+class OtherSignalsShape(api.ToolResult):
+    """The signals by which a record was chosen besides its similarity; left out where they do not
+    apply.
+    """
+
+    wish: OtherSignalShape | None = when_known()
+    known: OtherSignalShape | None = when_known()
+
+
 class RecommendedAnime(api.Explained, AnimeShape):
     """One recommendation."""
 
     similarity_score: float
     signals: SignalShape
+    other_signals: OtherSignalsShape
 
 
 class RecommendAnimeResult(api.PricedResult):
@@ -404,6 +421,10 @@ def _recommended(
         signals=SignalShape(
             **{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}
         ),
+        other_signals=OtherSignalsShape(
+            wish=_other_signal(parts.wish, parts.wish_weight),
+            known=_other_signal(parts.known, weights.known if weights else 0.0),
+        ),
     )
 
 
@@ -530,6 +551,10 @@ def first_names(names: Sequence[str], query: str) -> list[str]:
     native = (name for script in (KANA, KANJI) for name in names if script.search(name))
     chosen = [min(asked_for, key=len, default=None), next(english, None), next(native, None)]
     return list(dict.fromkeys(name for name in (*chosen, *names) if name is not None))[:MOST_NAMES]
+
+
+def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:
+    return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
 
 
 def _understood(answers: Collection[ranking.Recommendations]) -> list[str]:
