@@ -61,18 +61,6 @@ def everything(home: Any) -> dict[str, dict[str, Any]]:
     return {record.id: dict(record.fields) for record in reader.fetch(keys, scope=WHOLE).values()}
 
 
-def test_a_change_that_is_not_of_the_name_keeps_the_id(audio: Any, home: Any) -> None:
-    audio.add("a/1.mp3", title="One", artist="Ann", album="Songs", tracknumber="1", date="1999")
-    home.add(audio.path)
-    (before,) = (one for one in everything(home) if one.startswith("track-"))
-    audio.retag("a/1.mp3", date="2001", genre="Folk")
-    report = home.add(audio.path)
-    (after,) = (one for one in everything(home) if one.startswith("track-"))
-    assert before == after
-    assert everything(home)[after]["year"] == 2001
-    assert report.removed == 0
-
-
 def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(
     audio: Any, home: Any
 ) -> None:

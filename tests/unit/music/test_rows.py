@@ -118,55 +118,19 @@ def test_another_database_is_left_to_others(tmp_path: Path) -> None:
 
 @pytest.mark.row("Z4")
 def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path) -> None:
+    by: dict[str, Any] = {"artist_ids": ["a1"], "artists": ["Ann"]}
+    on: dict[str, Any] = {"album_id": "l1", "album": "Songs", "position": 1}
+    era, names = [{"category": "era", "value": "now"}], ["Anna", "Анна"]
     rows: list[dict[str, Any]] = [
-        {
-            "id": "a1",
-            "kind": "artist",
-            "name": "Ann",
-            "aliases": ["Anna", "Анна"],
-            "genres": [{"category": "era", "value": "now"}],
-        },
-        {
-            "id": "l1",
-            "kind": "album",
-            "name": "Songs",
-            "artist_ids": ["a1"],
-            "artists": ["Ann"],
-            "year": 2001,
-        },
-        {
-            "id": "t1",
-            "kind": "track",
-            "name": "One",
-            "artist_ids": ["a1"],
-            "artists": ["Ann"],
-            "album_id": "l1",
-            "album": "Songs",
-            "position": 1,
-            "seconds": 61.5,
-            "added": "2026-01-02",
-        },
+        {"id": "a1", "kind": "artist", "name": "Ann", "aliases": names, "genres": era},
+        {"id": "l1", "kind": "album", "name": "Songs", "year": 2001, **by},
+        {"id": "t1", "kind": "track", "name": "One", "seconds": 61.5, **by, **on},
     ]
-    lines = tmp_path / "mine.jsonl"
-    lines.write_text("\n".join(json.dumps(row) for row in rows))
-    table = tmp_path / "mine.csv"
-    columns = [
-        "id",
-        "kind",
-        "name",
-        "aliases",
-        "artist_ids",
-        "artists",
-        "album_id",
-        "album",
-        "year",
-        "position",
-        "seconds",
-    ]
+    lines, table = tmp_path / "mine.jsonl", tmp_path / "mine.csv"
+    lines.write_text("\n".join(map(json.dumps, rows)))
+    columns = sorted({name for row in rows for name in row} - {"genres"})
     cells = [[row.get(column, "") for column in columns] for row in rows]
-    body = [
-        [";".join(cell) if isinstance(cell, list) else str(cell) for cell in row] for row in cells
-    ]
+    body = [[";".join(one) if isinstance(one, list) else str(one) for one in row] for row in cells]
     table.write_text("\n".join(",".join(row) for row in [columns, *body]))
     by_json, by_csv = read(lines), read(table)
     assert kinds(by_json) == kinds(by_csv) == {"artist": 1, "album": 1, "track": 1}
