@@ -71,7 +71,6 @@ def test_what_the_file_does_not_know_is_left_out_or_called_unknown() -> None:
 @pytest.mark.parametrize(
     ("sources", "record_id"),
     [
-        (["https://anidb.net/anime/23", "https://myanimelist.net/anime/1"], "mal-1"),
         (["https://kitsu.app/anime/12", "https://anidb.net/anime/23"], "kitsu-12"),
         (["https://anime-planet.com/anime/cowboy-bebop"], "anime-planet-cowboy-bebop"),
         (["https://example.org/x"], "example.org/x"),
@@ -87,10 +86,7 @@ def test_the_id_is_of_the_first_provider_there_is(sources: list[str], record_id:
         ({"value": 1440, "unit": "SECONDS"}, 24),
         ({"value": 10, "unit": "SECONDS"}, 1),
         ({"value": 0, "unit": "SECONDS"}, None),
-        ({"unit": "SECONDS"}, None),
         (24, 24),
-        (0, None),
-        (None, None),
         ("24 min", None),
     ],
 )
@@ -114,8 +110,6 @@ def test_durations_are_minutes_whatever_their_form(duration: Any, minutes: int |
             },
             "Ours.",
         ),
-        ({"synopsis": None, "synopses": {"modb_llm": "By a machine."}}, "By a machine."),
-        ({"synopsis": None}, None),
     ],
 )
 def test_the_synopsis_is_the_longest_that_a_person_wrote_without_its_credits(
@@ -128,14 +122,12 @@ def test_the_synopsis_is_the_longest_that_a_person_wrote_without_its_credits(
     ("changes", "problem"),
     [
         ({"title": None}, "'title' is missing"),
-        ({"title": 7}, "'title' is missing"),
         ({"sources": []}, "'sources' of 'Cowboy Bebop' is empty"),
         ({"sources": "https://x"}, "'sources' is not a list of texts"),
         ({"tags": [7]}, "'tags' is not a list of texts"),
         ({"episodes": "26"}, "'episodes' is '26', not a whole number"),
         ({"episodes": True}, "'episodes' is True"),
         ({"animeSeason": "SPRING 1998"}, "'animeSeason' is 'SPRING 1998', not an object"),
-        ({"animeSeason": {"year": "1998"}}, "'year' is '1998'"),
         ({"synopses": ["a", "b"]}, "'synopses' is"),
     ],
 )
@@ -154,8 +146,6 @@ def test_records_are_the_same_when_they_share_a_page() -> None:
     ("row", "expected"),
     [
         ({"$schema": "https://x", "license": {}, "lastUpdate": "2026"}, True),
-        ({"license": {}}, True),
-        (ROW, False),
         ({"title": "A", "license": {}}, False),
         ({}, False),
     ],
@@ -171,14 +161,9 @@ def test_the_line_that_describes_the_file_is_told_from_the_anime(
     ("names", "tags"),
     [
         (["Action", "action", " ACTION "], [("genre", "action")]),
-        (["science fiction"], [("genre", "sci-fi")]),
         (["Cooking", "food"], [("theme", "gourmet")]),
         (["sci-fi & fantasy"], [("genre", "sci-fi"), ("genre", "fantasy")]),
-        (["war & politics"], [("theme", "war"), ("theme", "political")]),
-        (["shounen"], [("demographic", "shounen")]),
-        (["school"], [("setting", "school")]),
         (["made up tag"], [("other", "made up tag")]),
-        ([], []),
     ],
 )
 def test_tags_are_spelt_alike_and_fall_into_categories_and_unknown_ones_are_kept(

@@ -95,26 +95,19 @@ def test_a_file_is_one_document_and_its_passages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "stated", "title"),
+    ("text", "stated", "title", "headings"),
     [
-        ("# Heading\n\ntext", "Stated", "Heading"),
-        ("## Second\n\ntext", "Stated", "Stated"),
-        ("just text", "", "my file"),
+        ("# Heading\n\ntext", "Stated", "Heading", ("Heading",)),
+        ("## Second\n\ntext", "Stated", "Stated", ("Stated", "Second")),
+        ("just text", "", "my file", ("my file",)),
     ],
 )
-def test_the_title_is_the_first_heading_or_what_the_file_states_or_its_name(
-    text: str, stated: str, title: str
+def test_the_title_is_the_first_heading_or_stated_or_the_file_s_name_and_stands_over_the_headings(
+    text: str, stated: str, title: str, headings: tuple[str, ...]
 ) -> None:
-    document, _passage = records(path="a/my file.txt", text=text, title=stated)
-    assert document.get("title") == title
-
-
-def test_a_stated_title_stands_over_the_headings_where_no_heading_does() -> None:
-    _document, passage = records(path="a.md", text="## Second\n\ntext", title="Stated", tags=["x"])
-    assert passage.get("headings") == ("Stated", "Second")
+    document, passage = records(path="a/my file.txt", text=text, title=stated, tags=["x"])
+    assert (document.get("title"), passage.get("headings")) == (title, headings)
     assert passage.get("tags") == ("x",)
-    _document, passage = records(path="a.md", text="# First\n\ntext", title="Stated")
-    assert passage.get("headings") == ("First",)
 
 
 def test_a_passage_is_embedded_with_its_title_headings_and_text() -> None:

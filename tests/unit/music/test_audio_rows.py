@@ -75,16 +75,12 @@ def test_every_format_says_the_same_of_the_same_tags(
 @pytest.mark.parametrize(
     ("dates", "year"),
     [
-        (["2003"], 2003),
-        (["2003-05-01"], 2003),
         (["20030501"], 2003),
         (["May 2003"], 2003),
         (["2003-05-01T10:00:00Z"], 2003),
         (["0000", "1999"], 1999),
         (["12345"], None),
         (["97"], None),
-        (["soon"], None),
-        ([], None),
     ],
 )
 def test_a_year_is_told_from_a_date_however_it_is_written(
@@ -95,7 +91,7 @@ def test_a_year_is_told_from_a_date_however_it_is_written(
 
 @pytest.mark.parametrize(
     ("said", "position"),
-    [("0", None), ("x", None), ("3/", 3), ("07/12", 7), ("", None), ("-1", None)],
+    [("0", None), ("x", None), ("07/12", 7)],
 )
 def test_a_number_that_is_none_is_left_out(audio: Any, said: str, position: int | None) -> None:
     path = audio.add("song.ogg", title="A", tracknumber=said)

@@ -147,14 +147,11 @@ def test_albums_of_one_name_in_different_folders_differ_unless_their_artist_is_t
     [
         (["Ray feat. Ann"], ["Ray", "Ann"]),
         (["Ray (featuring Ann Lee)"], ["Ray", "Ann Lee"]),
-        (["Ray ft. Ann"], ["Ray", "Ann"]),
         (["Ray; Ann"], ["Ray", "Ann"]),
         (["Ray / Ann"], ["Ray", "Ann"]),
         (["AC/DC"], ["AC/DC"]),
         (["Simon & Garfunkel"], ["Simon & Garfunkel"]),
-        (["Earth, Wind & Fire"], ["Earth, Wind & Fire"]),
         (["Little Feat"], ["Little Feat"]),
-        (["!!!"], ["!!!"]),
     ],
 )
 def test_several_artists_in_one_text_are_told_apart_and_names_with_signs_left_whole(

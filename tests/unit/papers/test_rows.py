@@ -57,10 +57,8 @@ def test_a_row_of_a_provider_becomes_a_record_as_the_catalogue_declares_it() -> 
     [
         ("Ada Lovelace; Charles Babbage", ["Ada Lovelace", "Charles Babbage"]),
         ("Ada Lovelace and Charles Babbage", ["Ada Lovelace", "Charles Babbage"]),
-        (["Ada Lovelace"], ["Ada Lovelace"]),
         ([{"first": "Ada", "last": "Lovelace"}], ["Ada Lovelace"]),
         (None, []),
-        ([], []),
     ],
 )
 def test_authors_come_in_several_forms(authors: Any, names: list[str]) -> None:
@@ -82,7 +80,6 @@ def test_affiliations_come_in_several_forms(affiliations: Any) -> None:
     ("row", "reason"),
     [
         ({}, "'title' is missing"),
-        ({"title": " \n"}, "'title' is missing"),
         ({"title": ["T"]}, "'title' is missing"),
         ({"title": "T", "year": "soon"}, "'publish_year' is 'soon', not a year"),
         ({"title": "T", "publish_year": 20}, "not a year"),
@@ -99,8 +96,6 @@ def test_what_is_no_paper_is_refused_with_the_reason(row: dict[str, Any], reason
 @pytest.mark.parametrize(
     "title",
     [
-        "Attention Is All You Need",
-        "attention is all you need",
         "  ATTENTION   is all\tyou need ",
         "Attention\u00a0Is All\nYou\u2003Need",
     ],

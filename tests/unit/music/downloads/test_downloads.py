@@ -40,25 +40,19 @@ def raises(error: Exception) -> Any:
 
 
 def test_an_album_lands_whole_and_is_taken_up_and_nothing_is_left_over(place, tracks):
+    place.on_album = lambda _folder: "not in the catalogue: 01.mp3"
     downloads = place.downloads()
     done = place.fetch(downloads)
 
     assert place.landed() == tracks
     assert place.albums == [place.music / "Handel" / "Water Music"]
     assert [one.id for one in place.finished] == [done.id]
-    assert (done.state, done.folder, done.error) == (DownloadState.DONE, "Handel/Water Music", None)
+    assert (done.state, done.folder) == (DownloadState.DONE, "Handel/Water Music")
+    assert (done.error_code, done.error) == (None, "not in the catalogue: 01.mp3")
+    assert done.attempts == 1
     assert done.received_bytes == done.total_bytes == sum(map(len, tracks.values()))
     assert list((place.music / ".downloads").iterdir()) == []
     assert not downloads.work_once()
-
-
-def test_what_could_not_be_taken_up_of_an_album_is_said_of_it(place, tracks):
-    place.on_album = lambda _folder: "not in the catalogue: 01.mp3"
-    done = place.fetch()
-
-    assert (done.state, done.attempts) == (DownloadState.DONE, 1)
-    assert (done.error_code, done.error) == (None, "not in the catalogue: 01.mp3")
-    assert place.landed() == tracks
 
 
 def test_an_album_of_which_nothing_is_music_fails_and_leaves_nothing_behind(place, tracks):
@@ -180,10 +174,8 @@ def test_a_manifest_that_cannot_be_used_fails_at_once_and_says_why(place, body, 
 @pytest.mark.parametrize(
     ("path", "reply", "code"),
     [
-        *((MANIFEST, status(code), "unavailable") for code in (404, 403, 410)),
+        (MANIFEST, status(404), "unavailable"),
         ("/Handel/01.mp3", lambda handler: handler.send(200, b"other" * 20_000, {}), "unavailable"),
-        ("/Handel/01.mp3", status(302, Location="http://127.0.0.2/a"), "invalid_url"),
-        ("/Handel/01.mp3", status(302, Location="http://169.254.169.254/"), "invalid_url"),
         ("/Handel/01.mp3", status(302, Location="http://10.0.0.1/a.mp3"), "invalid_url"),
     ],
 )
@@ -412,26 +404,15 @@ def test_a_server_may_ask_for_a_longer_wait_within_a_bound(place, code, asked, w
     assert place.fetch().next_attempt_at == place.now() + timedelta(seconds=waited_s)
 
 
-def failing_first(real: Any, failures: list[Exception]) -> Any:
-    """Return a function that raises these errors one by one before it does what it is for."""
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        if failures:
-            raise failures.pop(0)
-        return real(*arguments, **named)
-
-    return call
-
-
 def test_a_transfer_outlives_a_database_that_is_away_for_a_moment(place, monkeypatch, tracks):
     downloads = place.downloads(poll_s=0.01)
     download = place.request(downloads)
     real, failures = downloads.queue.note, [StorageError("the database is away")] * 3
 
     def note(running: Any, **values: Any) -> None:
-        failing_first(real, failures if values.keys() == {"received_bytes"} else [])(
-            running, **values
-        )
+        if failures and values.keys() == {"received_bytes"}:
+            raise failures.pop()
+        real(running, **values)
 
     monkeypatch.setattr(downloads.queue, "note", note)
     place.server.on_block = lambda _sent: time.sleep(0.02)
