@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 import soundfile
 from mutagen import id3
-from mutagen.flac import Picture
-from mutagen.mp4 import MP4Cover, MP4FreeForm
+from mutagen.easyid3 import EasyID3
+from mutagen.easymp4 import EasyMP4Tags
+from mutagen.flac import FLAC, Picture
+from mutagen.mp4 import MP4, MP4Cover
 
 from stackroom.assembly.app import App
 from stackroom.assembly.serving import ToolChoice
@@ -35,37 +37,10 @@ from stackroom_catalogues.music.tags import read_tags
 from support.libraries import add_package, copy_samples
 from support.texts import require_fitting, values_missing_from_text
 
+EasyMP4Tags.RegisterTextKey("composer", "\xa9wrt")
 RATE = 8_000
 JPEG = b"\xff\xd8\xff\xe0" + b"a picture " * 20
 PNG = b"\x89PNG\r\n\x1a\n" + b"another one " * 20
-
-FRAMES = {
-    "title": id3.TIT2,
-    "artist": id3.TPE1,
-    "albumartist": id3.TPE2,
-    "album": id3.TALB,
-    "tracknumber": id3.TRCK,
-    "discnumber": id3.TPOS,
-    "date": id3.TDRC,
-    "genre": id3.TCON,
-    "composer": id3.TCOM,
-    "compilation": id3.TCMP,
-}
-TEXT_FRAMES = {
-    "musicbrainz_artistid": "MusicBrainz Artist Id",
-    "musicbrainz_albumartistid": "MusicBrainz Album Artist Id",
-    "musicbrainz_albumid": "MusicBrainz Album Id",
-    "musicbrainz_releasetrackid": "MusicBrainz Release Track Id",
-}
-ATOMS = {
-    "title": "\xa9nam",
-    "artist": "\xa9ART",
-    "albumartist": "aART",
-    "album": "\xa9alb",
-    "date": "\xa9day",
-    "genre": "\xa9gen",
-    "composer": "\xa9wrt",
-}
 
 
 def sound(seconds: float) -> np.ndarray[Any, Any]:
@@ -153,58 +128,39 @@ class AudioFolder:
 
 def write_tags(path: Path, tags: Mapping[str, Any], cover: bytes | None) -> None:
     """Write tags of Vorbis names into a file of any format."""
-    audio = mutagen.File(path)
+    audio, frames = mutagen.File(path, easy=True), EasyID3()
     if audio.tags is None:
         audio.add_tags()
-    if isinstance(audio.tags, id3.ID3):
-        _write_frames(audio.tags, tags, cover)
-    elif path.suffix == ".m4a":
-        _write_atoms(audio.tags, tags, cover)
-    else:
-        for name, value in tags.items():
-            audio.tags[name] = _texts(value)
-        if cover:
-            picture = Picture()
-            picture.type, picture.data = 3, cover
-            if path.suffix == ".flac":
-                audio.add_picture(picture)
-            else:
-                audio.tags["metadata_block_picture"] = [base64.b64encode(picture.write()).decode()]
+    # a WAV file has no easy form
+    target = frames if path.suffix == ".wav" else audio.tags
+    for name, value in tags.items():
+        listed = value if isinstance(value, list | tuple) else [value]
+        if (name, path.suffix) != ("compilation", ".m4a"):
+            target[name] = [str(one) for one in listed]
+    if target is frames:
+        frames.save(path.with_suffix(".id3"))
+        audio.tags.update(id3.ID3(path.with_suffix(".id3")))
+        path.with_suffix(".id3").unlink()
+    audio.save()
+    audio = mutagen.File(path)
+    if "compilation" in tags and path.suffix == ".m4a":
+        audio.tags["cpil"] = True
+    if cover:
+        _add_cover(audio, cover)
     audio.save()
 
 
-def _write_frames(tags: id3.ID3, values: Mapping[str, Any], cover: bytes | None) -> None:
-    for name, value in values.items():
-        if name == "musicbrainz_trackid":
-            tags.add(id3.UFID(owner="http://musicbrainz.org", data=str(value).encode()))
-        elif name in TEXT_FRAMES:
-            tags.add(id3.TXXX(encoding=3, desc=TEXT_FRAMES[name], text=_texts(value)))
-        else:
-            tags.add(FRAMES[name](encoding=3, text=_texts(value)))
-    if cover:
-        tags.add(id3.APIC(encoding=3, mime="image/jpeg", type=3, desc="", data=cover))
-
-
-def _write_atoms(tags: Any, values: Mapping[str, Any], cover: bytes | None) -> None:
-    for name, value in values.items():
-        if name in ("tracknumber", "discnumber"):
-            number, _, total = str(value).partition("/")
-            tags["trkn" if name == "tracknumber" else "disk"] = [(int(number), int(total or 0))]
-        elif name == "compilation":
-            tags["cpil"] = True
-        elif name in ATOMS:
-            tags[ATOMS[name]] = _texts(value)
-        else:
-            label = TEXT_FRAMES.get(name, "MusicBrainz Track Id")
-            tags[f"----:com.apple.iTunes:{label}"] = [
-                MP4FreeForm(text.encode()) for text in _texts(value)
-            ]
-    if cover:
-        tags["covr"] = [MP4Cover(cover)]
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+def _add_cover(audio: Any, cover: bytes) -> None:
+    picture = Picture()
+    picture.type, picture.data = 3, cover
+    if isinstance(audio.tags, id3.ID3):
+        audio.tags.add(id3.APIC(encoding=3, mime="image/jpeg", type=3, desc="", data=cover))
+    elif isinstance(audio, MP4):
+        audio.tags["covr"] = [MP4Cover(cover)]
+    elif isinstance(audio, FLAC):
+        audio.add_picture(picture)
+    else:
+        audio.tags["metadata_block_picture"] = [base64.b64encode(picture.write()).decode()]
 
 
 @pytest.fixture
