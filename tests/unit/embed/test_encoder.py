@@ -2,9 +2,7 @@
 texts.
 """
 
-import os
 import shutil
-import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -60,27 +58,6 @@ def test_work_is_shared_between_as_many_threads_as_are_allowed() -> None:
     _share(work, waiting, threads=3)
     assert len(seen) == 3
     assert threading.current_thread().name in seen
-
-
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="threads have a priority of their own on Linux only"
-)
-def test_helpers_give_way_to_other_work_and_the_calling_thread_does_not() -> None:
-    together = threading.Barrier(2)
-    waiting = deque(range(2))
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    found: dict[bool, int] = {}
-
-    def work() -> None:
-        waiting.popleft()
-        together.wait(timeout=120)
-        found[threading.current_thread() is threading.main_thread()] = os.getpriority(
-            os.PRIO_PROCESS, 0
-        )
-
-    _share(work, waiting, threads=2)
-    assert found[True] == before
-    assert found[False] > before or before == 19
 
 
 def test_an_interrupted_call_leaves_what_waits_undone() -> None:

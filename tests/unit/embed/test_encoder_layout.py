@@ -12,13 +12,11 @@ from stackroom.embed.encoder_layout import (
     BLOCK,
     MIDDLE,
     WEIGHTS_SIZE,
-    float_tensors,
     load_safetensors,
     offsets,
     position_table,
     quantise_blocks,
     tensors,
-    unpack_weights,
     write_weights,
 )
 from stackroom.embed.models import Pooling
@@ -58,34 +56,6 @@ def test_a_quantised_matrix_is_near_the_original_and_a_block_of_zeros_stays_zero
     again = ((values.astype(np.float32) - MIDDLE) * scales[:, :, None]).reshape(weight.shape)
     assert np.abs(again - weight).max() <= scales.max() / 2 + 1e-6
     assert not again[1, :BLOCK].any()
-
-
-def test_unpacked_weights_are_the_floats_that_the_bytes_stand_for_and_have_no_scales(
-    tmp_path: Path,
-) -> None:
-    rng = np.random.default_rng(1)
-    weights = {
-        name: rng.normal(size=array.shape).astype(np.float32)
-        for name, array in published_weights().items()
-    }
-    write_weights(weights, tmp_path / "weights.bin", tensors())
-    unpack_weights(tmp_path / "weights.bin", tmp_path / "floats.bin")
-    specs = {tensor.name: tensor for tensor in float_tensors()}
-    assert not any(name.endswith("_scale") for name in specs)
-
-    def read(name: str) -> np.ndarray:
-        start = offsets(specs.values())[name]
-        return np.fromfile(
-            tmp_path / "floats.bin", np.float32, count=int(np.prod(specs[name].shape)), offset=start
-        )
-
-    matrix, bias = (
-        weights["encoder.layer.5.output.dense.weight"],
-        weights["encoder.layer.5.output.dense.bias"],
-    )
-    assert np.array_equal(read("layer5_narrow_bias"), bias)
-    unpacked = read("layer5_narrow_weight").reshape(matrix.T.shape)
-    assert np.abs(unpacked - matrix.T).max() <= np.abs(matrix).max() / (MIDDLE - 1) / 2 + 1e-6
 
 
 @pytest.mark.parametrize(("bits", "suffix"), [(8, ""), (32, "-32")])

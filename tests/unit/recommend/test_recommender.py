@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec
 from stackroom.errors import InputError
 from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE, Scope, Visibility
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.recommend.recommender import Recommendations, Request
 from support.searching import recommend as recommend_from
 
@@ -184,28 +183,6 @@ def test_no_five_seasons_of_one_franchise_fill_the_answer(
     assert len(answer) == 5
 
 
-def test_popularity_changes_the_order_only_when_the_spec_has_the_signal(
-    anime_spec: CatalogueSpec,
-    new_shelved: Callable[[CatalogueSpec], Any],
-    anime: Callable[..., Record],
-) -> None:
-    assert anime_spec.recommend is not None
-    fame = PopularitySpec(weight=0.65, field="popularity")
-    popular = anime_spec.recommend.model_copy(update={"popularity": fame})
-    orders = {}
-    for name, spec in {"off": anime_spec, "on": replace(anime_spec, recommend=popular)}.items():
-        shelved = new_shelved(spec)
-        shelved.put(
-            anime("Liked", synopsis="robots in space"),
-            anime("Obscure", synopsis="robots in space again", popularity=3),
-            anime("Famous", synopsis="robots elsewhere", popularity=900_000),
-        )
-        answer = recommend(shelved, "Liked")
-        orders[name] = ids(answer)
-        assert (answer.items[0].signals.popularity is None) is (name == "off")
-    assert orders == {"off": ["Obscure", "Famous"], "on": ["Famous", "Obscure"]}
-
-
 def test_the_taste_is_told_by_the_tags_that_set_it_apart(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
@@ -222,17 +199,6 @@ def test_ties_are_broken_by_id(shelved: Any, anime: Callable[..., Record]) -> No
     answer = recommend(shelved, "d tale of bread")
     same = [item for item in answer.items if item.score == answer.items[0].score]
     assert ids(replace(answer, items=tuple(same))) == sorted(str(item.record.id) for item in same)
-
-
-def test_what_may_not_be_seen_is_neither_recommended_nor_named(
-    stories: Any, anime: Callable[..., Record]
-) -> None:
-    record = anime("Hidden", synopsis="Pilots and engines among distant stars", tags=["secret tag"])
-    stories.put(Record(id=record.id, fields=record.fields, audiences=("staff",)))
-    assert "Hidden" in ids(recommend(stories, "Liftoff"))
-    assert "Hidden" not in ids(
-        recommend(stories, "Liftoff", scope=Scope(visibility=Visibility(frozenset())))
-    )
 
 
 def test_adult_records_are_recommended_only_for_a_liked_one(

@@ -67,21 +67,6 @@ def test_any_catalogue_can_be_measured(
     assert find_calibration(tmp_path / CALIBRATION_FILE) == calibration
 
 
-def test_the_same_catalogue_is_measured_the_same_every_time(
-    shelved: Any, anime: Callable[..., Record]
-) -> None:
-    shelved.put(*(anime(f"Title {place}", synopsis=WORDS[place % 8]) for place in range(20)))
-    assert measured(shelved) == measured(shelved)
-
-
-def test_a_catalogue_is_measured_by_the_probes_alone_however_large_it_is(
-    shelved: Any, anime: Callable[..., Record]
-) -> None:
-    shelved.put(*(anime(f"Title {place}") for place in range(450)))
-    measured(shelved)
-    assert len(shelved.embedder.queries) == len(load_probes())
-
-
 def test_a_catalogue_with_something_near_every_query_has_a_higher_middle(
     new_shelved: Callable[[Any], Any], anime_spec: Any, anime: Callable[..., Record]
 ) -> None:
@@ -127,6 +112,17 @@ DAMAGED = {
     "nothing in it": "{}",
     "a model alone": json.dumps({"model": asdict(MODEL)}),
     "no model": json.dumps({**asdict(KNOWN), "model": None}),
+    **{
+        f"{name} {value}": json.dumps({**asdict(KNOWN), name: value})
+        for name, value in (
+            ("middle", None),
+            ("middle", "high"),
+            ("middle", [0.2]),
+            ("middle", 3.0),
+            ("spread", 0.0),
+            ("spread", -0.1),
+        )
+    },
     "a model without a name": json.dumps({**asdict(KNOWN), "model": {"dimension": 64}}),
 }
 
@@ -138,26 +134,6 @@ def test_a_damaged_file_is_said_to_be_with_what_to_do(tmp_path: Path, text: str)
     with pytest.raises(
         StorageError, match=r"calibration.json is damaged; build the catalogue again, or remove"
     ):
-        find_calibration(path)
-
-
-WRONG = [
-    {**asdict(KNOWN), "middle": None},
-    {**asdict(KNOWN), "middle": "high"},
-    {**asdict(KNOWN), "middle": [0.2]},
-    {**asdict(KNOWN), "middle": 3.0},
-    {**asdict(KNOWN), "spread": 0.0},
-    {**asdict(KNOWN), "spread": -0.1},
-]
-
-
-@pytest.mark.parametrize("known", WRONG)
-def test_a_file_whose_numbers_are_none_or_impossible_is_damaged(
-    tmp_path: Path, known: dict[str, Any]
-) -> None:
-    path = tmp_path / CALIBRATION_FILE
-    path.write_text(json.dumps(known))
-    with pytest.raises(StorageError, match="build the catalogue again, or remove the file"):
         find_calibration(path)
 
 
@@ -208,14 +184,6 @@ def opened_calibration(app: App) -> Calibration | None:
         return catalogue.searcher.calibration_of(catalogue.shelf.reader().model)
     finally:
         app.close()
-
-
-def test_a_catalogue_is_measured_when_it_is_built(
-    build: Callable[[], Path], new_app: Callable[[], App]
-) -> None:
-    saved = find_calibration(build() / CALIBRATION_FILE)
-    assert saved is not None
-    assert opened_calibration(new_app()) == saved
 
 
 def test_the_calibration_of_another_model_is_not_used(

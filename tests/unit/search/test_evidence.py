@@ -250,19 +250,6 @@ def test_a_catalogue_of_three_records_abstains_as_a_larger_one_does(
     assert evidence_of(searcher, "The Baker") is Evidence.STRONG
 
 
-@pytest.mark.row("N8")
-def test_an_edit_is_evidence_at_once_and_no_longer_once_it_is_undone(
-    stories: Any, searcher: ShelfSearcher, anime: Callable[..., Record]
-) -> None:
-    query = "penguins play chess on volcanoes"
-    assert evidence_of(searcher, query) is Evidence.NONE
-    stories.put(anime("The Baker", synopsis="Penguins play chess on volcanoes."))
-    page = searcher.search(query, scope=WHOLE, limit=10)
-    assert (page.hits[0].record.id, page.evidence) == ("The Baker", Evidence.STRONG)
-    stories.put(anime("The Baker", synopsis="Bread and butter in a small town."))
-    assert evidence_of(searcher, query) is Evidence.NONE
-
-
 @pytest.mark.row("A4")
 def test_the_words_of_a_title_are_no_description(stories: Any, searcher: ShelfSearcher) -> None:
     """A title that has a word of a description by chance is not what is described."""

@@ -15,7 +15,6 @@ from stackroom.search.fuse import (
     candidate_keys,
     line_up,
     over_best,
-    rank_steps,
 )
 
 SPEC = SearchSpec()
@@ -70,13 +69,6 @@ def best_of(scores: Mapping[int, float]) -> int:
 
 
 @pytest.mark.row("A4")
-def test_reciprocal_rank_counts_a_neighbour_on_the_far_side_of_the_query_as_found() -> None:
-    candidates = found(words={}, near={1: 0.2, 2: -0.4})
-    scores = by_key(candidates, rank_steps(candidates, QUERY, SPEC).scores())
-    assert scores[2] / scores[1] == pytest.approx(61 / 62)
-
-
-@pytest.mark.row("A4")
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_a_record_that_is_best_in_everything_has_the_score_one(fusion: Fusion) -> None:
     everything = found(
@@ -108,15 +100,6 @@ def test_of_records_that_match_equally_the_one_with_the_values_that_are_named_co
 ) -> None:
     alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, named={2: 1.0})
     assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, SPEC).scores())) == 2
-
-
-@pytest.mark.row("A4")
-@pytest.mark.parametrize("fusion", list(Fusion))
-def test_of_records_of_the_same_name_the_one_of_which_more_is_known_comes_first(
-    fusion: Fusion,
-) -> None:
-    twins = found(words={}, near={1: 0.9, 2: 0.85}, names={1: 1.0, 2: 1.0}, known={2: 1.0})
-    assert best_of(by_key(twins, STEPS[fusion](twins, QUERY, SPEC).scores())) == 2
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))

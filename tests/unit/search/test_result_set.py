@@ -35,21 +35,6 @@ def test_each_catalogue_keeps_its_order_and_nothing_is_lost(
     assert len(found) == len(one) + len(other)
 
 
-@given(one=STRENGTHS, other=STRENGTHS)
-def test_the_order_of_the_catalogues_does_not_matter(one: list[float], other: list[float]) -> None:
-    assert merged(part_of("a", one), part_of("b", other)) == merged(
-        part_of("b", other), part_of("a", one)
-    )
-
-
-@given(one=STRENGTHS, other=STRENGTHS, length=st.integers(0, 25))
-def test_a_longer_list_begins_as_a_shorter_one_does(
-    one: list[float], other: list[float], length: int
-) -> None:
-    parts = part_of("a", one), part_of("b", other)
-    assert merged(*parts, limit=length) == merged(*parts)[:length]
-
-
 def test_falling_strengths_are_merged_as_they_are_and_equals_take_turns() -> None:
     assert merged(part_of("a", [0.9, 0.7]), part_of("b", [0.8, 0.6])) == ["a0", "b0", "a1", "b1"]
     assert merged(part_of("b", [0.9, 0.7]), part_of("a", [0.6, 0.2])) == ["b0", "b1", "a0", "a1"]
