@@ -56,6 +56,12 @@ def pieces(text: str, size: int = 5) -> Iterator[str]:
     return (text[start : start + size] for start in range(0, len(text), size))
 
 
+def sse(events: Iterator[dict[str, Any]], *, end: str = "\n", named: bool = True) -> bytes:
+    """Return events as a provider sends them, with their types as names where it names them."""
+    heads = ((f"event: {one['type']}{end}" if named else "", one) for one in events)
+    return "".join(f"{head}data: {dumped(one)}{end}{end}" for head, one in heads).encode()
+
+
 def written(call: Call) -> str:
     """Return the arguments of a call as a model writes them; none at all for none."""
     return call.raw if call.raw is not None else dumped(dict(call.args)) if call.args else ""
@@ -85,7 +91,7 @@ class Protocol:
 
     def tool_names(self, body: Mapping[str, Any]) -> list[str]:
         """Return the names of the tools that a request offers."""
-        return [tool["function"]["name"] for tool in body.get("tools", [])]
+        return [tool.get("function", tool)["name"] for tool in body.get("tools", [])]
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         """Yield the rules that a request breaks."""
@@ -104,57 +110,35 @@ class Anthropic(Protocol):
     """Messages."""
 
     def has_key(self, headers: Mapping[str, str], key: str) -> bool:
-        return (
-            headers.get("x-api-key"),
-            headers.get("anthropic-dangerous-direct-browser-access"),
-        ) == (
-            key,
-            "true",
-        ) and headers.get("anthropic-version") == "2026-10-21"
-
-    def tool_names(self, body: Mapping[str, Any]) -> list[str]:
-        return [tool["name"] for tool in body.get("tools", [])]
+        given = {"x-api-key": key, "anthropic-dangerous-direct-browser-access": "true"}
+        return {**given, "anthropic-version": "2026-10-21"}.items() <= headers.items()
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         if not path.endswith("/v1/messages") or not body.get("stream") or "max_tokens" not in body:
             yield "a streamed request to /v1/messages needs max_tokens"
-        yield from (
-            f"{name} is not supported" for name in ("temperature", "top_p", "top_k") if name in body
-        )
+        if body.keys() & {"temperature", "top_p", "top_k"}:
+            yield "temperature, top_p and top_k are not supported"
         before: list[str] = []
         for message in body["messages"]:
-            results = [
-                block["tool_use_id"]
-                for block in message["content"]
-                if block["type"] == "tool_result"
-            ]
-            if results != before or [block["type"] for block in message["content"]][
-                : len(results)
-            ] != ["tool_result"] * len(results):
+            blocks = message["content"]
+            results = [one["tool_use_id"] for one in blocks if one["type"] == "tool_result"]
+            if results != before or any("tool_use_id" not in one for one in blocks[: len(results)]):
                 yield (
                     f"tool_use ids {before} need tool_result blocks right after, and first; found"
                     f" {results}"
                 )
-            yield from (
-                "thinking block without its signature"
-                for block in message["content"]
-                if block["type"] == "thinking" and not block.get("signature")
-            )
-            yield from (
-                "text content blocks must be non-empty"
-                for block in message["content"]
-                if block["type"] == "text" and not block["text"]
-            )
-            before = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
+            for block in blocks:
+                if block["type"] == "thinking" and not block.get("signature"):
+                    yield "thinking block without its signature"
+                if block["type"] == "text" and not block["text"]:
+                    yield "text content blocks must be non-empty"
+            before = [one["id"] for one in blocks if one["type"] == "tool_use"]
 
     def error(self, message: str, reply: Reply | None = None) -> dict[str, Any]:
         return {"type": "error", "error": {"type": "overloaded_error", "message": message}}
 
     def stream(self, reply: Reply) -> bytes:
-        return "".join(
-            f"event: {event['type']}\r\ndata: {dumped(event)}\r\n\r\n"
-            for event in self._events(reply)
-        ).encode()
+        return sse(self._events(reply), end="\r\n")
 
     def _events(self, reply: Reply) -> Iterator[dict[str, Any]]:
         yield {
@@ -217,9 +201,6 @@ class OpenAIResponses(Protocol):
 
     base = "/v1"
 
-    def tool_names(self, body: Mapping[str, Any]) -> list[str]:
-        return [tool["name"] for tool in body.get("tools", [])]
-
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         if (
             not path.endswith("/v1/responses")
@@ -227,33 +208,23 @@ class OpenAIResponses(Protocol):
             or "reasoning.encrypted_content" not in body.get("include", [])
         ):
             yield "a request that is not stored has to include reasoning.encrypted_content"
-        yield from (
-            "strict is missing" for tool in body.get("tools", []) if tool.get("strict") is not False
-        )
+        if any(tool.get("strict") is not False for tool in body.get("tools", [])):
+            yield "strict is missing"
         items = body["input"]
         called = [item["call_id"] for item in items if item.get("type") == "function_call"]
         answered = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
         if called != answered:
             yield f"No tool output found for function call {called}; found {answered}"
-        yield from (
-            "reasoning without its encrypted content"
-            for item in items
-            if item.get("type") == "reasoning" and not item.get("encrypted_content")
-        )
-        yield from (
-            "Item 'rs_1' of type 'reasoning' was provided without its required following item"
-            for item, after in pairwise([*items, {}])
-            if item.get("type") == "reasoning"
-            and after.get("type") not in ("message", "function_call")
-        )
+        for item, after in pairwise([*items, {}]):
+            if item.get("type") == "reasoning":
+                if not item.get("encrypted_content"):
+                    yield "reasoning without its encrypted content"
+                if after.get("type") not in ("message", "function_call"):
+                    yield "Item 'rs_1' was provided without its required following item"
 
     def stream(self, reply: Reply) -> bytes:
-        numbered = (
-            {**event, "sequence_number": number} for number, event in enumerate(self._events(reply))
-        )
-        return "".join(
-            f"event: {event['type']}\ndata: {dumped(event)}\n\n" for event in numbered
-        ).encode()
+        numbered = enumerate(self._events(reply))
+        return sse({**event, "sequence_number": number} for number, event in numbered)
 
     def _events(self, reply: Reply) -> Iterator[dict[str, Any]]:
         yield {"type": "response.created", "response": {"id": "resp_1", "output": []}}
@@ -284,21 +255,13 @@ class OpenAIResponses(Protocol):
     def _deltas(
         self, item: dict[str, Any], reply: Reply, place: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        if item["type"] == "message":
-            yield from (
-                {"type": "response.output_text.delta", **place, "content_index": 0, "delta": piece}
-                for piece in pieces(reply.text)
-            )
-        elif item["type"] == "reasoning":
-            yield from (
-                {"type": "response.reasoning_summary_text.delta", **place, "delta": piece}
-                for piece in pieces(reply.thought)
-            )
-        else:
-            yield from (
-                {"type": "response.function_call_arguments.delta", **place, "delta": piece}
-                for piece in pieces(item["arguments"])
-            )
+        kind, text = {
+            "message": ("output_text", reply.text),
+            "reasoning": ("reasoning_summary_text", reply.thought),
+            "function_call": ("function_call_arguments", item.get("arguments", "")),
+        }[item["type"]]
+        for piece in pieces(text):
+            yield {"type": f"response.{kind}.delta", **place, "content_index": 0, "delta": piece}
 
     def _items(self, reply: Reply) -> Iterator[dict[str, Any]]:
         if reply.thought:
@@ -348,9 +311,7 @@ class ChatCompletions(Protocol):
                 )
 
     def stream(self, reply: Reply) -> bytes:
-        return "".join(f"data: {dumped(chunk)}\n\n" for chunk in self._chunks(reply)).encode() + (
-            b"" if reply.fails else b"data: [DONE]\n\n"
-        )
+        return sse(self._chunks(reply), named=False) + (b"" if reply.fails else b"data: [DONE]\n\n")
 
     def _chunks(self, reply: Reply) -> Iterator[dict[str, Any]]:
         yield _choice({"role": "assistant", "content": ""})
@@ -405,21 +366,12 @@ class OpenRouter(ChatCompletions):
 
     def thoughts(self, reply: Reply) -> Iterator[dict[str, Any]]:
         """Yield the chunks of thoughts, with their details in pieces."""
+        detail = {"type": "reasoning.text", "index": 0}
         for piece in pieces(reply.thought):
-            yield _choice(
-                {
-                    "reasoning": piece,
-                    "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": piece}],
-                }
-            )
+            told = {"reasoning": piece, "reasoning_details": [{**detail, "text": piece}]}
+            yield _choice(told)
         if reply.thought:
-            yield _choice(
-                {
-                    "reasoning_details": [
-                        {"type": "reasoning.text", "index": 0, "signature": "signed"}
-                    ]
-                }
-            )
+            yield _choice({"reasoning_details": [{**detail, "signature": "signed"}]})
 
 
 def _is_object(function: Mapping[str, Any]) -> bool:
@@ -465,22 +417,14 @@ class Gemini(Protocol):
             ]
             if answered != called:
                 yield f"function responses {answered} do not match the calls {called}"
-            yield from (
-                "response must be an object"
-                for part in content["parts"]
-                if not isinstance(part.get("functionResponse", {}).get("response", {}), dict)
-            )
-            yield from (
-                "empty text"
-                for part in content["parts"]
-                if part.get("text") == "" and "thoughtSignature" not in part
-            )
+            for part in content["parts"]:
+                if not isinstance(part.get("functionResponse", {}).get("response", {}), dict):
+                    yield "response must be an object"
+                if part.get("text") == "" and "thoughtSignature" not in part:
+                    yield "empty text"
             calls = [part for part in content["parts"] if "functionCall" in part]
-            yield from (
-                "Function call is missing a thought_signature"
-                for part in calls[:1]
-                if part.get("thoughtSignature") != "signed"
-            )
+            if calls and calls[0].get("thoughtSignature") != "signed":
+                yield "Function call is missing a thought_signature"
             called = [
                 (part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls
             ]
@@ -502,7 +446,7 @@ class Gemini(Protocol):
         }
 
     def stream(self, reply: Reply) -> bytes:
-        return "".join(f"data: {dumped(chunk)}\r\n\r\n" for chunk in self._chunks(reply)).encode()
+        return sse(self._chunks(reply), end="\r\n", named=False)
 
     def _chunks(self, reply: Reply) -> Iterator[dict[str, Any]]:
         yield from (
