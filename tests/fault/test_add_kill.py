@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from stackroom.model.scope import WHOLE
 from stackroom.settings import EmbeddingSettings, Settings
 from support.launching import STACKROOM, Started, launch
 from support.libraries import opened
-from support.processes import wait_until
 
 pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
 
@@ -137,12 +136,6 @@ class Builds:
         ) as db:
             return int(db.execute("SELECT count(*) FROM embeddings").get)
 
-    def has_all_vectors(self) -> bool:
-        """Tell whether every text has a vector in the store, which may be about to be made."""
-        with suppress(apsw.Error):
-            return self.count_vectors() == ROWS
-        return False
-
     @property
     def stories(self) -> dict[str, int]:
         """How often the text of each record was embedded; titles and probes of the calibration are
@@ -176,24 +169,6 @@ def test_a_build_killed_at_several_points_and_run_again_is_whole_and_embeds_each
     assert report["rows"] == ROWS == report["written"] + report["unchanged"]
     assert len(builds.stories) == ROWS
     assert builds.embedded_again <= MOST_BATCH * len(KILLS)
-    builds.require_whole()
-
-
-def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
-    builds: Builds,
-) -> None:
-    process = builds.start("add", str(builds.file), "--as", "anime", "--json")
-    store = builds.home / "catalogues" / "anime" / "records.sqlite"
-    wait_until(
-        lambda: process.poll() is not None or (store.exists() and builds.has_all_vectors()),
-        every_s=0.002,
-    )
-    process.kill()
-    process.communicate()
-    finished = builds.add()
-    assert finished.returncode == 0, finished.stderr
-    assert json.loads(finished.stdout)["embedded"] == 0
-    assert builds.embedded_again == 0
     builds.require_whole()
 
 

@@ -1,6 +1,4 @@
-"""An embedder that dies, hangs or answers nonsense: search goes on by words, says why, and comes
-back by itself.
-"""
+"""An embedder that hangs or answers nonsense: search goes on by words and says why."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.embed.adapters import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
+from stackroom.embed.adapters import GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.model.hits import MatchType, SearchMode
 from stackroom.model.scope import WHOLE
 from stackroom.recommend.recommender import Request
-from support.embedders import Clock
 from support.searching import Found, ShelfSearcher, recommend
 
 pytestmark = pytest.mark.row("A12")
@@ -27,10 +24,9 @@ class Searches:
     """A searcher over a catalogue in memory, whose queries are embedded by the server."""
 
     def __init__(self, shelved: Any, server: Any) -> None:
-        self.clock = Clock()
         self.shelved = shelved
         self.remote = RemoteEmbedder(server.settings(timeout_s=TIMEOUT_S))
-        self.guarded = GuardedEmbedder(self.remote, clock=self.clock)
+        self.guarded = GuardedEmbedder(self.remote)
         self.searcher = ShelfSearcher(shelf=shelved.shelf, embedder=self.guarded)
 
     def search(self, query: str = "robots in space") -> Found:
@@ -64,35 +60,6 @@ def test_a_faulty_embedder_costs_the_vectors_and_no_more(
 ) -> None:
     embedding_server.mood = mood
     require_words_alone(searches.search(), reason)
-
-
-def test_a_query_that_was_embedded_before_needs_no_embedder(
-    searches: Searches, embedding_server: Any
-) -> None:
-    embedding_server.die()
-    assert searches.search("bread in space").mode is SearchMode.HYBRID
-
-
-def test_a_dead_embedder_is_said_to_be_out_of_reach(
-    searches: Searches, embedding_server: Any
-) -> None:
-    embedding_server.die()
-    require_words_alone(searches.search(), "cannot be reached")
-
-
-@pytest.mark.parametrize("mood", FAULTS)
-def test_search_is_hybrid_again_after_one_pause_once_the_embedder_has_recovered(
-    searches: Searches, embedding_server: Any, mood: str
-) -> None:
-    embedding_server.mood = mood
-    for _ in range(FAILURES_TO_OPEN):
-        assert searches.search().mode is SearchMode.FTS_ONLY
-    embedding_server.mood = "well"
-    embedding_server.come_to_itself()
-    assert searches.search().mode is SearchMode.FTS_ONLY  # it is left alone for a while
-    searches.clock.now += PAUSE_S
-    assert searches.search().mode is SearchMode.HYBRID
-    assert PAUSE_S <= 15
 
 
 def test_recommendations_go_on_without_the_wording_of_the_preferences_and_say_so(

@@ -58,11 +58,6 @@ class LoopbackServer:
         """Hold a request until the server dies or comes to itself, at most half a minute."""
         self._released.wait(30)
 
-    def come_to_itself(self) -> None:
-        """Let go of whoever hangs."""
-        self._released.set()
-        self._released = threading.Event()
-
     def answer(self, path: str, body: Any) -> tuple[int, bytes]:
         """Return status and body for a request; each server says how."""
         raise NotImplementedError

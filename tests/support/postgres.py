@@ -201,14 +201,6 @@ class PostgresServer:
         """Make a replica a primary."""
         assert self.execute("SELECT pg_promote(true, 60)") == [(True,)]
 
-    def wait_until_replayed(self, primary: "PostgresServer") -> None:
-        """Wait until this replica has everything that its primary has committed."""
-        ((position,),) = primary.execute("SELECT pg_current_wal_lsn()::text")
-        ends_at = time.monotonic() + START_TIMEOUT_S
-        while self.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position) != [(True,)]:
-            assert time.monotonic() < ends_at, "the replica does not follow"
-            time.sleep(0.01)
-
     def _leave_root(self) -> None:
         """Run as another user, with programs that this user can reach."""
         if not _is_reachable(self._programs):
