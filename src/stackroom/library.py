@@ -27,13 +27,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import orjson
 
-from stackroom.checksums import (
-    dump_checked,
-    load_checked,
-    sum_of,
-    sync_file,
-    sync_folder,
-)
+from stackroom.checksums import dump_checked, load_checked, sum_of, sync_file, sync_folder
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
 from stackroom.frozen import frozen
 

@@ -13,7 +13,6 @@ from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
 from stackroom.library import KEPT_S, Installed, Library, find_changed_file
-from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.lock import CatalogueLock
@@ -67,15 +66,6 @@ def test_a_name_that_is_none_is_refused_and_nothing_is_made(library: Library, na
     with pytest.raises(InputError, match="cannot name a catalogue"):
         library.reserve(name, "anime")
     assert not library.folder.exists()
-
-
-def test_an_own_spec_is_kept_with_its_catalogue(library: Library) -> None:
-    place = library.reserve("novels", "books", declaration=BOOKS)
-    library.complete(place, source="books.csv")
-    installed = library.get_installed("novels")
-    assert installed.spec_name == "books"
-    assert installed.own_declaration is not None
-    assert installed.own_declaration.read_text() == BOOKS
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
@@ -353,22 +343,5 @@ def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_o
         assert app.open_catalogue("novels").spec == compile_text(LONGER, origin="x")
         assert app.open_catalogue("films").spec == PACKAGES.get("anime").spec
         assert app.open_catalogue("novels") is app.open_catalogue("novels")
-    finally:
-        app.close()
-
-
-def test_the_rows_of_a_catalogue_are_read_again_by_a_changed_spec(
-    tmp_path: Path, rows: Path
-) -> None:
-    app = App(Settings(home=tmp_path / "home"))
-    add(app, rows, "novels", BOOKS)
-    add(app, rows, "novels", LONGER)
-    try:
-        reader = app.open_catalogue("novels").shelf.reader()
-        records = reader.fetch(reader.scan(scope=WHOLE, limit=10), scope=WHOLE).values()
-        assert sorted((record.get("title"), record.get("year")) for record in records) == [
-            ("Title 1", 2001),
-            ("Title 2", 2002),
-        ]
     finally:
         app.close()

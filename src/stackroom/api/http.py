@@ -15,15 +15,7 @@ from stackroom.tools.faces.rest import (
     WholeNumber,
 )
 from stackroom.tools.media import MediaFile, MediaKind
-from stackroom.tools.operation import (
-    Audit,
-    Call,
-    Needs,
-    Operation,
-    ParamsT,
-    ResultT,
-    addressed,
-)
+from stackroom.tools.operation import Audit, Call, Needs, Operation, ParamsT, ResultT, addressed
 
 __all__ = ["ClientProtocol", "GivenLogin", "MediaFile", "MediaKind", "PageParams", "TextReply"]
 __all__ += ["UnauthenticatedError", "WholeNumber", "endpoint"]

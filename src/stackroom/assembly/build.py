@@ -33,13 +33,7 @@ from stackroom.ingest.pipeline import (
     remove_source,
 )
 from stackroom.ingest.proposal import name_of
-from stackroom.library import (
-    CALIBRATION_FILE,
-    LEDGER_FILE,
-    QUESTIONS_FILE,
-    Installed,
-    require_name,
-)
+from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Installed, require_name
 from stackroom.maps.making import keep_map
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address

@@ -305,11 +305,7 @@ def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
 
 
 def _refresh(
-    app: App,
-    context: JobContext,
-    *,
-    catalogue: str | None = None,
-    is_folder: bool | None = None,
+    app: App, context: JobContext, *, catalogue: str | None = None, is_folder: bool | None = None
 ) -> None:
     """Bring catalogues up to their sources: those of one catalogue, those that are folders, or
     those that are not.

@@ -358,11 +358,7 @@ class OpenedCatalogues:
                 calibration_of=watch_calibration(installed.folder / CALIBRATION_FILE),
                 find_tuned=tuned.find,
             ),
-            recommender=Recommender(
-                spec=shelf.spec,
-                embedder=embedder,
-                catalogue=installed.name,
-            ),
+            recommender=Recommender(spec=shelf.spec, embedder=embedder, catalogue=installed.name),
             folder=installed.folder,
             list_sources=lambda: (self.find_installed(installed.name) or installed).sources,
             list_unserved=lambda: self._list_unserved(installed.spec_name),

@@ -10,12 +10,7 @@ from pathlib import Path
 import apsw
 
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
-from stackroom.embed.adapters import (
-    WatchedEmbedder,
-    build_embedder,
-    find_local,
-    missing_embedder,
-)
+from stackroom.embed.adapters import WatchedEmbedder, build_embedder, find_local, missing_embedder
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.library import (

@@ -113,34 +113,20 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
     "spec_name",
     help="The catalogue package whose layout the rows have; folders have a default one.",
 )
-@click.option(
-    "--spec",
-    "spec_file",
-    type=FILE,
-    help="A catalogue.toml that declares the fields.",
-)
+@click.option("--spec", "spec_file", type=FILE, help="A catalogue.toml that declares the fields.")
 @click.option(
     "--name", help="The catalogue's name; by default that of the package or spec, or of the file."
 )
 @read_options
 @flag("--yes", help="Build without confirmation of the inferred spec.")
-@flag(
-    "--accept-losses",
-    help="Build although rows or letters cannot be read, also with --yes.",
-)
+@flag("--accept-losses", help="Build although rows or letters cannot be read, also with --yes.")
 @flag("--no-embed", help="Embed nothing: existing vectors stay, new records have none.")
 @click.option(
     "--model",
     help="The model to embed it with, from now on; by default that of the spec or the settings.",
 )
-@flag(
-    "--replace",
-    help="The table takes the place of the only one that the catalogue has.",
-)
-@flag(
-    "--plan",
-    help="Say what an update would change, with examples, and change nothing.",
-)
+@flag("--replace", help="The table takes the place of the only one that the catalogue has.")
+@flag("--plan", help="Say what an update would change, with examples, and change nothing.")
 @flag("--force", help="Update a graded catalogue even if it answers worse than before.")
 @click.option(
     "--to",
@@ -201,10 +187,7 @@ def add_command(
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
     if not no_embed:
         installed = workshop.library.find_installed(order.name)
-        require_model(
-            workshop,
-            want_model(workshop, spec, installed, asked=model, is_own=is_own),
-        )
+        require_model(workshop, want_model(workshop, spec, installed, asked=model, is_own=is_own))
     with _reporting(workshop, order) as report_progress:
         report = add_catalogue(
             workshop,

@@ -45,12 +45,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of
 from stackroom.tools.operation import OFF, Call, operation
 from stackroom.tools.reading import EVERY, is_list
-from stackroom.tools.spec import (
-    GenericParams,
-    explanation_lines,
-    validate_fields,
-    why_lines,
-)
+from stackroom.tools.spec import GenericParams, explanation_lines, validate_fields, why_lines
 
 
 def read_filters(
@@ -292,12 +287,7 @@ def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
 @limit_option(RecommendParams)
 @json_option
 def recommend_command(
-    catalogue: str,
-    arguments: Texts,
-    wishes: str,
-    dislike: Texts,
-    exclude: Texts,
-    limit: int,
+    catalogue: str, arguments: Texts, wishes: str, dislike: Texts, exclude: Texts, limit: int
 ) -> None:
     """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the
     wishes.
@@ -381,12 +371,7 @@ def get_command(catalogue: str, id_or_title: str) -> None:
 @json_option
 @click.pass_context
 def explain_command(
-    ctx: click.Context,
-    catalogue: str,
-    query: str,
-    record_id: str | None,
-    limit: int,
-    adult: bool,
+    ctx: click.Context, catalogue: str, query: str, record_id: str | None, limit: int, adult: bool
 ) -> None:
     """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has
     its place or none.

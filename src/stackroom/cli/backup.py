@@ -42,11 +42,7 @@ class _Shown(JobContext):
 
 
 @command("backup")
-@click.option(
-    "--to",
-    metavar="FOLDER",
-    help="A folder; by default backups in the library.",
-)
+@click.option("--to", metavar="FOLDER", help="A folder; by default backups in the library.")
 @click.option(
     "--keep",
     type=click.IntRange(1),
@@ -82,10 +78,7 @@ def backup_command(to: str | None, keep: int, models: bool) -> None:
 @command("restore")
 @click.argument("place", metavar="[FROM]", required=False)
 @click.option("--catalogue", metavar="NAME", help="Only this catalogue, whose name must be free.")
-@flag(
-    "--accounts",
-    help="Only accounts and audit; the present ones are kept beside them.",
-)
+@flag("--accounts", help="Only accounts and audit; the present ones are kept beside them.")
 @json_option
 def restore_command(place: str | None, catalogue: str | None, accounts: bool) -> None:
     """Bring the back-up FROM into the library; by default the newest one of the folder where its

@@ -100,9 +100,7 @@ def _examine_machine(app: App) -> Iterator[Finding]:
             database.version()
             problem = next(iter(check_database(database)), None)
             yield Finding(
-                "control database",
-                problem or f"works ({database.name})",
-                ok=problem is None,
+                "control database", problem or f"works ({database.name})", ok=problem is None
             )
             now = utc_now()
             for part, trouble in find_job_problems(database, now).items():

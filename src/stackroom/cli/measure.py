@@ -36,10 +36,7 @@ GRADED = "used: the gain of a document is its grade"
 @click.argument("target", metavar="CATALOGUE_OR_FOLDER")
 @click.option("--questions", type=click.IntRange(20, 10_000), help=HELP["eval --questions"])
 @click.option("--golden", type=FILE, help=HELP["eval --golden"])
-@flag(
-    "--tune",
-    help="Tune the weights of the ranking, and keep them if they do not lose.",
-)
+@flag("--tune", help="Tune the weights of the ranking, and keep them if they do not lose.")
 @flag("--reset", help="Remove the tuned weights, then grade.")
 @click.option("--split", help="Of a folder: which qrels/SPLIT.tsv to judge by; by default test.")
 @flag("--binary", help="Of a folder: count every grade above 0 as 1.")

@@ -7,11 +7,7 @@ from typing import Any
 
 import click
 
-from stackroom.assembly.model_choice import (
-    describe_waiting,
-    embed_waiting,
-    want_present_model,
-)
+from stackroom.assembly.model_choice import describe_waiting, embed_waiting, want_present_model
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import FILE, HELP, command, flag, json_option, print_as_json, print_table
 from stackroom.cli.progress import build_progress
@@ -102,10 +98,7 @@ def check_command() -> None:
 
 @command("embed")
 @click.argument("catalogue")
-@flag(
-    "--status",
-    help="Only tell how many texts wait, and how far embedding and indexing are.",
-)
+@flag("--status", help="Only tell how many texts wait, and how far embedding and indexing are.")
 @json_option
 def embed_command(catalogue: str, status: bool) -> None:
     """Embed the records of CATALOGUE that have no vector yet, while it is read."""

@@ -93,11 +93,7 @@ def perform(
 ) -> ResultT:
     """Do a change, and write to the audit that it was done, or why it failed."""
     ask = CallContext(
-        origin=LOCAL,
-        operation=name,
-        target=target,
-        parameters=noted,
-        cost=Cost.WRITE,
+        origin=LOCAL, operation=name, target=target, parameters=noted, cost=Cost.WRITE
     )
     return Gate(Toolbox([]), observers=[control.audit]).perform(ask, work)
 

@@ -216,12 +216,7 @@ def rollback_command(name: str) -> None:
 
 
 def install_from_place(
-    app: App,
-    name: str,
-    place: str,
-    *,
-    key: str | None,
-    with_model: bool,
+    app: App, name: str, place: str, *, key: str | None, with_model: bool
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
     with _progress(name) as progress:

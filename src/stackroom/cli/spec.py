@@ -32,11 +32,7 @@ def spec_command() -> None:
 @choice_options
 @json_option
 def infer_command(
-    location: str,
-    name: str | None,
-    options: ReadOptions,
-    output: Path | None,
-    choices: Choices,
+    location: str, name: str | None, options: ReadOptions, output: Path | None, choices: Choices
 ) -> None:
     """Propose a catalogue.toml for the table at LOCATION."""
     source = open_rows(None, location, options=options, workshop=open_app())

@@ -9,13 +9,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.tools.faces.rest import list_doors
-from stackroom.tools.operation import (
-    READS_CATALOGUES,
-    AnyOperation,
-    Origin,
-    RawParams,
-    identity_of,
-)
+from stackroom.tools.operation import READS_CATALOGUES, AnyOperation, Origin, RawParams, identity_of
 from stackroom.tools.toolbox import Toolbox
 from support.stories import open_stories
 

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import orjson
 import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import StorageError
 from stackroom.model.principal import LOCAL_USER
-from stackroom.packages import GROUP, PACKAGES, PackageRegistry
+from stackroom.packages import GROUP, PackageRegistry
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 
@@ -91,11 +90,6 @@ def built(home: Path, packages: PackageRegistry, *names: str) -> App:
     return app
 
 
-def test_the_five_catalogues_come_in_by_the_entry_points_of_this_distribution() -> None:
-    assert {"anime", "documents", "judoka", "music", "papers"} <= set(PACKAGES.names)
-    assert {package.name for package in PACKAGES.iter_packages()} == set(PACKAGES.names)
-
-
 def test_listing_the_names_loads_no_package(write: Write) -> None:
     entry = write("quiet")
     assert registry(entry).names == ["quiet"]
@@ -149,16 +143,6 @@ def test_a_catalogue_whose_package_is_gone_says_so_and_the_others_are_served(
         "'removed', which is not installed; install it with pip"
         in app.catalogue_problems()["catalogue removed"]
     )
-    app.close()
-
-
-def test_a_catalogue_keeps_the_name_of_its_package_as_its_spec(
-    tmp_path: Path, write: Write
-) -> None:
-    app = built(tmp_path / "home", registry(write("kept")), "kept")
-    folder = app.library.get_installed("kept").folder
-    assert orjson.loads((folder / "installed.json").read_bytes())["spec"] == "kept"
-    assert not (folder / "catalogue.toml").exists()
     app.close()
 
 

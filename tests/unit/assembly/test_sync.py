@@ -160,14 +160,6 @@ def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
             {"layout": 2, "digest": "x-y"},
             "its description has no valid 'catalogue'; publish the catalogue again",
         ),
-        (
-            {"layout": 2, "catalogue": "games"},
-            "its description has no valid 'digest'; publish the catalogue again",
-        ),
-        (
-            {"layout": 2, "catalogue": "games", "digest": "x-y", "model": 3},
-            "its description has no valid 'model'; publish the catalogue again",
-        ),
     ],
 )
 def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(

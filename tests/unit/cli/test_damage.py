@@ -159,11 +159,7 @@ def test_a_damaged_sample_does_not_stop_the_others_from_being_set_up(
 
 def test_an_unfinished_build_is_named_with_what_to_do(catalogues: Path, run: Run) -> None:
     (catalogues / "books" / "installed.json").rename(catalogues / "books" / "building.json")
-    for ran in (
-        run("search books heat"),
-        run("get books 1"),
-        run("serve books"),
-    ):
+    for ran in (run("search books heat"), run("get books 1"), run("serve books")):
         assert ran.code == NotFoundError.exit_code
         assert "catalogue 'books' is unfinished" in ran.err
     assert "'books' is unfinished" in (listed := run("list").err)

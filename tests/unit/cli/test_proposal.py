@@ -62,10 +62,7 @@ def test_options_change_what_is_inferred(ferries: str, run: Run) -> None:
     [
         ("--type fare", "--type: 'fare' is not COLUMN=TYPE"),
         ("--type fare=enum", "no type 'enum'"),
-        (
-            "--role fare=title",
-            "'fare' is float, and title needs text; choose its type as well",
-        ),
+        ("--role fare=title", "'fare' is float, and title needs text; choose its type as well"),
         ("--role ship=boss", "no role 'boss'"),
         ("--role ship=time", "'ship' is text, and time needs date or int"),
         ("--type fare=flot", "no type 'flot' (did you mean 'float'?)"),

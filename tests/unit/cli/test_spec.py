@@ -99,8 +99,6 @@ def test_the_spec_of_a_built_in_catalogue_is_shown(run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("empty.csv", "", "empty"),
-        ("header.csv", "a,b\n", "no rows"),
         ("blank.csv", "a,b\n,\nn/a,\n", "no column with a value"),
         ("broken.jsonl", "{broken\n{too\n", "no row can be read; line 1"),
         ("list.json", json.dumps([]), "no rows"),

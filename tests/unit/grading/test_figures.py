@@ -4,12 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.recorded_figures import (
-    find_falls,
-    has_fallen,
-    load_recorded,
-    save_recorded,
-)
+from benchmarks.recorded_figures import has_fallen, load_recorded, save_recorded
 
 from stackroom.grading.metrics import Figure, build_figure
 
@@ -51,11 +46,6 @@ GAINED_AND_LOST = build_figure([0.0] * 6 + [1.0] * 48 + [0.0] * 46)
 )
 def test_a_fall_is_a_loss_beyond_noise(before: Figure, now: Figure, is_fall: bool) -> None:
     assert has_fallen(before, now) is is_fall
-
-
-def test_a_figure_that_is_not_measured_any_more_is_reported() -> None:
-    falls = list(find_falls({"plots / top 1": RECORDED, "names": RECORDED}, {"names": RECORDED}))
-    assert falls == ["plots / top 1: recorded 0.800 [0.750, 0.850], not measured any more"]
 
 
 @pytest.mark.parametrize(

@@ -51,23 +51,6 @@ def test_the_file_changes_the_defaults_and_the_environment_changes_the_file(tmp_
 
 
 @pytest.mark.row("A12")
-@pytest.mark.parametrize(
-    ("kind", "url", "path"),
-    [
-        ("infinity", "http://localhost:7997", "/embeddings"),
-        ("ollama", "http://localhost:11434", "/v1/embeddings"),
-        ("tei", "http://localhost:8080", "/v1/embeddings"),
-        ("openai", "https://api.openai.com", "/v1/embeddings"),
-    ],
-)
-def test_a_known_kind_of_server_is_looked_for_at_its_usual_place(
-    tmp_path: Path, kind: str, url: str, path: str
-) -> None:
-    embedding = load(tmp_path, STACKROOM_EMBED_KIND=kind).embedding
-    assert (embedding.url, embedding.path) == (url, path)
-
-
-@pytest.mark.row("A12")
 def test_a_server_s_address_can_be_given(tmp_path: Path) -> None:
     given = {"STACKROOM_EMBED_KIND": "infinity", "STACKROOM_EMBED_URL": "http://example.org:1/"}
     assert load(tmp_path, **given).embedding.url == "http://example.org:1"
