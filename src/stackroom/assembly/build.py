@@ -297,11 +297,9 @@ def add_catalogue(
     adopted = _find_adopted(known, source) if replaces else None
     spec = recipe.loaded.spec
     embedder = _choose_embedder(workshop, recipe, known, model) if embed and spec.embed else None
-    guard = (
-        _find_guard(workshop, known)
-        if known is not None and not force and request is UNREQUESTED
-        else None
-    )
+    is_graded = known is not None and (known.folder / QUESTIONS_FILE).is_file()
+    is_guarded = is_graded and not force and request is UNREQUESTED
+    guard: UpdateGuard | None = load_target(FIND_GUARD)(workshop, name) if is_guarded else None
     moving = None if store is None else load_postgres(MOVING)
     if moving is not None:
         moving.require_place(workshop.library, name, store)
@@ -383,19 +381,17 @@ class _Update:
                 last = self.shelf.history().list_changes(limit=1)
                 guard.begin()
                 with self.shelf.withheld():
-                    report = self._judged(guard, progress, since=last[0].change_no if last else 0)
+                    try:
+                        with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
+                            report = self._write(self._target(ledger), ledger, progress)
+                    except RegressionError:
+                        since = last[0].change_no if last else 0
+                        guard.undo(self.shelf, since=since, author=self.request.author)
+                        raise
                     self._derive(self.shelf.reader(), report)
                     return report
         except RegressionError:
             guard.publish_former()
-            raise
-
-    def _judged(self, guard: UpdateGuard, progress: Progress, *, since: int) -> IngestReport:
-        try:
-            with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
-                return self._write(self._target(ledger), ledger, progress)
-        except RegressionError:
-            guard.undo(self.shelf, since=since, author=self.request.author)
             raise
 
     def _write(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
@@ -477,12 +473,6 @@ def _find_adopted(known: Installed | None, source: RowSource) -> str | None:
             " --replace"
         )
     return None if known.sources[0] == source.name else known.sources[0]
-
-
-def _find_guard(workshop: Workshop, installed: Installed) -> UpdateGuard | None:
-    """Return the guard of a catalogue that was graded."""
-    is_graded = (installed.folder / QUESTIONS_FILE).is_file()
-    return load_target(FIND_GUARD)(workshop, installed.name) if is_graded else None
 
 
 def _choose_embedder(

@@ -5,6 +5,7 @@ the parts of catalogue packages.
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -39,7 +40,7 @@ from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import Settings
 from stackroom.tools.operation import Office
 from stackroom.tools.own_storage import OwnStorage
-from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
+from stackroom.tools.toolbox import ServerTools
 
 Load = Callable[..., Gate]  # builds the gate with a limiter, observers and the tools of the server
 
@@ -126,6 +127,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     metrics = Metrics()
     observers: list[Observer] = [metrics, CallLog()]
     control = Control.open(settings) if settings.server.accounts else None
+    load = partial(load, office=Office(library=app.library))
     admin = None
     if control:
         if (secret := control.accounts.create_first_admin()) is not None:
@@ -143,10 +145,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)},
         )
         observers = [control.audit, admin.events, *observers]
-    parts = admin.parts if admin else NO_PARTS
-    limiter = control.limiter if control else None
-    tools = admin.tools if admin else NO_SERVER_TOOLS
-    office = admin.office if admin else Office(library=app.library)
+        load = partial(load, limiter=control.limiter, server_tools=admin.tools, office=admin.office)
     loader = new_pool("loader", 1)
     uploads = Uploads(app)
     owners = OwnerPages(app, find_file=uploads.find_file)
@@ -154,9 +153,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     health = admin.health if admin else ServerHealth(app, None)
     app.background.add(MapTask(app).task(), uploads.task(), health.task())
     try:
-        gate = loader.submit(
-            load, limiter=limiter, observers=observers, server_tools=tools, office=office
-        )
+        gate = loader.submit(load, observers=observers)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: app.background.start())
         service = Service(
@@ -167,7 +164,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             workers=workers,
             streams=streams,
             operations=[
-                *list_operations(app.packages, parts),
+                *list_operations(app.packages, admin.parts if admin else NO_PARTS),
                 *uploads.operations(),
                 *owners.operations(),
             ],

@@ -358,7 +358,9 @@ class _Writer:
     def rules(self) -> dict[QuestionKind, Rule]:
         """Return the rules that this catalogue has fields for."""
         rules: dict[QuestionKind, Rule] = {
-            QuestionKind.MISSPELT: self._misspelt,
+            QuestionKind.MISSPELT: lambda record, generator: self._by_name(
+                record, QuestionKind.MISSPELT, misspell(self._spec.title_of(record), generator)
+            ),
             QuestionKind.SHORT: self._short,
         }
         if any(field.role is FieldRole.ALTERNATIVES for field in self._spec.name_fields):
@@ -394,11 +396,6 @@ class _Writer:
             some = drawn[start : start + AT_ONCE]
             records = self._reader.fetch(some, scope=self._scope)
             yield from (records[key] for key in some if key in records)
-
-    def _misspelt(self, record: Record, generator: random.Random) -> Question | None:
-        return self._by_name(
-            record, QuestionKind.MISSPELT, misspell(self._spec.title_of(record), generator)
-        )
 
     def _short(self, record: Record, _generator: random.Random) -> Question | None:
         short = shorten(self._spec.title_of(record))
