@@ -1,7 +1,6 @@
 """Sample data gives way to a source of one's own."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from stackroom.assembly.build import add_catalogue, add_sample, open_rows, packa
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES, CataloguePackage, Sample
 from stackroom.settings import Settings
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N11")
 
-Run = Callable[..., Any]
 MINE = {"id": "mine", "title": "On Bread", "abstract": "Flour and water."}
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.terminals import Terminal
-
-Run = Callable[..., Any]
+from support.terminals import Run, Terminal
 
 
 @pytest.fixture(autouse=True)

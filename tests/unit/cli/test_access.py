@@ -1,15 +1,13 @@
 """`stackroom access`: which catalogues are kept for whom."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.row("Z3")
+from support.terminals import Run
 
-Run = Callable[..., Any]
+pytestmark = pytest.mark.row("Z3")
 
 
 @pytest.fixture

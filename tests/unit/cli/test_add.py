@@ -2,16 +2,14 @@
 up to date.
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.errors import InputError
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N1")
-Run = Callable[..., Any]
 
 BOOKS = (
     "Book Id,Title,Author,ISBN,My Rating,Year Published,Date Read,Bookshelves,My Review\n1,The"

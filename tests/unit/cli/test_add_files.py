@@ -2,7 +2,6 @@
 are added again.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from stackroom.settings import Settings
 from stackroom_catalogues import judoka
 from support.made_tables import write_shop_files
 from support.spreadsheets import write_xlsx
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N1")
-Run = Callable[..., Any]
 
 WINES = [
     ["name", "country", "price", "notes"],

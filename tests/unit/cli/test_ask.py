@@ -6,14 +6,11 @@ import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.cli.main import main
-from support.terminals import Terminal
-
-Run = Callable[..., Any]
+from support.terminals import Run, Terminal
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 BOOKS = """\

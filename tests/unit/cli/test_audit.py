@@ -1,19 +1,16 @@
 """`stackroom audit`: what was done is shown, followed, and checked."""
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.cli.operations import make_control, perform
 from stackroom.errors import StorageError
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("Z13")
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ or in part.
 
 import shutil
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -18,10 +16,10 @@ from stackroom.control.control import Control
 from stackroom.jobs.backup import list_backups
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
+from support.terminals import Run
 
 pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N24")]
 
-Run = Callable[..., Any]
 PLAYS = "code,play,note\n" + "".join(
     f"p{number},Play {number},note {number}\n" for number in range(300)
 )

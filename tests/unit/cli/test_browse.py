@@ -1,12 +1,10 @@
 """`stackroom browse` with groups and figures, on the sample library without vectors."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Run = Callable[..., Any]
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N1")
 

@@ -1,7 +1,6 @@
 """Dates, numbers with units, yes and no, from a file to an answer."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 
 from stackroom.settings import Settings
 from support.libraries import opened
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N1")
-Run = Callable[..., Any]
 
 ALBUMS = """
 name = "albums"

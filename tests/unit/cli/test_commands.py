@@ -3,7 +3,6 @@ something.
 """
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from stackroom.background.background import Background, Task, TaskContext, status_task
 from stackroom.errors import NotFoundError
 from support.loopback import EmbeddingServer
-
-Run = Callable[..., Any]
+from support.terminals import Run
 
 
 def test_the_catalogues_are_listed_with_their_sizes(at_sample: Path, run: Run) -> None:

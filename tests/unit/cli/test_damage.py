@@ -4,10 +4,8 @@ to do.
 
 import os
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,8 +18,7 @@ from stackroom.shelf.port import never_stop
 from stackroom.tools.health import examine
 from support import launching
 from support.packs import install_pack
-
-Run = Callable[..., Any]
+from support.terminals import Run
 
 GAMES = """
 name = "games"

@@ -1,14 +1,12 @@
 """`stackroom explain`."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.row("N3")
+from support.terminals import Run
 
-Run = Callable[..., Any]
+pytestmark = pytest.mark.row("N3")
 
 
 @pytest.mark.parametrize(

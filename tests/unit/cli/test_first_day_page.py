@@ -7,17 +7,16 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.libraries import MODEL_CACHE
 from support.processes import ServerProcess, wait_until
+from support.terminals import Run
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "share.md"
 HOME = "/var/lib/stackroom"
-Run = Callable[..., Any]
 
 
 def iter_commands(prompt: str) -> Iterator[str]:

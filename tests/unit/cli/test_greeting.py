@@ -1,18 +1,15 @@
 """`stackroom` without a command."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.settings import load_settings
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N17")
-
-Run = Callable[..., Any]
 
 
 def lines_of_next(text: str) -> list[str]:

@@ -4,7 +4,6 @@ printed.
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,7 @@ from support.hostile import (
 )
 from support.libraries import opened
 from support.loopback import EmbeddingServer
-
-Run = Callable[..., Any]
+from support.terminals import Run
 
 CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]"

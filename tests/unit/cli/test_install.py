@@ -11,10 +11,10 @@ import pytest
 
 from stackroom.cli.clients.formats import JSONC, YAML
 from stackroom.cli.install import BY_ADDRESS, CLIENTS
+from support.terminals import Run
 
 pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]
 
-Run = Callable[..., Any]
 URL, TOKEN = "https://stackroom.example.org", "stk_t_secret"
 BY_FILE = [name for name in CLIENTS if name not in BY_ADDRESS]
 BEFORE = {

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.terminals import Run
+
 pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
 
-Run = Callable[..., Any]
 COMMANDS = (["list"], ["doctor"], ["search", "anime", "robots"])
 
 

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +19,9 @@ from stackroom.jobs.board import JobBoard
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.settings import Settings
 from support.launching import launch
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("Z9")
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Board games and those who design them, by a declaration alone: from one file, and from two."""
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import load_settings
+from support.terminals import Run
 
 pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N11")]
-Run = Callable[..., Any]
 
 DECLARATION = """
 name = "boardgames"

@@ -1,15 +1,13 @@
 """`stackroom new` and the commands and choices that packages bring in."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.row("N11")
+from support.terminals import Run
 
-Run = Callable[..., Any]
+pytestmark = pytest.mark.row("N11")
 
 
 def test_a_package_is_written_under_a_name_that_python_can_import(

@@ -3,15 +3,12 @@ so.
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.signer import Signer
-
-Run = Callable[..., Any]
+from support.terminals import Run
 
 pytestmark = [pytest.mark.row("N4"), pytest.mark.row("A10")]
 

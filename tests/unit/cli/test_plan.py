@@ -2,15 +2,14 @@
 another's place.
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.terminals import Run
+
 pytestmark = pytest.mark.row("N1")
 
-Run = Callable[..., Any]
 PLAYS = (
     "code,play,year,note\np1,Hamlet,1603,a prince\np2,Macbeth,1606,a thane\np3,The Tempest,1611,an"
     " island\n"

@@ -2,16 +2,15 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.checksums import open_like
 from stackroom.cli.private_files import keep_private, umask_for
+from support.terminals import Run
 
-Run = Callable[..., Any]
 ROWS = "title,year\nStalker,1979\nSolaris,1972\nMirror,1975\n"
 
 

@@ -1,13 +1,12 @@
 """A proposed spec: shown, and changed by options."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.terminals import Run
+
 pytestmark = pytest.mark.row("N1")
-Run = Callable[..., Any]
 
 FERRIES = (
     "no,from,to,ship,fare,note\n"

@@ -1,16 +1,13 @@
 """`stackroom publish`: what it says, and to whom."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.late import require_lance
+from support.terminals import Run
 
 require_lance()
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """A table fed by a schedule: the job that refreshes one catalogue."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.terminals import Run
+
 pytestmark = pytest.mark.row("N1")
-Run = Callable[..., Any]
 
 
 @pytest.fixture

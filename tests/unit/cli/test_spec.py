@@ -1,17 +1,15 @@
 """`stackroom spec`: proposing, checking and showing what a catalogue is."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.catalogue.compiler import load_spec
 from stackroom.errors import InputError, NotFoundError, SpecError, UnavailableError
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("N1")
-Run = Callable[..., Any]
 
 FILMS = (
     "Title,Genres,Year\n"

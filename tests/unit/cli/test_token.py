@@ -1,19 +1,17 @@
 """`stackroom token`: secrets that can be piped, lists without them, and an end that holds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stackroom.control.control import Control
 from stackroom.errors import NotFoundError
 from stackroom.settings import Settings
+from support.terminals import Run
 
 pytestmark = pytest.mark.row("Z2")
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import select
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,9 +17,7 @@ from stackroom.control.audit import AuditLog
 from stackroom.control.control import Control
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError, StorageError
 from stackroom.settings import Settings
-from support.terminals import Terminal
-
-Run = Callable[..., Any]
+from support.terminals import Run, Terminal
 
 PASSWORD = "correct horse battery"
 
@@ -28,7 +25,7 @@ PASSWORD = "correct horse battery"
 @pytest.fixture
 def at_terminal(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Any]:
+) -> Run:
     """Run a command at a terminal, with the answers to what it asks; return its exit code and what
     it said.
     """
@@ -86,7 +83,7 @@ def test_where_nobody_can_be_asked_a_secret_that_works_once_stands_alone_on_stan
 
 @pytest.mark.row("Z2")
 def test_at_a_terminal_the_password_is_asked_for_until_it_is_typed_twice_alike(
-    home: Path, at_terminal: Callable[..., Any]
+    home: Path, at_terminal: Run
 ) -> None:
     code, _, err = at_terminal("user add ada", PASSWORD, "correct hoarse", PASSWORD, PASSWORD)
     assert code == 0
@@ -137,7 +134,7 @@ def test_of_more_users_than_fit_a_page_the_rest_is_said(home: Path, run: Run) ->
 
 
 def test_nobody_types_a_password_for_a_user_who_is_not_there(
-    home: Path, run: Run, at_terminal: Callable[..., Any]
+    home: Path, run: Run, at_terminal: Run
 ) -> None:
     run("user add ada")
     code, _, err = at_terminal("user passwd adda")  # asked for anything, it would fail
@@ -145,9 +142,7 @@ def test_nobody_types_a_password_for_a_user_who_is_not_there(
     assert "did you mean 'ada'?" in err
 
 
-def test_a_user_is_deleted_when_that_is_agreed_to(
-    home: Path, run: Run, at_terminal: Callable[..., Any]
-) -> None:
+def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_terminal: Run) -> None:
     for name in ("ada", "bob"):
         run(f"user add {name}")
     refused = run("user delete ada")
