@@ -42,9 +42,37 @@ def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_right
     instructions, capabilities = ask(whole, look, mode=mode)
     assert instructions == whole.gate.instructions(LOCAL_USER)
     assert not capabilities.tools.list_changed
-    assert capabilities.prompts is None
+    assert not capabilities.prompts.list_changed
     assert capabilities.completions is None
     assert not capabilities.resources.subscribe
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_prompt_is_listed_and_filled_in_and_a_wrong_one_refused_with_what_would_be_right(
+    whole: Any, mode: str
+) -> None:
+    async def look(client: Client) -> tuple[list[str], str, list[str]]:
+        listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        given = {"question": "Which ships fly in space?", "catalogue": "anime"}
+        found = await client.get_prompt("research", given)
+        refused = []
+        for name, arguments in (
+            ("reserch", {}),
+            ("research", {}),
+            ("research", {"question": "x", "year": "1"}),
+        ):
+            with pytest.raises(MCPError) as error:
+                await client.get_prompt(name, arguments)
+            refused.append(str(error.value))
+        return listed, found.messages[0].content.text, refused
+
+    listed, text, refused = ask(whole, look, mode=mode)
+    assert listed == ["research"]
+    assert text.startswith("Answer this question from the catalogues, with evidence: Which ships")
+    assert "1. Call search with the question in the catalogue anime and max_tokens" in text
+    assert "did you mean 'research'" in refused[0]
+    assert "'question' is missing: the question" in refused[1]
+    assert "valid: question, catalogue" in refused[2]
 
 
 @pytest.mark.parametrize("mode", ERAS)
