@@ -60,20 +60,16 @@ GATE = Gate(Toolbox([tool("search"), tool("edit", action=Action.EDIT_CATALOG), t
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({}, "'query' is missing"),
         (
             {"query": "x", "limt": 3},
             "unknown argument 'limt' (did you mean 'limit'?); known: query, limit, filters",
         ),
         ({"query": "x", "limit": 51}, "'limit': must be 50 or less (given: '51')"),
-        ({"query": "x", "limit": 0}, "'limit': must be 1 or more (given: '0')"),
         (
             {"query": "x", "filters": {"yearmin": 1}},
             "unknown argument 'filters.yearmin' (did you mean 'yearMin'?)",
         ),
-        ({"query": "x", "filters": {"year_min": 1}}, "did you mean 'yearMin'?"),
         ({"query": 1}, "'query': must be a text (given: '1')"),
-        ({"query": None}, "'query': must be a text (given: null)"),
         ({"query": "x", "filters": []}, '\'filters\': must be an object, as in {"name": "value"}'),
         ({"query": "x", "limit": "many"}, "'limit': must be a whole number (given: 'many')"),
     ],
@@ -118,11 +114,10 @@ def test_of_many_problems_the_first_are_named_and_of_far_too_many_none() -> None
     "many",
     [
         [1] * 1_000_000,
-        {f"x{number}": 1 for number in range(200_000)},
         {"yearMin": [[1] * 1000] * 100},
         {f"x{number}": {"y": 1} for number in range(6_000)},
     ],
-    ids=["list", "object", "lists in a list", "objects in an object"],
+    ids=["list", "lists in a list", "objects in an object"],
 )
 def test_far_too_many_values_are_refused_before_each_of_them_is_looked_at(many: Any) -> None:
     texts = []

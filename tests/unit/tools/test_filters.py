@@ -63,11 +63,7 @@ GOOD: list[tuple[dict[str, Any], Any]] = [
     ({"marks": ["wood", "safe"]}, AllOf("marks", ("wood", "safe"))),
     ({"state": ["NEW", "USED"]}, AnyOf("state", ("NEW", "USED"))),
     ({"price": {"min": 1.5, "max": 9}}, Range("price", 1.5, 9.0)),
-    ({"price": {"min": 0}}, Range("price", 0.0, None)),
-    ({"weight": {"max": -3}}, Range("weight", None, -3.0)),
-    ({"weight": {"min": 7, "max": 7}}, Range("weight", 7.0, 7.0)),
     ({"arrived": {"min": "2015-04-30"}}, Range("arrived", 735718.0, None)),
-    ({"arrived": {"min": 2015}}, Range("arrived", 735599.0, None)),
     ({"arrived": {"min": 2015, "max": 2015}}, Range("arrived", 735599.0, 735963.0)),
     ({"sold": {"min": "0001-01-01", "max": "0001-01-02"}}, Range("sold", 1.0, 2.0)),
     ({"kind": ["toy"]}, AnyOf(KIND_FIELD, ("toy",))),
@@ -78,15 +74,12 @@ REFUSED_BY_BOTH: list[tuple[dict[str, Any], str]] = [
         {"prize": {"min": 1}},
         r"'filters.prize'.*did you mean 'price'\?.*filterable: kind, year\*, price\*, maker, ",
     ),
-    ({"kinds": ["toy"]}, r"did you mean 'kind'\?.*filterable: kind, "),
     ({"blurb": ["x"]}, r"'filters.blurb': 'shop' cannot be filtered by it"),
     (
         {"colours": {"min": 1}},
         r"'filters.colours' must be a list of strings, as in \[\"a\", \"b\"\]",
     ),
-    ({"colours": 7}, "'filters.colours' must be a list of strings"),
     ({"colours": ["red", 7]}, "'filters.colours' must be a list of strings"),
-    ({"colours": [["red"]]}, "'filters.colours' must be a list of strings"),
     ({"price": [1, 9]}, "'filters.price' must be a range"),
     (
         {"price": True},
@@ -94,7 +87,6 @@ REFUSED_BY_BOTH: list[tuple[dict[str, Any], str]] = [
     ),
     ({"price": {"min": "cheap"}}, "'filters.price': 'cheap' is not a number"),
     ({"price": {"max": True}}, "'filters.price': 'True' is not a number"),
-    ({"price": {"max": [1]}}, "'filters.price'.* is not a number"),
     ({"price": {"min": 1, "middle": 5}}, "'filters.price' must be a range"),
 ]
 
@@ -111,25 +103,19 @@ REFUSED_BY_THE_READING_ALONE: list[tuple[dict[str, Any], str]] = [
         "'yesterday' is not a date; right are 2015, 2015-04 and 2015-04-30",
     ),
     ({"arrived": {"min": "2015-02-29"}}, "'2015-02-29' is not a date"),
-    ({"arrived": {"max": ""}}, "'filters.arrived': '' is not a date"),
     ({"arrived": {"max": "2015-13"}}, "'filters.arrived': '2015-13' is not a date"),
-    ({"arrived": {"min": "2016", "max": "2015"}}, "'filters.arrived': min is greater than max"),
-    ({"price": "nan"}, "'filters.price': 'nan' is not a number"),
 ]
 """What a schema cannot say, or only at a length that every turn of an assistant would pay for."""
 
 ALSO_READ: list[tuple[dict[str, Any], Any]] = [
     ({"year": 2015}, Range("year", 2015.0, 2015.0)),
-    ({"year": "2015"}, Range("year", 2015.0, 2015.0)),
     ({"year": {"min": "2015", "max": " 2016 "}}, Range("year", 2015.0, 2016.0)),
     ({"arrived": "2015-04-30"}, Range("arrived", 735718.0, 735718.0)),
     ({"arrived": "2015-04"}, Range("arrived", 735689.0, 735718.0)),
     ({"arrived": {"min": "2015", "max": "2016"}}, Range("arrived", 735599.0, 736329.0)),
     ({"arrived": {"max": "2016-02"}}, Range("arrived", None, 736023.0)),
-    ({"price": {"max": "0"}}, Range("price", None, 0.0)),
     ({"price": {"max": "$1,000"}}, Range("price", None, 1000.0)),
     ({"price": {"max": "12,50 EUR"}}, Range("price", None, 12.5)),
-    ({"price": {"max": "1e3"}}, Range("price", None, 1000.0)),
     ({"state": "NEW"}, AnyOf("state", ("NEW",))),
     ({"marks": "wood"}, AllOf("marks", ("wood",))),
 ]
@@ -137,10 +123,8 @@ ALSO_READ: list[tuple[dict[str, Any], Any]] = [
 
 EMPTY: list[dict[str, Any]] = [
     {"colours": []},
-    {"state": []},
     {"kind": []},
     {"price": {}},
-    {"arrived": {}},
     {"colours": None, "price": None},
 ]
 

@@ -3,7 +3,6 @@ call choose.
 """
 
 import importlib.resources
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -112,25 +111,6 @@ def test_every_tool_takes_a_catalogue_and_refuses_an_unknown_one(twins: Any, lay
     assert "no 'othr' (did you mean 'other'?); there are: " in told
 
 
-@pytest.mark.row("P1")
-def test_papers_are_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins: Any) -> None:
-    papers = twins("papers")
-    both = papers.ask("search_papers", query="learning", paper_count=6)
-    assert sources(both["papers"]) == {"papers", OTHER}
-    assert [one["score"] for one in both["papers"]] == sorted(
-        (one["score"] for one in both["papers"]), reverse=True
-    )
-    chosen = papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER)
-    assert sources(chosen["papers"]) == {OTHER}
-    assert (
-        papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER.upper())
-        == chosen
-    )
-    assert both["total"] == 2 * chosen["total"]
-    (best, *_) = papers.ask("search_papers", query="quokka census")["papers"]
-    assert (best["title"], best["catalogue"]) == ("Quokka census", OTHER)
-
-
 @pytest.mark.row("A1")
 def test_anime_is_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins: Any) -> None:
     anime = twins("anime")
@@ -190,17 +170,6 @@ def test_a_card_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> N
     assert (compared["a"]["catalogue"], compared["b"]["catalogue"]) == ("judoka", OTHER)
     opponents = judoka.ask("judokon.suggestOpponent", id=f"{OTHER}/{known}")["opponents"]
     assert sources(opponents) == {OTHER}
-
-
-@pytest.mark.row("J6")
-def test_the_files_of_each_judoka_catalogue_are_resources(twins: Any) -> None:
-    gate = twins("judoka").gate
-    files = {
-        address: json.loads(gate.read(LOCAL_USER, f"judokon://{address}").text or "")
-        for address in ("judoka.json", "judoka/judoka.json", f"{OTHER}/judoka.json")
-    }
-    assert files["judoka.json"] == files["judoka/judoka.json"]
-    assert len(files[f"{OTHER}/judoka.json"]) == len(files["judoka.json"]) + 1
 
 
 @pytest.mark.row("Z4")

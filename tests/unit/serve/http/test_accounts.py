@@ -85,9 +85,7 @@ def test_guessing_is_limited_by_name(make_site: Any) -> None:
     ("body", "says"),
     [
         ({}, "'name' is missing: the user's name; 'password' is missing"),
-        ({"name": "a"}, "'password' is missing"),
         ({"name": "a", "pasword": "hunter2"}, "unknown field 'pasword' (did you mean 'password'?)"),
-        ({"name": 1, "password": "hunter2"}, "'name': must be a text"),
         ({"name": "a", "password": ["hunter2"]}, "'password': must be a text"),
         (
             {"name": "a", "password": "hunter2" * 200},

@@ -19,7 +19,6 @@ def test_an_empty_body_is_no_arguments(local: Any) -> None:
     ("tool", "body", "status", "code", "says"),
     [
         ("search", {"query": "x", "limt": 1}, 400, "invalid_input", "did you mean 'limit'"),
-        ("search", {"query": 1}, 400, "invalid_input", "'query'"),
         ("serch", {"query": "x"}, 404, "unknown_tool", "did you mean 'search'"),
         ("away", {"query": "x"}, 503, "storage", "the disk is away"),
     ],
@@ -75,7 +74,6 @@ def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waitin
     ("headers", "body"),
     [
         ({"Content-Type": "text/plain"}, b"{}"),
-        ({"Content-Type": "application/x-www-form-urlencoded"}, b"query=x"),
         ({"Content-Type": "application/json; charset=latin-1"}, b"{}"),
         ({}, b"{}"),
     ],
@@ -102,9 +100,7 @@ def test_json_may_say_that_it_is_utf_8(local: Any, content_type: str) -> None:
     [
         (b"{", "not valid JSON"),
         (b"[]", "must be a JSON object"),
-        (b"null", "must be a JSON object"),
         (b'{"query": "a", "query": "b"}', "the key 'query' is there twice"),
-        (b'{"a": {"b": 1, "b": 2}}', "the key 'b' is there twice"),
         (b'{"limit": NaN}', "NaN"),
         (b'{"limit": 1e999}', "too large"),
         (b'{"limit": ' + b"9" * 5000 + b"}", "too long"),
