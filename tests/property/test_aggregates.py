@@ -395,24 +395,3 @@ def test_the_filters_of_a_group_list_exactly_its_records(made: Any, call: Call) 
             frozenset(one["id"].removeprefix("wines/") for one in found.structured["results"])
         ] += 1
     assert listed == wanted
-
-
-@pytest.mark.row("N1")
-@settings(deadline=None, max_examples=30)
-@given(tables, calls.filter(lambda call: call.by))
-def test_pages_of_groups_are_the_whole_list(made: Any, call: Call) -> None:
-    gate = gate_over(table(made))
-    whole = gate.call(call.principal, "browse", call.arguments)
-    if whole.is_error:
-        return
-    assert whole.structured is not None
-    pages: list[Any] = []
-    cursor: dict[str, Any] = {}
-    while True:
-        page = gate.call(call.principal, "browse", {**call.arguments, "limit": 2, **cursor})
-        assert page.structured is not None
-        pages += page.structured["catalogues"][0]["groups"]
-        if "cursor" not in page.structured:
-            break
-        cursor = {"cursor": page.structured["cursor"]}
-    assert pages == whole.structured["catalogues"][0]["groups"]

@@ -259,16 +259,6 @@ def test_whoever_waits_for_what_was_noted_does_not_wait_for_what_others_note_mea
     assert kept(log) >= 1
 
 
-def test_closing_writes_what_is_queued(database: ControlDatabase) -> None:
-    log = EventLog(database)
-    for number in range(50):
-        log.note(search(f"q{number}", 1))
-    log.close()
-    assert kept(EventLog(database)) == 50
-    log.note(search("late", 1))
-    assert log.dropped == 1
-
-
 def test_events_are_dropped_and_counted_rather_than_waited_for(
     database: ControlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

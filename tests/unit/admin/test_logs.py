@@ -125,6 +125,7 @@ def test_the_lines_come_in_pages_that_new_lines_do_not_move(
         page = json.loads(text)
         seen += [line["message"] for line in page["lines"]]
         log.info("meanwhile")
+        assert page["process"] == os.getpid()
         address = f"logs://recent?cursor={page['cursor']}" if page["has_more"] else ""
     assert seen == [f"line {number}" for number in reversed(range(300))]
 
@@ -144,10 +145,3 @@ def test_a_line_of_a_call_says_each_fact_once(ring: LogRing) -> None:
     )
     assert "message" not in line
     assert json.dumps(line).count("logs://recent") == 1
-
-
-def test_the_log_says_which_process_it_is_of(
-    ring: LogRing, behind_gate: Callable[..., Any]
-) -> None:
-    gate = behind_gate([], log_resources(ring)).gate
-    assert json.loads(gate.read(LOCAL_USER, "logs://recent").text)["process"] == os.getpid()

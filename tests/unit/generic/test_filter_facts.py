@@ -108,11 +108,6 @@ def test_the_list_is_the_same_until_records_change_and_then_has_the_new_bounds(
     assert "points 88 to 95" in tool.listed_schema["properties"]["filters"]["description"]
 
 
-def test_facts_are_read_once_for_each_change(cellar: Shelved) -> None:
-    facts = FilterFacts(opened(cellar))
-    assert facts.read() is facts.read()
-
-
 def test_a_catalogue_without_records_has_no_facts(
     new_shelved: Callable[[CatalogueSpec], Shelved], spec: CatalogueSpec
 ) -> None:

@@ -45,12 +45,6 @@ def test_each_decimal_is_within_the_bar_that_counts_it_however_small(
     assert sum(bar.count for bar in found["bars"]) == len(numbers)
 
 
-def test_the_edges_of_decimals_are_round() -> None:
-    found = draw_histogram(np.array([0.0, 0.00012, 0.00048]), PRICE)
-    assert found is not None
-    assert [bar.first for bar in found["bars"]][:4] == [0, 0.00002, 0.00004, 0.00006]
-
-
 def test_a_few_that_are_far_away_are_one_bar() -> None:
     found = draw_histogram(np.array([*range(1, 60)] * 4 + [1_818.0]), YEAR)
     assert found is not None
