@@ -99,15 +99,12 @@ def test_the_audit_is_read_newest_first_with_who_what_and_the_outcome(served: An
     ("wanted", "numbers"),
     [
         ({"user": "Bob"}, [2]),
-        ({"tool": "search"}, [1]),
         ({"tool": "account/login"}, [4]),
         ({"tool": "tools/call", "user": "ada"}, [3, 1]),
         ({"outcome": "refused"}, [3]),
         ({"since": "1h"}, [4, 3]),
-        ({"since": "2026-11-15T10:00:00Z", "until": "45m"}, []),
         ({"until": "1h"}, [2, 1]),
         ({"until": "2026-11-15"}, [4, 3, 2, 1]),
-        ({"since": "2026-11-16"}, []),
     ],
 )
 def test_rows_are_chosen_by_user_tool_outcome_and_time(
@@ -126,7 +123,6 @@ def test_rows_are_chosen_by_user_tool_outcome_and_time(
             "'since': 'soon' is not a day or a moment; write 2026-11-15",
         ),
         ({"query_type": "audit", "since": "1h", "until": "2h"}, "'since' is not before 'until'"),
-        ({"query_type": "audit", "outcome": "fine"}, "'outcome': "),
         ({"query_type": "info", "user": "ada"}, "'user' is for query_type 'audit', not for 'info'"),
         ({"query_type": "audit", "head": "1:a"}, "'head' is for query_type 'audit_check'"),
         ({"query_type": "audit_check", "head": "1:a"}, "'head' must be NUMBER:HASH"),

@@ -287,17 +287,13 @@ def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
             "'by': 'wines' has no field 'contry' (did you mean 'country'?); right are",
         ),
         ({"by": ["title"]}, "'by': 'wines' cannot be counted by 'title'"),
-        ({"by": ["country", "year", "price"]}, "by"),
         ({"by": ["year", "year/decade"]}, "'by' names 'year' twice"),
         (
             {"by": ["country/10"]},
             "'by': 'country/10': the values of 'country' are no numbers; group by 'country'",
         ),
         ({"by": ["price/0"]}, "the width of a range must be a number above 0, as in 'price/10'"),
-        ({"by": ["price/-5"]}, "the width of a range must be a number above 0"),
         ({"by": ["price/nan"]}, "the width of a range must be a number above 0"),
-        ({"by": ["price/inf"]}, "the width of a range must be a number above 0"),
-        ({"by": ["price/wide"]}, "the width of a range must be a number above 0"),
         ({"by": ["price/1e-30"]}, "the ranges are too narrow"),
         ({"by": ["price/decade"]}, "'price' is no date"),
         ({"by": ["year/month"]}, "'year' is no date"),
@@ -325,8 +321,6 @@ def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
         ({"by": ["country"], "filters": {"contry": ["France"]}}, "did you mean 'country'?"),
         ({"by": ["country"], "filters": {"country": ["Atlantis"]}}, "no value 'Atlantis'"),
         ({"by": ["country"], "query": "!!! ???"}, "has no word that a record could have"),
-        ({"by": ["country"], "limit": 0}, "limit"),
-        ({"by": ["country"], "limit": 201}, "limit"),
     ],
 )
 def test_what_cannot_be_counted_is_refused_with_what_would_be_right(
@@ -336,18 +330,6 @@ def test_what_cannot_be_counted_is_refused_with_what_would_be_right(
 
 
 # Lists
-
-
-def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: WineTools) -> None:
-    def listed(query: str, **arguments: Any) -> list[str]:
-        return [one["id"] for one in two_served.ask("search", query=query, **arguments)["results"]]
-
-    assert listed("* plum oak") == ["wines/alpha", "cellar/alpha"]
-    assert listed("*", catalogue="wines", filters={"year": 2003}) == ["wines/beta", "wines/gamma"]
-    assert listed(" * ", catalogue="cellar", exclude={"grapes": ["Gamay"]}) == ["cellar/alpha"]
-    assert two_served.ask("search", query="* plum volcano")["notes"] == [
-        "no record has these filters and words"
-    ]
 
 
 def test_an_asterisk_that_belongs_to_a_name_is_searched_for(served: WineTools) -> None:
@@ -372,22 +354,11 @@ def number(kind: FieldType) -> FieldSpec:
     ("numbers", "kind", "labels"),
     [
         (range(0, 101), FieldType.INT, ["0 to 9", "10 to 19", "90 to 99", "100 to 109"]),
-        (range(3, 47), FieldType.INT, ["0 to 4", "5 to 9", "40 to 44", "45 to 49"]),
         (range(-60, 60), FieldType.INT, ["-60 to -41", "-40 to -21", "20 to 39", "40 to 59"]),
         (
             np.linspace(0, 1, 64),
             FieldType.FLOAT,
             ["0 to under 0.1", "0.1 to under 0.2", "0.9 to under 1", "1 to under 1.1"],
-        ),
-        (
-            np.linspace(0, 3e6, 64),
-            FieldType.FLOAT,
-            [
-                "0 to under 500000",
-                "500000 to under 1000000",
-                "2500000 to under 3000000",
-                "3000000 to under 3500000",
-            ],
         ),
     ],
 )

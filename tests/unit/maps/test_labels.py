@@ -55,11 +55,6 @@ def test_values_that_were_read_of_some_records_only_count_among_these() -> None:
     assert find_labels(places, [words._replace(known=None)]) == []
 
 
-def test_no_label_stands_twice_in_one_place() -> None:
-    labels = find_labels(two_groups(), [values_of()])
-    assert [one.text for one in labels].count("film") == 1
-
-
 def test_a_map_without_values_has_no_labels_and_no_colours() -> None:
     none = MappedValues([], np.empty(0, np.int64), np.empty(0, np.int64))
     assert find_labels(two_groups(), [none]) == []
