@@ -259,6 +259,11 @@ def test_fields_are_listed_and_counted_under_filters_and_words_too(served: WineT
     ]
 
 
+def test_one_field_may_be_given_without_a_list(served: WineTools) -> None:
+    answer = served.gate.call(LOCAL_USER, "browse", {"by": "country"})
+    assert answer.structured == served.ask("browse", by=["country"])
+
+
 def test_a_field_with_a_number_is_grouped_by(served: WineTools) -> None:
     assert served.counts(field="country", of="price") == served.counts(by=["country"], of="price")
 
@@ -269,7 +274,7 @@ def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time
     found = two_served.ask("browse", query="smoke")["catalogues"]
     assert {one["name"]: one["records"] for one in found} == {"wines": 2, "cellar": 0}
     assert "'by' needs a 'catalogue'; there are wines, cellar" in two_served.problem(by=["country"])
-    assert two_served.counts(catalogue="cellar", by="country") == {("France",): 2}
+    assert two_served.counts(catalogue="cellar", by=["country"]) == {("France",): 2}
 
 
 def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
