@@ -27,7 +27,7 @@ from pydantic_core import PydanticUndefined
 from stackroom import errors, settings
 from stackroom.admin.analytics import analytics_tool
 from stackroom.admin.jobs import jobs_tools
-from stackroom.admin.server import Inspector, Server, inspect_tool, server_tool
+from stackroom.admin.server import Server, inspect_tool, server_tool
 from stackroom.admin.sql_tool import SqlChildren, sql_tool
 from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
@@ -323,7 +323,7 @@ def list_house_tools() -> Sequence[DeclaredTool]:
         server_tool(server),
         *jobs_tools(board),
         sql_tool(SqlChildren()),
-        inspect_tool(Inspector()),
+        inspect_tool(),
     ]
 
 

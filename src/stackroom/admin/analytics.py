@@ -1,14 +1,14 @@
 """`analytics.query`: listening, bandwidth, popular content, queries and those without results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from stackroom.admin.declare import ROWS, QueryResult, parse_range
-from stackroom.analytics.events import EventReports, EventSpan, Page, ReportPeriod
+from stackroom.analytics.events import EventReports, EventSpan, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
@@ -45,58 +45,46 @@ class AnalyticsParams(OffsetParams, GenericParams):
     limit: int = Field(default=20, ge=1, le=200)
 
 
-@dataclass(frozen=True)
-class Analytics:
-    """Answers `analytics.query` from the events."""
-
-    reports: EventReports
-
-    def query(self, call: Call, params: AnalyticsParams) -> QueryResult:
-        """Return a page of a report."""
-        self._require_user(params.user)
-        rows, total = self._rows(call, params, _span(_visibility(call), params))
-        has_more = params.offset + len(rows) < total
-        return QueryResult(query_type=params.query_type, rows=rows, total=total, has_more=has_more)
-
-    def _rows(self, call: Call, params: AnalyticsParams, span: EventSpan) -> Page:
-        if params.period is not None and params.query_type not in BY_PERIOD:
-            raise InputError(
-                "'period' is for listening and bandwidth; 'from' and 'to' bound the others"
-            )
-        match params.query_type:
-            case Report.LISTENING:
-                return self.reports.listening(span, by=params.period)
-            case Report.BANDWIDTH:
-                return self.reports.bandwidth(span, by=params.period)
-            case Report.POPULAR:
-                played, total = self.reports.popular(span)
-                return _with_titles(call, played), total
-            case Report.TOP_QUERIES | Report.NO_RESULTS:
-                return self.reports.searched(
-                    span, without_results=params.query_type is Report.NO_RESULTS
-                )
-
-    def _require_user(self, name: str | None) -> None:
-        """Refuse a user who does not exist and never did anything."""
-        if name is None:
-            return
-        folded = storable(fold_name(name))
-        known = self.reports.find_user_names(folded)
-        if known != [folded]:
-            hint = did_you_mean(folded, known)
-            raise NotFoundError(
-                f"there is no user '{name[:60]}', and no event of one{hint}; omit it for all"
-            )
-
-
 def analytics_tool(reports: EventReports) -> AnyOperation:
     """Declare `analytics.query`."""
-    return operation(
+
+    @operation(
         "analytics.query",
         needs=Needs(any_of=(Action.VIEW_ANALYTICS,)),
         faces=ROWS,
         summary="Listening, bandwidth, popular content, top queries, queries without results.",
-    )(Analytics(reports).query)
+    )
+    def query(call: Call, params: AnalyticsParams) -> QueryResult:
+        """Return a page of a report."""
+        asked, span = params.query_type, _span(call, params, reports)
+        if params.period is not None and asked not in BY_PERIOD:
+            raise InputError(
+                "'period' is for listening and bandwidth; 'from' and 'to' bound the others"
+            )
+        if asked in BY_PERIOD:
+            report = reports.listening if asked is Report.LISTENING else reports.bandwidth
+            rows, total = report(span, by=params.period)
+        elif asked is Report.POPULAR:
+            played, total = reports.popular(span)
+            rows = _with_titles(call, played)
+        else:
+            rows, total = reports.searched(span, without_results=asked is Report.NO_RESULTS)
+        has_more = params.offset + len(rows) < total
+        return QueryResult(query_type=asked, rows=rows, total=total, has_more=has_more)
+
+    return query
+
+
+def _find_user(reports: EventReports, name: str) -> str:
+    """Return the name of a user; refuse one who does not exist and never did anything."""
+    folded = storable(fold_name(name))
+    known = reports.find_user_names(folded)
+    if known != [folded]:
+        hint = did_you_mean(folded, known)
+        raise NotFoundError(
+            f"there is no user '{name[:60]}', and no event of one{hint}; omit it for all"
+        )
+    return folded
 
 
 def _visibility(call: Call) -> Visibility:
@@ -127,11 +115,11 @@ def _with_titles(call: Call, played: Sequence[dict[str, Any]]) -> list[dict[str,
     return rows
 
 
-def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:
+def _span(call: Call, params: AnalyticsParams, reports: EventReports) -> EventSpan:
+    user = None if params.user is None else _find_user(reports, params.user)
     since, until = parse_range(params.since, params.until, names=("from", "to"), now=utc_now())
-    user = None if params.user is None else storable(fold_name(params.user))
     page = {"offset": params.offset, "limit": params.limit}
-    return EventSpan(user=user, since=since, until=until, visibility=visibility, **page)
+    return EventSpan(user=user, since=since, until=until, visibility=_visibility(call), **page)
 
 
 def _find_titled(

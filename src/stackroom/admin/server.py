@@ -7,8 +7,7 @@ import platform
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -360,16 +359,27 @@ class _CheckTimeoutError(Exception):
     """The check of a catalogue took longer than a call may."""
 
 
-@dataclass(frozen=True)
-class Inspector:
-    """Answers `debug.inspect` over the catalogues that are served."""
+def inspect_tool(
+    ring: LogRing | None = None, *, monotonic: Callable[[], float] = time.monotonic
+) -> AnyOperation:
+    """Declare `debug.inspect` over the last lines of the log, and the catalogues that are
+    served.
+    """
 
-    ring: LogRing | None = None  # the last lines of the log
-    monotonic: Callable[[], float] = time.monotonic
-
-    def inspect(self, call: Call, params: InspectParams) -> QueryResult:
+    @operation(
+        "debug.inspect",
+        needs=ADMINISTERS,
+        faces=ROWS,
+        summary="State of the indexes, recent errors, or integrity.",
+    )
+    def inspect(call: Call, params: InspectParams) -> QueryResult:
         """Run an inspection."""
-        rows = self._rows(call, params)
+        if params.query_type is Inspection.ERRORS:
+            rows = [line for _number, line in ring.errors()] if ring else []
+        else:
+            chosen = call.visible if params.catalogue is None else [call.choose(params.catalogue)]
+            is_index = params.query_type is Inspection.INDEX
+            rows = list(map(_index, chosen)) if is_index else _checked(chosen, monotonic)
         end = params.start + params.limit
         has_more = len(rows) > end
         return QueryResult(
@@ -380,51 +390,36 @@ class Inspector:
             cursor=str(end) if has_more else None,
         )
 
-    def _rows(self, call: Call, params: InspectParams) -> list[dict[str, Any]]:
-        if params.query_type is Inspection.ERRORS:
-            return [line for _number, line in self.ring.errors()] if self.ring else []
-        chosen = call.visible if params.catalogue is None else [call.choose(params.catalogue)]
-        if params.query_type is Inspection.INDEX:
-            return [_index(one) for one in chosen]
-        rows = [
-            {
-                "catalogue": catalogue.name,
-                "check": part,
-                "ok": is_ok,
-                "detail": detail[:LONGEST_DETAIL],
-            }
-            for catalogue in chosen
-            for part, is_ok, detail in self._findings(catalogue)
-        ]
-        # problems first: a page may not have room for all
-        return sorted(rows, key=lambda row: row["ok"] is True)
-
-    def _findings(self, catalogue: OpenCatalogue) -> Iterator[PartHealth]:
-        """Yield the findings of a catalogue's health check within the time limit."""
-        ends_at = self.monotonic() + CHECK_S
-
-        def checkpoint() -> None:
-            if self.monotonic() > ends_at:
-                raise _CheckTimeoutError
-
-        try:
-            yield from examine(catalogue, checkpoint=checkpoint)
-        except _CheckTimeoutError:
-            yield PartHealth(
-                "all",
-                None,
-                f"not finished in {CHECK_S:g} s; run: stackroom job run integrity_check",
-            )
+    return inspect
 
 
-def inspect_tool(inspector: Inspector) -> AnyOperation:
-    """Declare `debug.inspect`."""
-    return operation(
-        "debug.inspect",
-        needs=ADMINISTERS,
-        faces=ROWS,
-        summary="State of the indexes, recent errors, or integrity.",
-    )(inspector.inspect)
+def _checked(
+    catalogues: Iterable[OpenCatalogue], monotonic: Callable[[], float]
+) -> list[dict[str, Any]]:
+    """Return the findings of health checks as rows, problems first: a page may not have room for
+    all.
+    """
+    rows = [
+        {"catalogue": one.name, "check": part, "ok": is_ok, "detail": detail[:LONGEST_DETAIL]}
+        for one in catalogues
+        for part, is_ok, detail in _findings(one, monotonic)
+    ]
+    return sorted(rows, key=lambda row: row["ok"] is True)
+
+
+def _findings(catalogue: OpenCatalogue, monotonic: Callable[[], float]) -> Iterator[PartHealth]:
+    """Yield the findings of a catalogue's health check within the time limit."""
+    ends_at = monotonic() + CHECK_S
+
+    def checkpoint() -> None:
+        if monotonic() > ends_at:
+            raise _CheckTimeoutError
+
+    try:
+        yield from examine(catalogue, checkpoint=checkpoint)
+    except _CheckTimeoutError:
+        late = f"not finished in {CHECK_S:g} s; run: stackroom job run integrity_check"
+        yield PartHealth("all", None, late)
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:

@@ -108,28 +108,22 @@ class EventLog:
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
         """Queue the event of a call; it never waits, and never fails the call."""
-        event = event_of(entry)
-        if event is not None:
+        if (event := event_of(entry)) is not None:
             self.note(event)
 
     def record_play(
         self, user: str, record_id: str, seconds: float, *, catalogue: str = ""
     ) -> None:
         """Record that a user played a record's file, and for how long."""
-        self._note_now(
-            EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds
-        )
+        played: dict[str, Any] = {"subject": record_id, "catalogue": catalogue, "seconds": seconds}
+        self.note(Event(at=utc_now(), kind=EventKind.PLAY, user=user, **played))
 
     def record_download(
         self, user: str, subject: str, size_bytes: int, *, catalogue: str = ""
     ) -> None:
         """Record that something was downloaded for a user."""
-        self._note_now(
-            EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes
-        )
-
-    def _note_now(self, kind: EventKind, **values: Any) -> None:
-        self.note(Event(at=utc_now(), kind=kind, **values))
+        fetched: dict[str, Any] = {"subject": subject, "catalogue": catalogue, "bytes": size_bytes}
+        self.note(Event(at=utc_now(), kind=EventKind.DOWNLOAD, user=user, **fetched))
 
     def flush(self) -> None:
         """Return when every event noted so far is written; raise StorageError if it cannot be."""
@@ -182,17 +176,11 @@ def _query_of(entry: AuditEntry) -> str | None:
     """Return the normalised query of a search; None if the call is not a search, or asks for more
     of an earlier one.
     """
-    query = entry.parameters.get(QUERY)
-    if (
-        entry.operation != "tools/call"
-        or entry.target.startswith(NOT_SEARCHES)
-        or not isinstance(query, str)
-    ):
-        return None
-    counts_again = "facets" in (entry.parameters.get("include") or ()) or entry.parameters.get(
-        "cursor"
-    )
-    if query.strip() == EVERYTHING or counts_again:
+    given = entry.parameters
+    query = given.get(QUERY)
+    is_search = entry.operation == "tools/call" and not entry.target.startswith(NOT_SEARCHES)
+    counts_again = "facets" in (given.get("include") or ()) or given.get("cursor")
+    if not is_search or not isinstance(query, str) or query.strip() == EVERYTHING or counts_again:
         return None
     return " ".join(query.casefold().split())[:LONGEST_SUBJECT]
 
@@ -312,16 +300,10 @@ class EventReports:
         self._log.flush()
         with self._database.read() as connection:
             for column in (users.c.name, events.c.user_name):
-                if (
-                    connection.execute(select(column).where(column == name).limit(1)).first()
-                    is not None
-                ):
+                if connection.execute(select(column).where(column == name).limit(1)).first():
                     return [name]
-            return list(
-                connection.execute(
-                    select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)
-                ).scalars()
-            )
+            names = select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)
+            return list(connection.execute(names).scalars())
 
     def searched(self, span: EventSpan, *, without_results: bool = False) -> Page:
         """Return the queries, most frequent first, or only those without results; `results` is the

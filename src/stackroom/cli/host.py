@@ -14,7 +14,7 @@ from stackroom.admin.analytics import analytics_tool
 from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
 from stackroom.admin.owner_page import OwnerPages
-from stackroom.admin.server import Inspector, Server, config_resources, inspect_tool, server_tool
+from stackroom.admin.server import Server, config_resources, inspect_tool, server_tool
 from stackroom.admin.sql_tool import SqlChildren, sql_tool
 from stackroom.admin.uploads import Uploads
 from stackroom.admin.users import USERS_TOOLS
@@ -92,7 +92,7 @@ class AdminServer:
                 server_tool(server),
                 *jobs_tools(board),
                 sql_tool(SqlChildren()),
-                inspect_tool(Inspector(self._ring)),
+                inspect_tool(self._ring),
             ],
             resources=[
                 *log_resources(self._ring),

@@ -169,8 +169,8 @@ def _part_about(found: ResultSet, record: Record) -> tuple[Part, Key, list[Condi
     key = view.reader.find([record.id], scope=Scope(visibility=scope.visibility)).get(record.id)
     if key is None:
         raise _is_gone(record)
-    part, failed = min(((part, unmet(part)) for part in found.parts), key=lambda one: len(one[1]))
-    return part, key, failed
+    part = min(found.parts, key=lambda part: len(unmet(part)))
+    return part, key, unmet(part)
 
 
 def _placed(view: View, record: Record, rank: int | None, *, page: int, why: Why) -> dict[str, Any]:
@@ -221,15 +221,12 @@ def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
             "adult records are found only when a search asks for them, as with the filter 'adult'"
         )
     label = label_of(condition)
-    name = (
-        f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
-    )
+    plain = label.removeprefix(FILTER)
+    name = f"'{label}'" if plain == label else f"the filter '{plain}'"
     verb = "has"
     if condition.field == WORDS_FIELD and not isinstance(condition, Range):
-        here, is_among = (
-            set(text_tokens(record, spec.searched_fields)),
-            isinstance(condition, AnyOf | NoneOf),
-        )
+        here = set(text_tokens(record, spec.searched_fields))
+        is_among = isinstance(condition, AnyOf | NoneOf)
         values = [value for value in condition.values if (value in here) is is_among]
         verb = "has" if is_among else "lacks"
     else:
@@ -326,8 +323,8 @@ def _explain_placing(
         raise _is_gone(record)
     why = placing.why or Why(strength={}, order={})
     cut, sentence = (None, "") if placing.rank else _cut_of_placing(placing, limit)
-    failed = () if placing.is_named else placing.failed
-    is_shown = placing.place is not None and placing.place <= limit
+    failed, place = () if placing.is_named else placing.failed, placing.place
+    shown = place if place is not None and place <= limit else None
     label, keyed = partial(describe_effect, tag_field=None), KeyedRecord(Key(0), record, view.spec)
     nothing = RankResult(rank=None, score=None, of=0)
     chosen_by = sum(why.order.values()) if placing.why else None
@@ -340,9 +337,9 @@ def _explain_placing(
         parts={},
         words=nothing,
         meaning=nothing,
-        whole=RankResult(rank=placing.place, score=chosen_by, of=placing.candidates),
+        whole=RankResult(rank=place, score=chosen_by, of=placing.candidates),
         terms={},
-        because=_left_out(label, keyed, failed, placing.place if is_shown else None, sentence),
+        because=_left_out(label, keyed, failed, shown, sentence),
     )
 
 

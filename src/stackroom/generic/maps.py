@@ -279,7 +279,7 @@ def show_map(call: Call, params: MapParams) -> MapResult:
         unplaced=int(np.count_nonzero(~is_there)),
     )
     digest = sha256(visible.keys.tobytes() + visible.unplaced.to_bytes(8)).digest()
-    made = placed.finished.find_or_make((digest, params), lambda: visible.finish(params))
+    made = placed.find_or_make((digest, params), lambda: visible.finish(params))
     return MapResult(catalogue=catalogue.name, state="ready", **made)
 
 

@@ -97,8 +97,9 @@ def find_records(params: SearchParams, scoped: CatalogueScopes, *, pool: Executo
     """Return what a call finds: named records, a list, or a search merged by strength."""
     views = scoped.views
     is_single = len(views.found) == 1
-    for argument in [name for name in ("ids", "sort", "area") if getattr(params, name)]:
-        _require_only(views.found, argument)
+    for argument in ("ids", "sort", "area"):
+        if getattr(params, argument):
+            _require_only(views.found, argument)
     if params.ids:
         (view,) = views.found.values()
         return ResultSet(
@@ -204,16 +205,14 @@ def answer_notes(params: SearchParams, found: ResultSet) -> list[str]:
 def understood_of(reading: ReadQuestion, params: SearchParams, spec: CatalogueSpec) -> Understood:
     """Return a question as it was read, with all filters and exclusions."""
     filters, stated = stated_filters(reading.conditions, spec)
-    exclude = {
-        name: list(some) if isinstance(some, list | tuple) else [some]
-        for name, some in (params.exclude or {}).items()
-    }
-    for name, values in stated.items():
-        exclude[name] = [*exclude.get(name, ()), *values]
+    exclude: dict[str, list[Any]] = {}
+    for name, some in (*(params.exclude or {}).items(), *stated.items()):
+        values = some if isinstance(some, list | tuple) else [some]
+        exclude[name] = list(dict.fromkeys((*exclude.get(name, ()), *values)))
     return Understood(
         query="" if reading.query == EVERY else reading.query,
         filters={**(params.filters or {}), **filters},
-        exclude={name: list(dict.fromkeys(values)) for name, values in exclude.items()},
+        exclude=exclude,
         phrases=[UnderstoodPhrase.model_validate(one) for one in reading.phrases],
     )
 

@@ -118,9 +118,8 @@ def _addressed(
     """
     known = _by_name(catalogues)
     named = _catalogue_of(known, params.id)
-    other = params.catalogue if isinstance(params, SimilarParams) else None
-    names = [*([named] if named else known), *([other] if other else ())]
-    return [meant(name, known) for name in names]
+    other = getattr(params, "catalogue", None)
+    return [*([named] if named else known), *([meant(other, known)] if other else ())]
 
 
 def _of_taste(catalogues: Sequence[OpenCatalogue], params: RecommendParams) -> list[str]:
@@ -330,14 +329,13 @@ def _form(call: Call, params: SearchParams | SimilarParams) -> RecordForm:
     """Return what results have: beside the telling fields those that a call filters by; tiles for
     pages.
     """
-    asked = list(params.filters or ()) if isinstance(params, SearchParams) else ()
-    is_drawn = "tiles" in params.include or "cells" in params.include
+    has_cells = "cells" in params.include
     return RecordForm(
         whole=params.max_tokens is not None,
-        asked=asked,
-        query=params.query if isinstance(params, SearchParams) else "",
-        media=call.media if is_drawn else None,
-        has_cells="cells" in params.include,
+        asked=list(getattr(params, "filters", None) or ()),
+        query=getattr(params, "query", ""),
+        media=call.media if has_cells or "tiles" in params.include else None,
+        has_cells=has_cells,
     )
 
 
@@ -380,11 +378,8 @@ def _get_record(call: Call, address: str) -> FoundRecord:
     stated, asked = (str(parsed[1]), _only(known, named)) if named and parsed else (address, known)
     views = ask_each(asked, OpenCatalogue.view).found
     for look_up in (CatalogueView.find_stated, _find_titled):
-        found = [
-            FoundRecord(view, one)
-            for view in views.values()
-            if (one := look_up(view, stated, scope=call.scope))
-        ]
+        looked = ((view, look_up(view, stated, scope=call.scope)) for view in views.values())
+        found = [FoundRecord(view, record) for view, record in looked if record]
         if len(found) == 1:
             return found[0]
     if parsed and not page_forms(address):

@@ -220,23 +220,6 @@ than a second.
 ASKED = 3 * BESIDE
 
 
-class FinishedMaps:
-    """The last finished forms of one map, by what they follow from beside it. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._kept: deque[tuple[Hashable, Finished]] = deque(maxlen=MOST_KEPT)
-
-    def find_or_make(self, key: Hashable, make: Callable[[], Finished]) -> Finished:
-        """Return the form of this key, made where it is not kept; two callers at once may both make
-        it.
-        """
-        made = next((form for known, form in list(self._kept) if known == key), None)
-        if made is None:
-            made = make()
-            self._kept.append((key, made))
-        return made
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacedMap:
     """The places of the records of a catalogue at one moment, in key order."""
@@ -247,8 +230,22 @@ class PlacedMap:
     words: Occurrences
     changed: int  # how many records are new or gone since it was laid out
     laid_out: int  # how many records were laid out
-    finished: FinishedMaps = field(default_factory=FinishedMaps)
-    """What was made of it: it is kept as long as records and map are the same."""
+    finished: deque[tuple[Hashable, Finished]] = field(
+        default_factory=lambda: deque(maxlen=MOST_KEPT)
+    )
+    """The last forms that were made of it, by what they follow from beside it: kept as long as
+    records and map are the same.
+    """
+
+    def find_or_make(self, key: Hashable, make: Callable[[], Finished]) -> Finished:
+        """Return the form of this key, made where it is not kept; two callers at once may both make
+        it.
+        """
+        made = next((form for known, form in list(self.finished) if known == key), None)
+        if made is None:
+            made = make()
+            self.finished.append((key, made))
+        return made
 
     @property
     def is_due(self) -> bool:

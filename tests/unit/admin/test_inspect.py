@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from stackroom.admin.logs import LogRing
-from stackroom.admin.server import Inspector, inspect_tool
+from stackroom.admin.server import inspect_tool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.auditing import redacted
 from stackroom.model.principal import LOCAL_USER
@@ -40,7 +40,7 @@ def served(
 ) -> Any:
     """`debug.inspect` over two catalogues."""
     other = open_songs("other").opened
-    return behind_gate([inspect_tool(Inspector(ring))], catalogues=[songs.opened, other])
+    return behind_gate([inspect_tool(ring)], catalogues=[songs.opened, other])
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def on_disk(
 
 
 def rows(catalogue: Any, behind_gate: Callable[..., Any], **arguments: Any) -> list[dict[str, Any]]:
-    inspector = Inspector(**arguments.pop("inspector", {}))
-    caller = behind_gate([inspect_tool(inspector)], catalogues=[catalogue])
+    tool = inspect_tool(**arguments.pop("inspector", {}))
+    caller = behind_gate([tool], catalogues=[catalogue])
     return list(caller.ask("debug.inspect", **arguments)["rows"])
 
 

@@ -14,14 +14,10 @@ NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
     ("text", "moment"),
     [
         ("2026-11-15", datetime(2026, 11, 15, tzinfo=UTC)),
-        ("2026-11-15T10:00:00Z", datetime(2026, 11, 15, 10, tzinfo=UTC)),
         ("2026-11-15T10:00:00+02:00", datetime(2026, 11, 15, 8, tzinfo=UTC)),
         ("2026-11-15 10:00", datetime(2026, 11, 15, 10, tzinfo=UTC)),
-        ("90s", NOW - timedelta(seconds=90)),
         ("30m", NOW - timedelta(minutes=30)),
-        ("1h", NOW - timedelta(hours=1)),
         ("2 D", NOW - timedelta(days=2)),
-        ("1w", NOW - timedelta(weeks=1)),
     ],
 )
 def test_a_day_a_moment_and_an_age_are_understood(text: str, moment: datetime) -> None:

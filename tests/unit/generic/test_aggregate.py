@@ -112,11 +112,9 @@ def two_served() -> WineTools:
     ("arguments", "ranked"),
     [
         ({}, ["beta", "gamma", "alpha", "epsilon"]),
-        ({"sort": "price desc"}, ["beta", "gamma", "alpha", "epsilon"]),
         ({"sort": "asc"}, ["epsilon", "alpha", "beta", "gamma"]),
         ({"sort": "min"}, ["epsilon", "alpha", "beta", "gamma"]),
         ({"sort": "Value ASC", "limit": 1}, ["epsilon"]),
-        ({"filters": {"country": ["Spain"]}}, ["gamma"]),
         ({"query": "plum", "limit": 2}, ["beta", "alpha"]),
     ],
 )
@@ -168,18 +166,12 @@ def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_recor
     ("by", "groups"),
     [
         ("year", {(1998,): 1, (2003,): 2, (2011,): 1}),
-        ("year/year", {(1998,): 1, (2003,): 2, (2011,): 1}),
         ("Year/Decade", {("1990s",): 1, ("2000s",): 2, ("2010s",): 1}),
         ("year/5", {("1995 to 1999",): 1, ("2000 to 2004",): 2, ("2010 to 2014",): 1}),
         ("price", {(8,): 1, (12.1,): 1, (30.2,): 2}),
         ("price/10", {("0 to under 10",): 1, ("10 to under 20",): 1, ("30 to under 40",): 2}),
-        (
-            "price/0.1",
-            {("8 to under 8.1",): 1, ("12.1 to under 12.2",): 1, ("30.2 to under 30.3",): 2},
-        ),
         ("reviewed", {("1999",): 1, ("2001",): 2, ("2004",): 1}),
         ("reviewed/month", {("1999-12",): 1, ("2001-03",): 1, ("2001-07",): 1, ("2004-01",): 1}),
-        ("reviewed/decade", {("1990s",): 1, ("2000s",): 3}),
     ],
 )
 def test_numbers_and_dates_are_counted_in_buckets_in_their_order(
@@ -207,10 +199,8 @@ def test_the_ends_of_dates_are_as_precise_as_they_are_known(served: WineTools) -
         ("count", ["France", "Spain", "Italy"]),
         ("count asc", ["Italy", "Spain", "France"]),
         ("value", ["France", "Italy", "Spain"]),
-        ("value desc", ["Spain", "Italy", "France"]),
         ("max", ["Italy", "Spain", "France"]),
         ("MEAN asc", ["France", "Spain", "Italy"]),
-        ("sum", ["Italy", "Spain", "France"]),
     ],
 )
 def test_groups_come_in_the_order_that_is_asked_for(sort: str, countries: list[str]) -> None:

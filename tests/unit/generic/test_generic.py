@@ -691,25 +691,3 @@ def test_a_catalogue_whose_storage_fails_is_skipped_and_named_by_browse_and_sear
     assert found["notes"] == ["books: skipped, its storage cannot be read"]
     assert both.refusal("browse", catalogue="books")[0] == "storage"
     assert serve(failing).refusal("search", query="bread")[0] == "storage"
-
-
-@pytest.mark.row("N2")
-def test_fields_that_are_only_searched_are_found_by_and_not_shown(
-    stories: Any, anime: Callable[..., Record]
-) -> None:
-    stories.put(
-        anime("Told Twice", synopsis="One side.", other_synopses=("Walruses knit scarves.",))
-    )
-    served = serve(opened(stories))
-    found = served.ask("search", query="walruses knit scarves")
-    assert found["results"][0]["id"] == "anime/Told Twice"
-    fetched = served.ask("fetch", id="anime/Told Twice")
-    read = served.gate.read(LOCAL_USER, "stackroom://anime/Told%20Twice").text or ""
-    for shown in (
-        json.dumps(found),
-        json.dumps(fetched),
-        read,
-        served.call("fetch", id="anime/Told Twice").text,
-    ):
-        assert "Walruses" not in shown
-        assert "other_synopses" not in shown
