@@ -148,6 +148,8 @@ class ServerResult(RowsResult):
     has_more: bool
 
 
+USED = {ServerQuery.AUDIT: OF_AUDIT, ServerQuery.AUDIT_CHECK: ("head",)}
+"""The arguments that only one query has."""
 Answer = tuple[dict[str, Any], list[dict[str, Any]]]
 """Values and rows."""
 
@@ -258,11 +260,11 @@ def _memory(call: Call) -> Answer:
 
 def _require_no_more_than_used(params: ServerParams) -> None:
     """Refuse arguments that a query would ignore."""
-    used = {ServerQuery.AUDIT: OF_AUDIT, ServerQuery.AUDIT_CHECK: ("head",)}
-    for name in (*OF_AUDIT, "head"):
-        if getattr(params, name) is not None and name not in used.get(params.query_type, ()):
-            only = "audit_check" if name == "head" else "audit"
-            raise InputError(f"'{name}' is for query_type '{only}', not for '{params.query_type}'")
+    for only, names in USED.items():
+        for name in names if params.query_type is not only else ():
+            if getattr(params, name) is not None:
+                asked = params.query_type
+                raise InputError(f"'{name}' is for query_type '{only}', not for '{asked}'")
 
 
 def _credential_row(one: Credential, streams: int) -> dict[str, Any]:

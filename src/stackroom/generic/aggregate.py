@@ -301,28 +301,33 @@ class Aggregation:
         return sorted(groups, key=lambda group: (*place(group), -len(group.rows), *group.parts))
 
     def _order(self) -> tuple[str, bool]:
-        """Return what groups are sorted by, and if it falls; by default ranges and times by value,
-        others by count.
+        """Return what groups or records are sorted by, and if it falls; by default ranges and times
+        rise by value, and others fall by count, records from the highest number to the lowest.
         """
-        stated = self.params.sort
-        if stated is None:
+        stated, number, is_grouped = self.params.sort, self._number, bool(self._partitions)
+        if stated is None and is_grouped:
             first = self._partitions[0].field
             return (VALUE, False) if first.is_numeric or first.brackets else (COUNT, True)
-        name, _, direction = stated.strip().casefold().partition(" ")
-        choices = [COUNT, VALUE, *(FIGURES if self._number else ())]
-        if name not in choices or direction.strip() not in ("", *DIRECTIONS):
-            needs = "; a figure needs 'of'" if name in FIGURES and not self._number else ""
-            right = f"right are {', '.join(choices)}, and 'asc' or 'desc' after it"
-            raise InputError(f"'sort' is '{stated[:40]}'{needs}; {right}")
-        return name, direction.strip() == "desc" if direction else name != VALUE
+        words = (stated or "").casefold().split()
+        direction = words.pop() if words and words[-1] in DIRECTIONS else ""
+        name = " ".join(words)
+        if is_grouped:
+            choices = [COUNT, VALUE, *(FIGURES if number else ())]
+            needs = "; a figure needs 'of'" if name in FIGURES and not number else ""
+            right = f"{needs}; right are {', '.join(choices)}, and 'asc' or 'desc' after it"
+        else:
+            choices = ["", VALUE, "min", "max", number.name.casefold() if number else ""]
+            right = "; without 'by' right are 'desc', the highest first, and 'asc'"
+        if name not in choices:
+            raise InputError(f"'sort' is '{(stated or '')[:40]}'{right}")
+        return name, direction == "desc" if direction else name != (VALUE if is_grouped else "min")
 
     @cached_property
     def _ranked(self) -> Integers:
         """The rows by their number; none where records are grouped, or only counted."""
         if self._number is None or self._partitions:
             return np.empty(0, dtype=np.int64)
-        is_descending = _is_highest_first(self.params.sort or "", self._number.name)
-        return self._column.ranked(is_descending=is_descending)
+        return self._column.ranked(is_descending=self._order()[1])
 
     def _without(self) -> dict[str, int]:
         """Return how many records have no value of each field that is grouped by."""
@@ -423,18 +428,6 @@ class Aggregation:
             shown[name] = self._known_number(records[key], found[name])
             shown[f"{name}_record"] = GroupedRecord(**self._named(records[key]))
         return shown
-
-
-def _is_highest_first(stated: str, number: str) -> bool:
-    """Tell whether records are ranked from the highest number to the lowest, which is the
-    default.
-    """
-    *head, last = stated.casefold().split() or ["desc"]
-    name, direction = (head, last) if last in DIRECTIONS else ([*head, last], "")
-    if name not in ([], [VALUE], ["min"], ["max"], [number.casefold()]):
-        right = "without 'by' right are 'desc', the highest first, and 'asc'"
-        raise InputError(f"'sort' is '{stated[:40]}'; {right}")
-    return direction == "desc" if direction else name != ["min"]
 
 
 def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> list[Group]:

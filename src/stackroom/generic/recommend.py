@@ -151,16 +151,13 @@ def ask_by_taste(
         raise InputError(
             "'likes' and 'wishes' are empty; like a record, or say in a sentence what you want"
         )
-    scope, notes = Scope(), list[str]()
-    if params.filters:
-        read = partial(parse_filters, params.filters)
-        asked = ScopeRequest(
-            query="",
-            visibility=principal.visibility,
-            conditions=read,
-            with_adult=lambda _spec: True,
-        )
-        scope, notes = scope_of(view, asked)
+    asked = ScopeRequest(
+        query="",
+        visibility=principal.visibility,
+        conditions=partial(parse_filters, params.filters or {}),
+        with_adult=lambda _spec: True,
+    )
+    scope, notes = scope_of(view, asked)
     request = Request(
         titles=(),
         preferences=params.wishes,
