@@ -3,6 +3,7 @@ within the budget.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.row("N8")
 DEFAULT_BYTES = 4 * 2_500
 SMALL_TOKENS = 400
 ALL_TOKENS = 100_000
+OFFSET = re.compile(r"with offset (\d+)")
 
 Call = tuple[str, dict[str, Any], str]
 """A tool, the arguments of a call, and the list that its pages continue: a path of names."""
@@ -45,20 +47,25 @@ def size(found: Answer) -> int:
 
 
 def pages(library: Library, tool: str, arguments: dict[str, Any]) -> Iterator[Answer]:
-    """Yield the pages of an answer, to the last."""
-    cursor: dict[str, str] = {}
+    """Yield the pages of an answer, to the last: by its cursor, or by the offset that it names."""
+    more: dict[str, Any] = {}
     while True:
-        found = answer(library, tool, **arguments, **cursor)
+        found = answer(library, tool, **arguments, **more)
         yield found
-        if not (found.structured or {}).get("cursor"):
+        # a text may tell more than the structured form has, whose notes say where that goes on
+        offset = OFFSET.search(f"{(found.structured or {}).get('notes')} {found.text}")
+        cursor = (found.structured or {}).get("cursor")
+        if not cursor and not offset:
             return
-        cursor = {"cursor": (found.structured or {})["cursor"]}
+        more = {"cursor": cursor} if cursor else {"offset": int(offset[1]) if offset else 0}
 
 
 def items(value: Any, path: str) -> list[Any]:
     """Return the items of a list at a path, as identities: the parts that are never shortened."""
     name, _, rest = path.partition(".")
     inner = value[name]
+    if isinstance(inner, dict):
+        return items(inner, rest)
     if rest:
         return [item for one in inner for item in items(one, rest)]
     return inner.split() if isinstance(inner, str) else [_identity(one) for one in inner]
@@ -67,7 +74,11 @@ def items(value: Any, path: str) -> list[Any]:
 def _identity(item: dict[str, Any]) -> str:
     known = item.get("metadata", item)
     return str(
-        next(known[name] for name in ("id", "value", "field", "values", "code") if name in known)
+        next(
+            known[name]
+            for name in ("id", "value", "field", "values", "code", "genre")
+            if name in known
+        )
     )
 
 
