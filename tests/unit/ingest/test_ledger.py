@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import StorageError
 from stackroom.ingest.ledger import (
     Ledger,
     Origin,
     check_ledger,
+    find_identified,
+    find_places,
+    find_written,
 )
 from stackroom.model.record import RecordId
 
@@ -21,6 +25,27 @@ def test_rejects_of_a_source_are_replaced_by_those_of_its_next_run() -> None:
     ledger.replace_rejects("b.csv", [("line 1", "no id")])
     ledger.replace_rejects("a.csv", [("line 9", "no id")])
     assert ledger.rejects() == [("a.csv", "line 9", "no id"), ("b.csv", "line 1", "no id")]
+
+
+def test_of_several_sources_and_identities_the_first_counts_and_texts_of_cells_are_kept(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    ledger = Ledger(path)
+    ledger.note_origins(
+        "b.csv", {ONE: Origin("line 2", ""), TWO: Origin("line 3", "", '{"n":"9 €"}')}
+    )
+    ledger.note_origins("a.csv", {ONE: Origin("line 1", "")})
+    ledger.note_identities({ONE: ["x"], TWO: ["y"]})
+    fields = {"n": FieldSpec(name="n", type=FieldType.FLOAT)}
+    assert [str(one) for one in ledger.conversions("b.csv", fields)] == [
+        "1 read as a number ('9 €', line 3)"
+    ]
+    assert (ledger.find_holder(["none", "y", "x"]), ledger.find_holder(["none"])) == (TWO, None)
+    assert ledger.ids_from_sources([ONE, TWO], but="b.csv") == {ONE}
+    ledger.close()
+    assert find_places(path, [TWO, ONE]) == {ONE: ("a.csv", "line 1"), TWO: ("b.csv", "line 3")}
+    assert (find_identified(path, ["y", "x"]), find_written(path, TWO)) == (TWO, {"n": "9 €"})
 
 
 def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() -> None:
