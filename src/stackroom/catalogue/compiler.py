@@ -243,11 +243,8 @@ def _kind_problems(declaration: Declaration, fields: Fields) -> Iterable[str]:
 def _relation_problems(declaration: Declaration, fields: Fields) -> Iterable[str]:
     """Yield relations whose integrity edits could not preserve."""
     for name, relation in declaration.relations.items():
-        place, naming, copying = (
-            f"'relations.{name}",
-            fields.get(relation.field),
-            fields.get(relation.copies),
-        )
+        place = f"'relations.{name}"
+        naming, copying = fields.get(relation.field), fields.get(relation.copies)
         if naming is not None and naming.type not in TEXT_TYPES:
             yield f"{place}.field': ids are text or text[], not {naming.type}"
         if naming is not None and declaration.editable and naming.filter is None:

@@ -149,11 +149,6 @@ class FieldSpec:
         return composed or (self.source_path,)
 
     @property
-    def collects(self) -> bool:
-        """Tell whether the field collects the values of every row of a group."""
-        return self.type in LIST_TYPES
-
-    @property
     def time_unit(self) -> str:
         """The unit by the declaration or the name, which may be one of time; empty if it has
         none.

@@ -17,7 +17,7 @@ from typing import Any
 
 import apsw
 
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import LIST_TYPES, CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
 from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, build_mapping
@@ -113,7 +113,7 @@ def read_group(
         unread += [cell._replace(place=part.place) for cell in cells]
         first = first or record
         for name, value in record.fields.items():
-            if spec.fields[name].collects and isinstance(value, tuple):
+            if spec.fields[name].type in LIST_TYPES and isinstance(value, tuple):
                 collected.setdefault(name, {}).update(dict.fromkeys(value))
             elif name not in fields:
                 fields[name] = value

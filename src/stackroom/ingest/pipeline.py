@@ -17,12 +17,12 @@ from typing import Any
 import orjson
 
 from stackroom.catalogue.codec import decode_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.frozen import frozen
 from stackroom.ingest import mapping as mappings
-from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, PlacedRecord, match_edited
+from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, Placed, match_edited
 from stackroom.ingest.embedding import LateEmbedding, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
@@ -112,7 +112,6 @@ class IngestReport:
 
 
 Progress = Callable[[IngestReport], None]
-Placed = tuple[Record, Origin]  # a record and the row that it came from
 
 
 @frozen
@@ -257,10 +256,8 @@ class _Run:
 
     def run(self) -> IngestReport:
         ledger, name, report = self._target.ledger, self._source.name, self._report
-        stamp, is_asked = (
-            self._find_stamp(),
-            self._target.request.asks_for is not UNREQUESTED.asks_for,
-        )
+        stamp = self._find_stamp()
+        is_asked = self._target.request.asks_for is not UNREQUESTED.asks_for
         if (
             stamp is not None
             and not is_asked
@@ -431,19 +428,13 @@ class _Run:
         """Return the records that were held back, those of edited rows with their former ids."""
         if not self._may_be_edited or not self._held or len(self._unseen) > MOST_MATCHED:
             return self._held if self._may_be_edited else []
-        spec, former = (
-            self._target.spec,
-            self._target.writer.current_or_deleted(sorted(self._unseen)),
-        )
+        spec = self._target.spec
+        former = self._target.writer.current_or_deleted(sorted(self._unseen))
         known = [
-            PlacedRecord(record, self._before[one].row)
-            for one, record in former.items()
-            if record is not None
+            (record, self._before[one]) for one, record in former.items() if record is not None
         ]
-        new = [PlacedRecord(record, origin.row) for record, origin in self._held]
-        title = spec.field_with_role(FieldRole.TITLE)
         ids = match_edited(
-            new, known, title=title.name if title else "", is_named=bool(spec.id_template)
+            self._held, known, title=spec.title_field.name, is_named=bool(spec.id_template)
         )
         self._unseen.difference_update(ids.values())
         return [

@@ -83,10 +83,8 @@ class ProfiledTable:
             texts = column.texts if column else ()
             written = [place for place, text in enumerate(texts) if is_converted(text, field)]
             if column and written:
-                count, example = (
-                    int(np.isin(column.codes, written).sum()),
-                    f"'{texts[written[0]][:SHOWN]}'",
-                )
+                count = int(np.isin(column.codes, written).sum())
+                example = f"'{texts[written[0]][:SHOWN]}'"
                 sample = f" in a sample of {column.rows:,} rows" if column.is_sample else ""
                 kind = f"{READ_AS[field.type]}{sample}"
                 yield CellChange(kind=kind, column=field.name, example=example, count=count)

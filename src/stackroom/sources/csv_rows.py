@@ -30,7 +30,7 @@ SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
 Rows = list[list[str]]
 
 
-def find_delimiter(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> tuple[str, Rows]:
+def find_delimiter(lines: Sequence[str], usual: str, *, may_have_titles: bool) -> tuple[str, Rows]:
     """Return the delimiter that splits lines most evenly, and the rows that it makes; ties go to
     the usual one.
     """
@@ -107,7 +107,9 @@ class CsvRows(FileRows):
                 skipped += 1
                 delimiter, head = stated[1], _rows(sample, stated[1])
             else:
-                delimiter, head = self._find_delimiter(sample)
+                is_tabbed = without_compression(self._path).suffix.lower() in TAB_ENDINGS
+                usual, may_have_titles = "\t" if is_tabbed else ",", self._options.skip is None
+                delimiter, head = find_delimiter(sample, usual, may_have_titles=may_have_titles)
             lines = _Lines(self._path, chain(sample, decoded), skipped=skipped)
             rows = lines.iter_rows(delimiter)
             layout = grid_layout.find_layout(head, self._options)
@@ -153,10 +155,6 @@ class CsvRows(FileRows):
             problem = f"{len(cells)} cells where the header has {len(names)}"
             return SourceRow(place=place, problem=problem)
         return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
-
-    def _find_delimiter(self, sample: Sequence[str]) -> tuple[str, Rows]:
-        usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
-        return find_delimiter(sample, usual=usual, may_have_titles=self._options.skip is None)
 
     def _read_names(self, rows: Iterator[Row], layout: grid_layout.Layout, head: Rows) -> list[str]:
         if not layout.header_rows:

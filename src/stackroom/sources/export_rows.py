@@ -58,11 +58,8 @@ class ExportRows(RowSource):
             raise InputError(
                 f"{path}: not the manifest of an exported catalogue: {error}; export it again"
             ) from error
-        self.catalogue, self.spec_name, self.declaration = (
-            known.catalogue,
-            known.spec,
-            self._folder / DECLARATION,
-        )
+        self.catalogue, self.spec_name = known.catalogue, known.spec
+        self.declaration = self._folder / DECLARATION
         if known.model is not None and known.dimension is not None:
             self.vector_model = ModelId(
                 name=known.model, dimension=known.dimension, is_centred=known.is_centred

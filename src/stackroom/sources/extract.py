@@ -293,11 +293,6 @@ _COMMENT = re.compile(r"\s+#.*$")
 _BLOCK = re.compile(r"[|>][-+\d]*")  # indicators of a value that follows on the next lines
 
 
-def read_text(content: bytes) -> Extracted:
-    """Return plain text."""
-    return Extracted(text=decode(content))
-
-
 def read_markdown(content: bytes) -> Extracted:
     """Return Markdown with front matter blanked out, so that every line keeps its number."""
     text = decode(content)
@@ -355,7 +350,7 @@ def read_pdf(content: bytes) -> Extracted:
 
 FORMATS: Mapping[str, tuple[Callable[[bytes], Extracted], tuple[str, ...]]] = {
     "markdown": (read_markdown, (".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd")),
-    "text": (read_text, (".txt", ".text")),
+    "text": (lambda content: Extracted(text=decode(content)), (".txt", ".text")),
     "html": (read_html, (".html", ".htm", ".xhtml")),
     "pdf": (read_pdf, (".pdf",)),
     "docx": (read_docx, (".docx",)),

@@ -200,11 +200,8 @@ class CopiedTables:
             name: rows.measure_losses() for name, rows in tables.items() if name != self._rows.table
         }
         self.notes = [f"{name}: {loss}" for name, loss in losses.items() if str(loss)]
-        self.main, self.origins, self.related = (
-            self._rows.table,
-            self._rows.origins,
-            self._rows.related,
-        )
+        self.main, self.origins = self._rows.table, self._rows.origins
+        self.related = self._rows.related
 
     def join(self, rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
         """Yield the rows of the main table with the joined columns."""

@@ -75,11 +75,8 @@ class SheetRows(FileRows):
         for name in self.other_tables:
             if name not in self._hidden:
                 sheets[name] = other = copy.copy(self)
-                other._sheet, other._notes, other._options = (
-                    self._sheets[name],
-                    ReadingNotes(),
-                    ReadOptions(table=name),
-                )
+                other._sheet, other._notes = self._sheets[name], ReadingNotes()
+                other._options = ReadOptions(table=name)
         return sheets
 
     def _iter_table(self) -> Iterator[SourceRow]:

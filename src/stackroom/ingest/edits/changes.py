@@ -31,7 +31,6 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.text.normalise import meant
 from stackroom.text.titles import MatchedBy, name_spellings
 
-LONGEST_ID = 200
 LISTS = (FieldType.TEXTS, FieldType.TAGS)
 TITLES = ("title", "name")
 NAMES_LISTED = 5
@@ -129,7 +128,7 @@ class ChangePlanner:
         fields = _spelt_fields(request.fields, kind, spec)
         values = read_fields(fields, kind, spec, draft.known_tags, place=request.place)
         if request.id:
-            record_id = RecordId(require_new_id(request.id, longest=LONGEST_ID))
+            record_id = RecordId(require_new_id(request.id))
         else:
             title = str(values.get(spec.title_field.name) or "")
             record_id = draft.free_id(kind, title, but=self._stated_ids)

@@ -212,16 +212,14 @@ class Draft:
         slug = "-".join(fold_name(title).split())[:LONGEST_SLUG].strip("-")
         bare = f"{kind}-{slug}" if slug else kind
         for start in range(1, MOST_RECORDS, NUMBERS_TRIED):
-            numbers = range(start, start + NUMBERS_TRIED)
             tried = [
-                RecordId(bare if number == 1 and slug else f"{bare}-{number}") for number in numbers
+                RecordId(bare if number == 1 and slug else f"{bare}-{number}")
+                for number in range(start, start + NUMBERS_TRIED)
             ]
-            taken = self.history.versions(tried, as_of=self.reader.change_no)
-            taken_or_drafted = {*taken, *self._now}
-            free = (one for one in tried if one not in taken_or_drafted and one not in but)
-            found = next((one for one in free if self.find_before(one) is None), None)
-            if found is not None:
-                return found
+            taken = {*self.history.versions(tried, as_of=self.reader.change_no), *self._now}
+            for one in tried:
+                if one not in taken and one not in but and self.find_before(one) is None:
+                    return one
         raise InputError(f"too many records have ids like '{bare}'; give an 'id'")
 
     def plan(self) -> EditPlan:

@@ -15,13 +15,12 @@ The ledger keeps the last record that each source gave. When the source is read 
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.spec import CatalogueSpec, texts_of
 from stackroom.frozen import frozen
 from stackroom.ingest.edits.relations import as_copied, ids_in, named_by, relations_of, with_value
-from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.ledger import Ledger, Origin
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import ShelfWriter
 
@@ -29,6 +28,7 @@ MOST_MATCHED = 10_000  # how many new rows, and how many former records without 
 MOST_ALIKE = 20  # a value that more former records have tells none of them
 FEWEST_EQUAL = 3  # how many values are equal at least where the title is another
 PLACE = ""
+Placed = tuple[Record, Origin]  # a record and the row that it came from
 Values = Mapping[str, str]  # the values of a record as texts, by field, and the place of its row
 
 
@@ -50,10 +50,8 @@ class HandEdits:
         if not self.spec.editable:
             return list(records)
         ids = [record.id for record in records]
-        known, last = (
-            self.writer.current_or_deleted(ids),
-            self.ledger.last_source_records(self.source, ids),
-        )
+        known = self.writer.current_or_deleted(ids)
+        last = self.ledger.last_source_records(self.source, ids)
         current = {
             one: record for one, record in known.items() if record is not None or one not in asked
         }
@@ -157,22 +155,14 @@ def _plain(record: Record, name: str) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-class PlacedRecord(NamedTuple):
-    """A record and the place of its row."""
-
-    record: Record
-    place: str
-
-    @property
-    def values(self) -> Values:
-        """The values of the record, and its place."""
-        return {name: repr(value) for name, value in self.record.fields.items()} | {
-            PLACE: self.place
-        }
+def _values_of(placed: Placed) -> Values:
+    """Return the values of a record, and the place of its row."""
+    record, origin = placed
+    return {name: repr(value) for name, value in record.fields.items()} | {PLACE: origin.row}
 
 
 def match_edited(
-    new: Sequence[PlacedRecord], former: Sequence[PlacedRecord], *, title: str, is_named: bool
+    new: Sequence[Placed], former: Sequence[Placed], *, title: str, is_named: bool
 ) -> dict[RecordId, RecordId]:
     """Return the ids of new records that are edits, each with the id of the former record.
 
@@ -192,33 +182,29 @@ def match_edited(
 
 
 def _iter_matches(
-    new: Sequence[PlacedRecord], former: Sequence[PlacedRecord], *, title: str, is_named: bool
+    new: Sequence[Placed], former: Sequence[Placed], *, title: str, is_named: bool
 ) -> Iterator[tuple[int, bool, RecordId, RecordId]]:
     """Yield how many values are equal, whether the place is, and the ids, of new and former records
     that may be one.
     """
-    known = [one.values for one in former]
+    known = list(map(_values_of, former))
     holders: dict[tuple[str, str], list[int]] = {}
     for number, values in enumerate(known):
         for value in values.items():
             holders.setdefault(value, []).append(number)
     for one in new:
-        values = one.values
+        values = _values_of(one)
         few = (
             some for value in values.items() if len(some := holders.get(value, [])) <= MOST_ALIKE
         )
         for number in {number for some in few for number in some}:
             other = known[number]
-            is_in_place, is_same = (
-                values[PLACE] == other[PLACE],
-                values.get(title) == other.get(title),
-            )
-            equal, fields = (
-                len(values.items() & other.items()) - is_in_place,
-                len(values.keys() | other.keys()) - 1,
-            )
+            is_in_place = values[PLACE] == other[PLACE]
+            is_same = values.get(title) == other.get(title)
+            equal = len(values.items() & other.items()) - is_in_place
+            fields = len(values.keys() | other.keys()) - 1
             fewest = (
                 fields - fields // 2 if is_same else max(FEWEST_EQUAL, fields - max(1, fields // 5))
             )
             if equal >= fewest and (is_same or not is_named):
-                yield equal, is_in_place, one.record.id, former[number].record.id
+                yield equal, is_in_place, one[0].id, former[number][0].id

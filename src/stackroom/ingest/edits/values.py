@@ -24,6 +24,7 @@ _BEGINNING = re.compile(r"'([^']*)'")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 LONGEST_TEXT = 100_000
+LONGEST_NEW_ID = 200
 MOST_ITEMS = 1_000
 GREATEST_INT = 2**53
 SHOWN = 60
@@ -173,13 +174,13 @@ def require_id(record_id: str, *, longest: int) -> str:
     return record_id
 
 
-def require_new_id(record_id: str, *, longest: int) -> str:
+def require_new_id(record_id: str) -> str:
     """Return the id of a new record; refuse invisible characters, by which it could look like
     another.
     """
     if _UNKEEPABLE.search(record_id) or _INVISIBLE.search(record_id):
         raise InputError("'id' has control or invisible characters; remove them")
-    return require_id(unicodedata.normalize("NFC", record_id), longest=longest)
+    return require_id(unicodedata.normalize("NFC", record_id), longest=LONGEST_NEW_ID)
 
 
 def _unknown(name: str, kind: str, spec: CatalogueSpec) -> str:
