@@ -78,15 +78,6 @@ class Cell(NamedTuple):
     date_order: str = ""
 
 
-def as_named(cell: Cell, *, is_money: bool) -> Cell:
-    """Return a cell of a column of money, where a number after a word is an amount, or of another:
-    `IS 695` is text.
-    """
-    if cell.form is not Form.TEXT or not cell.unit:
-        return cell
-    return cell._replace(form=Form.QUANTITY) if is_money else TEXT_CELL
-
-
 TEXT_CELL, URL_CELL, DATE_CELL, BOOLEAN_CELL, CODE_CELL = (
     Cell(form) for form in (Form.TEXT, Form.URL, Form.DATE, Form.BOOLEAN, Form.CODE)
 )
@@ -493,8 +484,18 @@ class _Cells:
         """Whether it has numbers as texts, which are no coordinates."""
 
     def named(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Return cells as those of a column of this name are read."""
-        return [as_named(cell, is_money=self._is_money) if cell.unit else cell for cell in cells]
+        """Return cells as those of a column of this name are read: a number after a word is an
+        amount where the column has money, and text in any other, as `IS 695`.
+        """
+        amount = Form.QUANTITY if self._is_money else None
+        return [
+            cell
+            if cell.form is not Form.TEXT or not cell.unit
+            else cell._replace(form=amount)
+            if amount
+            else TEXT_CELL
+            for cell in cells
+        ]
 
     def count_items(self) -> Counter[str]:
         """Count the items of cells that are lists."""

@@ -642,14 +642,6 @@ def _share(value: Value, full: float) -> float:
         return 0.0
     if isinstance(value, str):
         return min(1.0, len(value) / full)
-    return min(
-        1.0,
-        math.log1p(len(value) if isinstance(value, tuple | list) else _number(value))
-        / math.log1p(full),
-    )
-
-
-def _number(value: Value) -> float:
-    return (
-        max(0.0, float(value)) if isinstance(value, int | float) and math.isfinite(value) else 0.0
-    )
+    is_number = isinstance(value, int | float) and math.isfinite(value)
+    amount = len(value) if isinstance(value, tuple | list) else max(0.0, value if is_number else 0)
+    return min(1.0, math.log1p(amount) / math.log1p(full))

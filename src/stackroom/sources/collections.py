@@ -54,12 +54,8 @@ class CollectionState:
             return None
         if self.outcome is SyncOutcome.SKIPPED and self.synced_at is None:
             return f"skipped: {self.reason}"
-        seen = f" of {self.synced_at}" if self.synced_at else ""
-        return (
-            f"not synced: {self.reason}; {COPY_SERVED}{seen}"
-            if self.synced_at
-            else f"not synced: {self.reason}"
-        )
+        served = f"; {COPY_SERVED} of {self.synced_at}" if self.synced_at else ""
+        return f"not synced: {self.reason}{served}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ from stackroom.ingest.edits.relations import (
 from stackroom.ingest.embedding import build_puts, iter_vectors, missing_texts, with_vectors
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
-from stackroom.model.vectors import ModelId, Vector
+from stackroom.model.vectors import Vector
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, PastChange, Put, Shelf
 
 # the number of times that an edit without a plan's token is planned again after a conflict
@@ -94,9 +94,7 @@ class Edits:
             if not plan.changes:
                 return Applied(plan=plan)
             left = [change.after for change in plan.changes if change.after is not None]
-            puts, problem = embed_records(
-                left, self.shelf, self.embedder, self.shelf.reader().model
-            )
+            puts, problem = embed_records(left, self.shelf, self.embedder)
             with self.shelf.writer().exclusive():
                 if self._holds(plan, requests, visibility):
                     unindexed = self._write(puts, plan, author)
@@ -178,12 +176,12 @@ class Edits:
 
 
 def embed_records(
-    records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
+    records: Sequence[Record], shelf: Shelf, embedder: Embedder | None
 ) -> tuple[list[Put], str | None]:
-    """Return the puts of records with vectors by the shelf's `model`, and a note if some have none
+    """Return the puts of records with vectors by the shelf's model, and a note if some have none
     yet.
     """
-    spec = shelf.spec
+    spec, model = shelf.spec, shelf.reader().model
     if spec.embed is None or model is None or embedder is None:
         return [Put(record=record) for record in records], None
     puts, texts = build_puts(records, spec)
@@ -202,9 +200,8 @@ def embed_records(
     if not lacking:
         return with_vectors(puts, vectors), None
     subject = "1 record has" if lacking == 1 else f"{lacking} records have"
-    return with_vectors(
-        puts, vectors
-    ), f"{subject} no vector yet and can be found by words alone: {problem}"
+    note = f"{subject} no vector yet and can be found by words alone: {problem}"
+    return with_vectors(puts, vectors), note
 
 
 @frozen

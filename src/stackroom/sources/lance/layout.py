@@ -106,17 +106,14 @@ def build_schema(reader: ShelfReader, spec: CatalogueSpec, *, declaration: str |
     }
     if reader.model is not None:
         columns["vector"] = pa.list_(pa.float32(), reader.model.dimension)
-    model = {
-        "model": reader.model and reader.model.name,
-        "dimension": reader.model and reader.model.dimension,
-    }
     described = {
         "layout": LAYOUT_VERSION,
         "catalogue": spec.name,
         "declaration": declaration,
-        **model,
+        "model": reader.model and reader.model.name,
+        "dimension": reader.model and reader.model.dimension,
+        "digest": _digest(reader, columns),
     }
-    described["digest"] = _digest(reader, columns)
     return pa.schema(list(columns.items()), metadata={STACKROOM_KEY: orjson.dumps(described)})
 
 
