@@ -7,29 +7,34 @@ from typing import Any
 import pytest
 
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError
-from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.ingest.edits.draft import EditRequest
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.shelf.port import Put
-from support.editing import MusicBench, batch_of
+from support.editing import MusicBench, batch_of, request_of
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]
 
-ARTIST = {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes"}}
-ALBUM = {
-    "action": "create",
-    "kind": "album",
-    "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]},
-}
-TRACK = {
-    "action": "create",
-    "kind": "track",
-    "fields": {"name": "Salt", "album": "Night Ferry", "position": 1},
-}
+
+def create(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"action": "create", "kind": kind, "fields": fields}
+
+
+def update(record_id: str, **fields: Any) -> dict[str, Any]:
+    return {"action": "update", "id": record_id, "fields": fields}
+
+
+def delete(record_id: str, **more: Any) -> dict[str, Any]:
+    return {"action": "delete", "id": record_id, **more}
+
+
+ARTIST = create("artist", name="The Tin Foxes")
+ALBUM = create("album", name="Night Ferry", artists=["The Tin Foxes"])
+TRACK = create("track", name="Salt", album="Night Ferry", position=1)
 
 
 def creation(kind: str, **fields: Any) -> EditRequest:
-    return EditRequest(action=EditAction.CREATE, kind=kind, fields=fields)
+    return request_of(create(kind, **fields))
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -53,15 +58,11 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
     bench = MusicBench()
     bach = bench.create("artist", name="Bach")
     changes: list[dict[str, Any]] = [
-        {"action": "update", "id": bach, "fields": {"year": 1685}},
-        {
-            "action": "create",
-            "kind": "track",
-            "fields": {"name": "Air", "year": "long ago", "yaer": 1},
-        },
-        {"action": "create", "kind": "sonata", "fields": {"name": "Air"}},
+        update(bach, year=1685),
+        create("track", name="Air", year="long ago", yaer=1),
+        create("sonata", name="Air"),
         {"action": "update", "fields": {"name": "x"}},
-        {"action": "delete", "id": "nobody"},
+        delete("nobody"),
     ]
     message = bench.refusal(*batch_of(changes), kind=InputError)
     assert message.startswith("'changes.1.fields.year' is 'long ago'; expected a whole number")
@@ -70,8 +71,8 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
     assert "'changes.3.id' is missing" in message
     assert "'changes.4': there is no record 'nobody'" in message
     relations = [
-        {"action": "create", "kind": "album", "fields": {"name": "Air", "artist_ids": ["nobody"]}},
-        {"action": "create", "kind": "artist", "fields": {"name": "Clara"}},
+        create("album", name="Air", artist_ids=["nobody"]),
+        create("artist", name="Clara"),
     ]
     assert bench.refusal(*batch_of(relations), kind=InputError).startswith(
         "'changes.0.fields.artist_ids': there is no artist"
@@ -89,47 +90,40 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
             "'changes.0': an undo cannot be one of several changes",
         ),
         (
-            [
-                {"action": "update", "id": "artist-bach", "fields": {"year": year}}
-                for year in (1685, 1750)
-            ],
+            [update("artist-bach", year=year) for year in (1685, 1750)],
             InputError,
             "'changes.1': 'artist-bach' is changed twice",
         ),
         (
-            [{"action": "delete", "id": "artist-bach"}, {"action": "delete", "id": "artist-bach"}],
+            [delete("artist-bach"), delete("artist-bach")],
             NotFoundError,
             "'changes.1': there is no record 'artist-bach'",
         ),
         (
-            [{"action": "delete", "id": "artist-bach"}],
+            [delete("artist-bach")],
             ConflictError,
             "is named by 1 record: album 'album-air'",
         ),
         (
             [
-                {"action": "delete", "id": "artist-bach", "cascade": True},
-                {"action": "update", "id": "album-air", "fields": {"year": 1730}},
+                delete("artist-bach", cascade=True),
+                update("album-air", year=1730),
             ],
             ConflictError,
             "'changes.1': 'album-air' would be deleted by the cascade of another change",
         ),
         (
             [
-                {"action": "delete", "id": "artist-bach"},
-                {"action": "update", "id": "album-air", "fields": {"artists": ["Bach"]}},
+                delete("artist-bach"),
+                update("album-air", artists=["Bach"]),
             ],
             ConflictError,
             "is named by 1 record",
         ),
         (
             [
-                {"action": "delete", "id": "artist-bach", "cascade": True},
-                {
-                    "action": "create",
-                    "kind": "album",
-                    "fields": {"name": "Suite", "artists": ["Bach"]},
-                },
+                delete("artist-bach", cascade=True),
+                create("album", name="Suite", artists=["Bach"]),
             ],
             InputError,
             "'changes.1.fields.artists': there is no artist 'Bach'",
@@ -149,16 +143,12 @@ def test_a_renamed_record_of_a_batch_is_named_by_its_new_name() -> None:
     bench = MusicBench()
     bach = bench.create("artist", name="Bach")
     changes = [
-        {"action": "create", "kind": "album", "fields": {"name": "Air", "artists": ["J. S. Bach"]}},
-        {"action": "update", "id": bach, "fields": {"name": "J. S. Bach"}},
+        create("album", name="Air", artists=["J. S. Bach"]),
+        update(bach, name="J. S. Bach"),
     ]
     bench.batch(*changes)
     assert bench.get("album-air")["artist_ids"] == (bach,)
-    old_name = {
-        "action": "create",
-        "kind": "album",
-        "fields": {"name": "Suite", "artists": ["Bach"]},
-    }
+    old_name = create("album", name="Suite", artists=["Bach"])
     assert "no artist 'Bach'; did you mean" in bench.refusal(*batch_of([old_name]), kind=InputError)
 
 
@@ -209,10 +199,8 @@ def test_a_name_that_nobody_has_is_refused_with_the_nearest_and_how_to_create_it
         'add {"action": "create", "kind": "artist", "fields": {"name": "…"}} to \'changes\''
     )
     bench.create("album", name="Night Ferry", artists=["The Tin Foxes"])
-    update = EditRequest(
-        action=EditAction.UPDATE, id="album-night-ferry", fields={"artists": ["Nobody"]}
-    )
-    assert "'artists': there is no artist 'Nobody'" in bench.refusal(update, kind=InputError)
+    renamed = request_of(update("album-night-ferry", artists=["Nobody"]))
+    assert "'artists': there is no artist 'Nobody'" in bench.refusal(renamed, kind=InputError)
 
 
 def test_an_ambiguous_name_is_refused_with_its_ids_unless_relations_tell_them_apart() -> None:
