@@ -97,10 +97,7 @@ def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(
         [{"id": one, "title": f"Title {number}"} for number, one in enumerate(ids)]
     )
     assert spec.id_path == ""
-    assert inferred.notes == (
-        f"'id' cannot be the id: {says}",
-        "ids are made of 'title'",
-    )
+    assert inferred.notes == (f"'id' cannot be the id: {says}", "ids are made of 'title'")
     assert spec.fields["source_id"].filter is FilterKind.EQUALS
 
 
@@ -116,11 +113,7 @@ def test_people_are_titled_by_both_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "says"),
-    [
-        ([], "no rows"),
-        ([{"a": None}, {"a": ""}], "no column with a value"),
-    ],
+    ("rows", "says"), [([], "no rows"), ([{"a": None}, {"a": ""}], "no column with a value")]
 )
 def test_a_table_without_a_value_is_refused_with_what_is_missing(
     rows: list[Row], says: str

@@ -63,10 +63,7 @@ def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() 
     assert (
         ledger.last_source_records("a.csv", [ONE, TWO]),
         ledger.last_source_records("b.csv", [TWO]),
-    ) == (
-        {},
-        {TWO: b"2"},
-    )
+    ) == ({}, {TWO: b"2"})
 
 
 def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None:

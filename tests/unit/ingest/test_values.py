@@ -181,12 +181,7 @@ def test_the_order_of_day_and_month_is_that_of_the_column(raw: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "unit", "value"),
-    [
-        ("91 min", "min", 91),
-        ("3 Seasons", "season", 3),
-        (91, "min", 91),
-    ],
+    ("raw", "unit", "value"), [("91 min", "min", 91), ("3 Seasons", "season", 3), (91, "min", 91)]
 )
 def test_a_number_is_read_in_its_unit(raw: Any, unit: str, value: float) -> None:
     assert read(raw, FieldType.FLOAT, unit=unit) == value

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.sources.compressed import (
-    find_compressed,
-    open_decompressed,
-    require_file,
-)
+from stackroom.sources.compressed import find_compressed, open_decompressed, require_file
 from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")

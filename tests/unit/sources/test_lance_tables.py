@@ -236,12 +236,7 @@ def test_documents_come_back_with_their_passages(site: Site, tmp_path: Path) -> 
     rows = {row["id"]: row for row in site.table("notes_documents").to_arrow().to_pylist()}
     assert {
         name: rows["bread.md#1"][name] for name in ("path", "heading", "first_line", "last_line")
-    } == {
-        "path": "bread.md",
-        "heading": "Bread",
-        "first_line": 1,
-        "last_line": 7,
-    }
+    } == {"path": "bread.md", "heading": "Bread", "first_line": 1, "last_line": 7}
     report = site.sync("notes", recipe=package_recipe(documents))
     assert (report.written, report.embedded) == (2, 0)
     assert records_of(site.there, "notes") == records_of(site.here, "notes")

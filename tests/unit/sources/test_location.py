@@ -4,12 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.sources.location import (
-    ReadOptions,
-    SourceLocation,
-    shown_name,
-    without_settings,
-)
+from stackroom.sources.location import ReadOptions, SourceLocation, shown_name, without_settings
 from stackroom.sources.opener import open_source
 
 pytestmark = pytest.mark.row("N1")

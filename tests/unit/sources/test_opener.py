@@ -98,8 +98,7 @@ def test_an_ending_that_is_not_known_is_refused_with_those_that_are(
 ) -> None:
     (tmp_path / name).write_bytes(b"title\nBread\n")
     with pytest.raises(
-        InputError,
-        match=r"type; supported: \.json, .*\.db \(each also compressed: \.gz, \.zst\)",
+        InputError, match=r"type; supported: \.json, .*\.db \(each also compressed: \.gz, \.zst\)"
     ):
         open_source(str(tmp_path / name))
 

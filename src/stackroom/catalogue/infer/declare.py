@@ -246,11 +246,7 @@ class _Inference:
     """The decisions about one table, made one after another: columns, id, title, roles, fields."""
 
     def __init__(
-        self,
-        columns: Columns,
-        names: Names,
-        choices: Choices,
-        stated_id: str | None,
+        self, columns: Columns, names: Names, choices: Choices, stated_id: str | None
     ) -> None:
         self.names = names
         self.choices = choices

@@ -190,8 +190,7 @@ def _published_row(
     fields = _metadata_of(values.get("metadata"))
     if not fields or not {"id", "kind"} <= values.keys():
         return SourceRow(
-            place=f"row {number}",
-            problem="its columns id, kind and metadata are not a record",
+            place=f"row {number}", problem="its columns id, kind and metadata are not a record"
         )
     body = {"fields": fields, "kind": values["kind"], "audiences": values.get("audiences", ())}
     record = EncodedRecord(catalogue=catalogue, id=values["id"], body=orjson.dumps(body))

@@ -247,50 +247,23 @@ def test_a_tag_that_others_have_is_of_their_category(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        (
-            create(fields={"title": "x"}),
-            "'kind' is missing; one of author, book, chapter",
-        ),
-        (
-            create(kind="bok", fields={"title": "x"}),
-            "no kind 'bok' (did you mean 'book'?)",
-        ),
+        (create(fields={"title": "x"}), "'kind' is missing; one of author, book, chapter"),
+        (create(kind="bok", fields={"title": "x"}), "no kind 'bok' (did you mean 'book'?)"),
         (create(kind="book"), "'fields' is missing"),
-        (
-            create(kind="book", fields={"pages": 1}),
-            "book needs 'title'",
-        ),
-        (
-            create(kind="chapter", fields={"title": "x"}),
-            "chapter needs 'book_id'",
-        ),
-        (
-            create(kind="author", id=" x", fields={"title": "x"}),
-            "; expected 1 to 200 characters",
-        ),
+        (create(kind="book", fields={"pages": 1}), "book needs 'title'"),
+        (create(kind="chapter", fields={"title": "x"}), "chapter needs 'book_id'"),
+        (create(kind="author", id=" x", fields={"title": "x"}), "; expected 1 to 200 characters"),
         (
             create(kind="author", id="x" * 201, fields={"title": "x"}),
             "; expected 1 to 200 characters",
         ),
         (update(fields={"title": "x"}), "'id' is missing"),
         (update(id="woolf"), "'fields' is missing"),
-        (
-            update(id="woolf", kind="book", fields={"title": "x"}),
-            "cannot be changed",
-        ),
-        (
-            update(id="woolf", fields={"title": None}),
-            "author needs 'title'",
-        ),
-        (
-            update(id="woolf", fields={"title": "  "}),
-            "author needs 'title'",
-        ),
+        (update(id="woolf", kind="book", fields={"title": "x"}), "cannot be changed"),
+        (update(id="woolf", fields={"title": None}), "author needs 'title'"),
+        (update(id="woolf", fields={"title": "  "}), "author needs 'title'"),
         (delete(), "'id' is missing"),
-        (
-            delete(id="woolf", fields={"title": "x"}),
-            "a delete takes no 'fields'",
-        ),
+        (delete(id="woolf", fields={"title": "x"}), "a delete takes no 'fields'"),
         (undo(), "'id' is missing"),
         (undo(id="c", kind="book"), "an undo takes an 'id' alone"),
     ],
@@ -598,11 +571,7 @@ def guarded(filled: Bench) -> Bench:
 
 
 def test_what_may_not_be_seen_can_be_neither_changed_nor_named_nor_undone(guarded: Bench) -> None:
-    hidden = [
-        update(id="secret", fields={"title": "x"}),
-        delete(id="secret"),
-        undo(id="c-ada"),
-    ]
+    hidden = [update(id="secret", fields={"title": "x"}), delete(id="secret"), undo(id="c-ada")]
     for request in hidden:
         with pytest.raises(NotFoundError):
             guarded.edits.apply(request, visibility=GUEST)

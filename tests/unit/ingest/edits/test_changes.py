@@ -70,10 +70,7 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
     assert "'changes.2': no kind 'sonata'" in message
     assert "'changes.3.id' is missing" in message
     assert "'changes.4': there is no record 'nobody'" in message
-    relations = [
-        create("album", name="Air", artist_ids=["nobody"]),
-        create("artist", name="Clara"),
-    ]
+    relations = [create("album", name="Air", artist_ids=["nobody"]), create("artist", name="Clara")]
     assert bench.refusal(*batch_of(relations), kind=InputError).startswith(
         "'changes.0.fields.artist_ids': there is no artist"
     )
@@ -99,32 +96,19 @@ def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its
             NotFoundError,
             "'changes.1': there is no record 'artist-bach'",
         ),
+        ([delete("artist-bach")], ConflictError, "is named by 1 record: album 'album-air'"),
         (
-            [delete("artist-bach")],
-            ConflictError,
-            "is named by 1 record: album 'album-air'",
-        ),
-        (
-            [
-                delete("artist-bach", cascade=True),
-                update("album-air", year=1730),
-            ],
+            [delete("artist-bach", cascade=True), update("album-air", year=1730)],
             ConflictError,
             "'changes.1': 'album-air' would be deleted by the cascade of another change",
         ),
         (
-            [
-                delete("artist-bach"),
-                update("album-air", artists=["Bach"]),
-            ],
+            [delete("artist-bach"), update("album-air", artists=["Bach"])],
             ConflictError,
             "is named by 1 record",
         ),
         (
-            [
-                delete("artist-bach", cascade=True),
-                create("album", name="Suite", artists=["Bach"]),
-            ],
+            [delete("artist-bach", cascade=True), create("album", name="Suite", artists=["Bach"])],
             InputError,
             "'changes.1.fields.artists': there is no artist 'Bach'",
         ),
@@ -142,10 +126,7 @@ def test_changes_that_cannot_be_made_together_are_refused(
 def test_a_renamed_record_of_a_batch_is_named_by_its_new_name() -> None:
     bench = MusicBench()
     bach = bench.create("artist", name="Bach")
-    changes = [
-        create("album", name="Air", artists=["J. S. Bach"]),
-        update(bach, name="J. S. Bach"),
-    ]
+    changes = [create("album", name="Air", artists=["J. S. Bach"]), update(bach, name="J. S. Bach")]
     bench.batch(*changes)
     assert bench.get("album-air")["artist_ids"] == (bach,)
     old_name = create("album", name="Suite", artists=["Bach"])
