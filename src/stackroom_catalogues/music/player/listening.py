@@ -5,7 +5,7 @@ the caller keeps, in limits.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, islice, repeat, zip_longest
+from itertools import islice, repeat, zip_longest
 from pathlib import PurePath
 from random import Random
 from typing import Annotated, Any, Literal
@@ -42,8 +42,7 @@ MOST_TRACKS = 2_000
 LONGEST_NAME = 200
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
-# tracks that a radio begins with: of a record, or of what the caller likes and plays
-RADIO_SEEDS = 5
+RADIO_SEEDS = 5  # tracks of a record that a radio begins with
 RANDOM = Random()
 NAMELESS = "\U0010ffff"  # what names of signs alone are sorted as: last
 
@@ -61,7 +60,7 @@ class ListenParams(http.PageParams):
     )
     genre: Text = Field(
         default="",
-        description="of artists, albums, tracks and radio without an id: only of this genre",
+        description="of artists, albums and tracks: only of this genre",
     )
     from_year: http.WholeNumber | None = optional("and not older than this")
     to_year: http.WholeNumber | None = optional("and not newer than this")
@@ -337,35 +336,16 @@ class ListenAnswer:
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
     def _radio(self) -> ListenResult:
-        """Return tracks that are like a record, or like what the caller likes and plays, and then
-        any by chance.
-        """
-        seeds = self._seeds() if self._query.id else self._own_seeds()
-        alike = zip_longest(*(_alike(seed, limit=MOST) for seed in seeds))
-        like_all = [one for some in alike for one in some if one is not None]
-        if self._query.id:
-            return ListenResult(tracks=self._page(_each_once(like_all, seeds)))
-        RANDOM.shuffle(like_all)
-        by_chance = self._iter_placed(self._keyed(TRACK, "random"))
-        every = (
-            by_chance
-            if self._conditions
-            else chain.from_iterable(zip(like_all, by_chance, strict=False))
-        )
-        return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ())))
-
-    def _seeds(self) -> list[Placed]:
+        """Return tracks that are like a record, or like the first tracks of an artist or album."""
         placed = self._get()
-        library = placed.library
-        list_tracks = library.top_tracks_of if placed.record.kind == ARTIST else library.tracks_of
-        return [Placed(library, track) for track in list_tracks(placed.record)[:RADIO_SEEDS]]
-
-    def _own_seeds(self) -> list[Placed]:
-        store = self._open_store()
-        liked = [like.id for like in store.list_likes(self._user)[0] if like.kind == TRACK]
-        ids = list(dict.fromkeys([*liked, *store.list_plays(self._user)]))
-        found = find_placed(self._libraries, RANDOM.sample(ids, min(len(ids), RADIO_SEEDS)))
-        return [placed for placed in found.values() if placed.record.kind == TRACK]
+        library, record = placed.library, placed.record
+        list_tracks = library.top_tracks_of if record.kind == ARTIST else library.tracks_of
+        seeds = _placed(library, list_tracks(record)[:RADIO_SEEDS])
+        by_turns = zip_longest(*(_alike(seed, limit=MOST) for seed in seeds))
+        like_all = {one.record.id: one for some in by_turns for one in some if one is not None}
+        for seed in seeds:
+            like_all.pop(seed.record.id, None)
+        return ListenResult(tracks=self._page(iter(like_all.values())))
 
     def _genres(self) -> ListenResult:
         """Return the genres and other marks of tracks, the most frequent first."""
@@ -515,12 +495,3 @@ def _alike(placed: Placed, *, limit: int) -> list[Placed]:
 
 
 COUNTED = {ALBUM: (TRACK, "album_id"), ARTIST: (ALBUM, "artist_ids")}
-
-
-def _each_once(found: Iterable[Placed], known: Sequence[Placed]) -> Iterator[Placed]:
-    """Yield each record once, without those that are known."""
-    seen = {placed.record.id for placed in known}
-    for placed in found:
-        if placed.record.id not in seen:
-            seen.add(placed.record.id)
-            yield placed

@@ -263,9 +263,10 @@ class SubsonicCall:
         return {"songsByGenre": {"song": songs}}
 
     def get_random_songs(self) -> Form:
-        """Return songs like those that the caller likes and plays, and others by chance."""
+        """Return songs by chance."""
         narrowed = self._query.model_dump(include={"genre", "from_year", "to_year"})
-        songs = self._songs("radio", playable=True, limit=self._query.size, **narrowed)
+        wanted = {"sort": "random", "playable": True, "limit": self._query.size, **narrowed}
+        songs = self._songs("tracks", **wanted)
         return {"randomSongs": {"song": songs}}
 
     def get_similar_songs(self) -> Form:
