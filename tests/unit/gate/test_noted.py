@@ -27,6 +27,7 @@ from stackroom.tools.operation import AnyOperation, Call, origin_of
 from stackroom.tools.resources import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
+from support import plain_tools
 from support.plain_tools import make_tool
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
@@ -42,19 +43,15 @@ class Result(ToolResult):
     found: str
 
 
-class Notes:
-    """Implements `Observer` by remembering; refuses to where there is a problem."""
+class Notes(plain_tools.Notes):
+    """Refuses to keep entries where there is a problem."""
 
-    def __init__(self) -> None:
-        self.entries: list[AuditEntry] = []
-        self.durable: list[bool] = []
-        self.problem: StorageError | None = None
+    problem: StorageError | None = None
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
         if self.problem:
             raise self.problem
-        self.entries.append(entry)
-        self.durable.append(durable)
+        super().write(entry, durable=durable)
 
     @property
     def only(self) -> AuditEntry:

@@ -20,9 +20,7 @@ from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import (
     LOCAL_USER,
     Action,
-    AuditEntry,
     Cost,
-    Outcome,
     Principal,
     Quotas,
 )
@@ -34,6 +32,7 @@ from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.edits import edit_resources, edit_tools
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
+from support.plain_tools import Notes
 from support.served import Served, open_shelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -57,18 +56,6 @@ template = "{title}"
 EDITOR = Principal(name="ed", actions=frozenset({Action.ACCESS_CATALOG, Action.EDIT_CATALOG}))
 GUEST = replace(EDITOR, name="guest", visibility=Visibility(frozenset()))
 CHANGELOG = "changelog://recent"
-
-
-class Notes:
-    """Implements `Observer` by remembering."""
-
-    def __init__(self) -> None:
-        self.entries: list[AuditEntry] = []
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        is_change = entry.target == "catalog.mutate" and entry.outcome is Outcome.OK
-        assert durable or not is_change or entry.parameters.get("preview")
-        self.entries.append(entry)
 
 
 @dataclass(frozen=True, kw_only=True)
