@@ -67,7 +67,7 @@ def noted_forms(forms: Forms, tools: Set[str] = NO_TOOLS) -> Forms:
 
     A text that is JSON stays the same as the structured content, which then has the note too.
     """
-    flags = find_flags(forms.structured, tools, encoded=forms.encoded)
+    flags = find_flags(forms.structured, tools)
     if not flags:
         return forms
     note = note_of(flags)
@@ -97,21 +97,13 @@ def quarantine_entry(entry: ResourceEntry) -> ResourceEntry:
 
 def flags_of(forms: Forms, tools: Set[str]) -> tuple[Flag, ...]:
     """Return the spans of an answer that speak to an assistant, in the form that tells more."""
-    return (
-        find_flags(forms.told, tools)
-        if forms.told
-        else find_flags(forms.structured, tools, encoded=forms.encoded)
-    )
-
-
-def find_flags(
-    structured: Any, tools: Set[str] = NO_TOOLS, *, encoded: bytes | None = None
-) -> tuple[Flag, ...]:
-    """Return the spans of texts that speak to an assistant; `encoded` is the same as JSON, where
-    there is one.
-    """
-    if encoded is not None and not may_speak(encoded, tools):
+    if not forms.told and not may_speak(forms.encoded, tools):
         return ()
+    return find_flags(forms.told or forms.structured, tools)
+
+
+def find_flags(structured: Any, tools: Set[str] = NO_TOOLS) -> tuple[Flag, ...]:
+    """Return the spans of texts that speak to an assistant."""
     texts: list[str] = []
     _collect_scanned(structured, texts)
     spans = find_in_texts(texts, tools)
@@ -134,6 +126,8 @@ def _safe_form(text: str) -> str:
     """Return a text form safe to show; one that is JSON has its characters escaped, so it is read
     first.
     """
+    if is_safe_json(text.encode("utf-8", "surrogatepass")):
+        return text
     return safe_text(text) if _find_values(text) is None else safe_json(text)
 
 
