@@ -289,22 +289,20 @@ class AsyncGate:
         done = partial(gate.perform, ask, partial(work, gate))
         return await self._work(Pending(context=ask, work=done))
 
-    async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> ExpectedError:
-        """Count and audit an operation whose input has not its form; return the error that it is
-        answered with.
+    async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> None:
+        """Count and audit an operation whose input has not its form; raise RateLimitedError where
+        it is one too many.
         """
         # Another error of the same words: that one refers to the input, and a thread remembers what
         # it worked on.
         kind = TooLargeError if isinstance(error, TooLargeError) else InputError
         wrong = kind(error.message)
 
-        def refuse(_gate: Gate) -> ExpectedError:
+        def refuse(_gate: Gate) -> None:
             raise wrong
 
-        try:
-            return await self.perform(ask, refuse)
-        except (kind, RateLimitedError) as refusal:
-            return refusal
+        with suppress(kind):
+            await self.perform(ask, refuse)
 
     async def introduce(self, principal: Principal, *, is_plain: bool) -> str:
         """Return a caller's instructions; general ones where the catalogues take long to load, or

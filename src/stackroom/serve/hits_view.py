@@ -28,7 +28,7 @@ from stackroom.model.scope import Scope
 from stackroom.serve.async_gate import EXTENSION, Context
 from stackroom.text.safe import safe_json
 from stackroom.tools.faces.mcp import Served
-from stackroom.tools.media import CallerMedia, MediaKind
+from stackroom.tools.media import MediaKind
 from stackroom.tools.toolbox import Toolbox
 
 URI = "ui://stackroom/hits.html"
@@ -81,30 +81,23 @@ def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict
     """Return the results of an answer as the page draws them, by id; pictures are part of it, as
     far as they fit.
     """
-    media, tiles, room = CallerMedia(principal, toolbox.media), {}, MOST_PICTURE_BYTES
-    catalogues, scope = (
-        {one.name: one for one in toolbox.catalogues},
-        Scope(visibility=principal.visibility),
-    )
-    for address in [
-        str(result.get("id", "")) for result in (answer.structured or {}).get("results", ())
-    ]:
+    media, scope = toolbox.media_of(principal), Scope(visibility=principal.visibility)
+    catalogues = {one.name: one for one in toolbox.catalogues}
+    tiles, room = dict[str, Any](), MOST_PICTURE_BYTES
+    for result in (answer.structured or {}).get("results", ()):
+        address = str(result.get("id", ""))
         name, _, record_id = address.partition("/")
         with suppress(StorageError, KeyError, OSError):  # the answer has what is known without it
             view = catalogues[name].view()
-            if (record := view.find_record(RecordId(record_id), scope=scope)) is not None:
-                file = media.find_file_in(name, record.id, MediaKind.COVER)
-                raw = file.path.read_bytes() if file and file.size_bytes <= room else b""
-                image = (
-                    f"data:{file.mime_type};base64,{base64.b64encode(raw).decode()}"
-                    if file and raw
-                    else None
-                )
-                room -= len(image or "")
-                tiles[address] = {
-                    **shape_tile(view.spec, name, record, media).model_dump(),
-                    "image": image,
-                }
+            record = view.find_record(RecordId(record_id), scope=scope)
+            if record is None:
+                continue
+            file, image = media.find_file_in(name, record.id, MediaKind.COVER), None
+            if file and file.size_bytes <= room and (raw := file.path.read_bytes()):
+                image = f"data:{file.mime_type};base64,{base64.b64encode(raw).decode()}"
+                room -= len(image)
+            tile = shape_tile(view.spec, name, record, media).model_dump()
+            tiles[address] = {**tile, "image": image}
     drawn: dict[str, Any] = orjson.loads(safe_json(orjson.dumps(tiles).decode()))
     return drawn
 

@@ -273,9 +273,7 @@ class Handlers:
                     target=target[:200],
                     parameters={"problem": refusal.message},
                 )
-                answered = await self._gate.refuse_invalid(asked, refusal)
-                if isinstance(answered, RateLimitedError):
-                    raise answered
+                await self._gate.refuse_invalid(asked, refusal)
 
     async def discover(
         self, server: Server[Any], ctx: Context, _: types.RequestParams | None

@@ -170,9 +170,6 @@ def media_of(
     )
 
 
-WEB = ("http://", "https://")
-
-
 def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...]:
     """Return the folders that pictures may lie in: the catalogue's own, those it was built from,
     and of its files.
@@ -187,9 +184,7 @@ def find_picture(catalogue: OpenCatalogue, record: Record) -> MediaFile | None:
     """Return the picture of a record; None where it has none on this machine."""
     field = catalogue.spec.field_with_role(FieldRole.PICTURE)
     name = next(iter(texts_of(record.get(field.name))), "").strip() if field else ""
-    if not name or name.lower().startswith(WEB):
-        return None
-    return find_file(find_roots(catalogue.folder, catalogue.list_sources()), name)
+    return find_file(find_roots(catalogue.folder, catalogue.list_sources()), name) if name else None
 
 
 def picture_media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:

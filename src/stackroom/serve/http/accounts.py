@@ -31,7 +31,7 @@ from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import STRANGER, ServerRequest
 from stackroom.tools.faces.rest import ANYBODY, Door
 from stackroom.tools.operation import Needs, Rest, origin_of
-from stackroom.tools.spec import GenericParams, GenericResult, is_none
+from stackroom.tools.spec import GenericParams, GenericResult, when_known
 
 LONGEST_PASSWORD = 1024
 LONGEST_NAME = 256
@@ -70,7 +70,7 @@ class CredentialResult(GenericResult):
 
     id: str
     kind: str
-    name: str | None = Field(default=None, exclude_if=is_none)
+    name: str | None = when_known()
     scopes: list[str] | None
     catalogues: list[str] | None
     expires_at: datetime | None

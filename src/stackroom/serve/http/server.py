@@ -30,7 +30,7 @@ from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply
 from stackroom.serve.http.service import ServerRequest, Service
 from stackroom.tools.faces.rest import ANYBODY, Door
 from stackroom.tools.operation import Rest
-from stackroom.tools.spec import GenericResult, is_none
+from stackroom.tools.spec import GenericResult, is_none, when_known
 
 ALSO_BY_ACCEPT = {**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
 """Headers of an answer at a path where browsers get a page."""
@@ -60,7 +60,7 @@ class ServerDescription(GenericResult):
     openapi: str
     health: str
     docs: str
-    authorization: str | None = Field(exclude_if=is_none, default=None)
+    authorization: str | None = when_known()
     accounts: bool
     chat: bool
     audio: bool | None = Field(
@@ -101,13 +101,13 @@ class HealthResult(GenericResult):
     status: Status
     live: bool
     ready: bool
-    version: str | None = Field(default=None, exclude_if=is_none)
-    uptime_s: float | None = Field(default=None, exclude_if=is_none)
-    degraded: list[DegradedPart] | None = Field(default=None, exclude_if=is_none)
-    parts: list[PartResult] | None = Field(default=None, exclude_if=is_none)
-    cache: CacheStatistics | None = Field(default=None, exclude_if=is_none)
-    streams: int | None = Field(default=None, exclude_if=is_none)
-    calls_in_flight: int | None = Field(default=None, exclude_if=is_none)
+    version: str | None = when_known()
+    uptime_s: float | None = when_known()
+    degraded: list[DegradedPart] | None = when_known()
+    parts: list[PartResult] | None = when_known()
+    cache: CacheStatistics | None = when_known()
+    streams: int | None = when_known()
+    calls_in_flight: int | None = when_known()
 
 
 class LiveResult(GenericResult):

@@ -83,8 +83,8 @@ class Service:
     async def refused(
         self, request: Request, name: str, error: ExpectedError, *, target: str = ""
     ) -> ExpectedError:
-        """Audit a request that is refused by an error, and return the error that it is answered
-        with.
+        """Audit a request that is refused by an error, and return the error; raise RateLimitedError
+        where it is one too many.
         """
         caller: Origin | None = request.scope.get(CALLER)
         if caller is None:
@@ -98,8 +98,8 @@ class Service:
             target=target,
             parameters={"problem": error.message},  # no value of a body is in it
         )
-        answered = await self.gate.refuse_invalid(asked, error)
-        return answered if isinstance(answered, RateLimitedError) else error
+        await self.gate.refuse_invalid(asked, error)
+        return error
 
 
 TOOL_PATH = "/v1/tools/{name}"  # the path of every tool; the OpenAPI document has them one by one
