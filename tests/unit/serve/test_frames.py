@@ -19,10 +19,7 @@ MESSAGES: list[dict[str, Any]] = [
     {"id": "a", "method": "tools/call", "params": {"name": "x", "arguments": {"error": 1}}},
     {"method": "notifications/initialized"},
     {"method": "notifications/cancelled", "params": {"requestId": 1}},
-    {"id": 1, "method": "ping", "extra": 1},
-    {"id": 77, "result": {}},
     {"id": 77, "result": {"method": "x", "id": 2}},
-    {"id": 77, "error": {"code": -1, "message": "no"}},
     {"id": 77, "error": {"code": -1, "message": "no", "data": {"result": 1}}},
 ]
 
@@ -36,11 +33,8 @@ def test_a_message_is_what_the_sdk_takes_it_for(message: dict[str, Any]) -> None
 
 ANSWERS: list[dict[str, Any]] = [
     {"result": 5},
-    {"result": None},
     {"error": {}},
     {"error": {"code": "x", "message": "no"}},
-    {"error": "no"},
-    {"error": None},
 ]
 
 

@@ -22,7 +22,6 @@ def test_a_text_with_every_value_lacks_none() -> None:
     ("text", "missing"),
     [
         ("17. A long name (0.25), sea, open", "id: 7"),
-        ("7. A long name (0.251), sea, open", "score: 0.25"),
         ("7. A name (0.25), sea, open", "title: 'A  long\\nname'"),
         ("7. A long name (0.25), open", "tags[0]: 'sea'"),
         ("7. A long name (0.25), sea", "more.isOpen: True"),

@@ -27,7 +27,6 @@ def test_a_server_whose_answer_has_an_undocumented_field_fails_its_test(
 @pytest.mark.parametrize(
     ("status", "body", "says"),
     [
-        (200, b'{"live": 7}', "7 is not of type"),
         (200, b"{}", "'live' is a required property"),
         (201, b'{"live": true}', "answers 201, which is not documented"),
         (404, b'{"error": {"code": "not_found"}}', "'message' is a required property"),
