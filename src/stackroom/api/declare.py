@@ -185,19 +185,17 @@ def tool(
             params=create_model(f"{function.__name__}_params", __base__=GenericParams, **fields),
             result=result,
         )(run)
-        return _with_address(declared, address) if address else declared
+        if not address:
+            return declared
+        layout = address.split("/")[2]
+        rest = Rest(address, tag=layout, operation_id=declared.name, max_body_bytes=None)
+        return replace(
+            declared,
+            over=lambda spec: spec.name == layout,
+            faces=replace(declared.faces, rest=rest, audit=Audit(notes_parameters=False)),
+        )
 
     return declare
-
-
-def _with_address(tool: AnyOperation, address: str) -> AnyOperation:
-    layout = address.split("/")[2]
-    rest = Rest(address, tag=layout, operation_id=tool.name, max_body_bytes=None)
-    return replace(
-        tool,
-        over=lambda spec: spec.name == layout,
-        faces=replace(tool.faces, rest=rest, audit=Audit(notes_parameters=False)),
-    )
 
 
 def having_words(texts: Iterable[str]) -> AllOf:

@@ -22,6 +22,7 @@ from stackroom.control.database.tables import Moment, users, utc_now
 from stackroom.errors import InvalidUrlError, RateLimitedError, TooLargeError, did_you_mean
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.job import JobContext, JobSpec, shortened
+from stackroom.library import Installed
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.net.addresses import AddressGuard, AddressRules, Resolve, join_url
 from stackroom.net.fetch import (
@@ -56,15 +57,6 @@ class ReadSettings(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackageCatalogue:
-    """An installed catalogue that follows a package."""
-
-    name: str
-    sources: tuple[str, ...]
-    """The locations it was built from."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
     """The parts of a shared server that a package may use."""
 
@@ -80,7 +72,7 @@ class ServerContext:
     """Returns a user with their present rights; raises NotFoundError or, for a disabled user,
     ForbiddenError.
     """
-    list_catalogues: Callable[[], Sequence[PackageCatalogue]]
+    list_catalogues: Callable[[], Sequence[Installed]]
     """Returns the installed catalogues that follow this package."""
     refresh: Callable[[str, str, IngestRequest], IngestReport]
     """Brings a catalogue up to a location, on behalf of a user; builds it where it is not

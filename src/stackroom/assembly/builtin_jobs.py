@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from stackroom.analytics.events import EventLog
-from stackroom.api.server import NO_PARTS, PackageCatalogue, ServerContext, ServerParts, join_parts
+from stackroom.api.server import NO_PARTS, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.control.audit import AuditReport
@@ -429,7 +429,6 @@ def build_context(
         get_principal=partial(_get_principal, control),
         list_catalogues=lambda: _list_catalogues(app, package),
         refresh=partial(_refresh_at, app, package),
-        now=utc_now,
         wake=app.background.wake,
     )
 
@@ -441,9 +440,9 @@ def _get_principal(control: Control, name: str) -> Principal:
     return control.identities.principal_of(user)
 
 
-def _list_catalogues(app: App, package: CataloguePackage) -> list[PackageCatalogue]:
+def _list_catalogues(app: App, package: CataloguePackage) -> list[Installed]:
     return [
-        PackageCatalogue(name=installed.name, sources=tuple(installed.sources))
+        installed
         for installed in app.library.list_installed()
         if installed.spec_name == package.name and not installed.own_declaration
     ]

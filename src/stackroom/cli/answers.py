@@ -94,20 +94,18 @@ def show_figures(found: AggregateParts) -> None:
     click.echo(f"{overall.count} records{known}")
     of_all = []
     for name in FIGURES:
-        record = getattr(overall, f"{name}_record", None)
+        record, figure = getattr(overall, f"{name}_record", None), getattr(overall, name)
         told = "" if record is None else f"{shortened(record.title, TITLE_CHARS)} [{record.id}]"
-        of_all += (
-            [(name, getattr(overall, name), told)] if getattr(overall, name) is not None else []
-        )
+        of_all += [] if figure is None else [(name, figure, told)]
     if of_all:
         print_table((found.number_in_words, "", ""), of_all)
     if groups:
         figures = [
-            name for name in FIGURES if any(getattr(group, name) is not None for group in groups)
+            name for name in FIGURES if any(getattr(one, name) is not None for one in groups)
         ]
         rows = [
-            (*group.values.values(), group.count, *(getattr(group, name) for name in figures))
-            for group in groups
+            (*one.values.values(), one.count, *(getattr(one, name) for name in figures))
+            for one in groups
         ]
         shown = [["" if value is None else value for value in row] for row in rows]
         print_table((*groups[0].values, "count", *figures), shown)

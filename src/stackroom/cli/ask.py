@@ -47,23 +47,20 @@ from stackroom.tools.operation import OFF, Call, operation
 from stackroom.tools.reading import EVERY, is_list
 from stackroom.tools.spec import GenericParams, explanation_lines, validate_fields, why_lines
 
+Options = Sequence[tuple[str, str | None]]
+"""The free options of a command line: the name of each, and what was given for it."""
+
 
 def read_filters(
-    options: Sequence[str], specs: Sequence[CatalogueSpec]
+    options: Options, specs: Sequence[CatalogueSpec]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the free options of a command line as the `filters` and the `exclude` of a call."""
     known = {name: field for spec in specs for name, field in filters_of(spec).items()}
     filters: dict[str, Any] = {}
     excluded: dict[str, Any] = {}
-    rest = list(options)
-    while rest:
-        given = rest.pop(0)
-        if not given.startswith("--"):
-            raise InputError(f"'{given}' is not an option; a query of several words goes in quotes")
-        option, equals, value = given[2:].partition("=")
-        if not equals and not rest:
-            raise InputError(f"'{given}' wants a value; give one after it")
-        value = value if equals else rest.pop(0)
+    for option, value in options:
+        if value is None:
+            raise InputError(f"'--{option}' wants a value; give one after it")
         name = option.removeprefix(NOT)
         if name not in known:
             by_use = [field.name for spec in specs for field in filters_by_use(spec)]
@@ -110,17 +107,15 @@ def filtered(name: str) -> Callable[[Callable[..., None]], click.Command]:
     return declare
 
 
-def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments of a command line that are not filters, and the options that are, with
-    their values.
-    """
-    stated, options, rest = [], [], list(arguments)
-    while rest:
-        one = rest.pop(0)
+def split_arguments(arguments: Iterable[str]) -> tuple[list[str], Options]:
+    """Return the arguments of a command line that are not filters, and the options that are."""
+    stated, options, rest = [], [], iter(arguments)
+    for one in rest:
         if not one.startswith("--"):
             stated.append(one)
-        else:
-            options += [one] if "=" in one or not rest else [one, rest.pop(0)]
+            continue
+        option, equals, value = one[2:].partition("=")
+        options.append((option, value if equals else next(rest, None)))
     return stated, options
 
 
@@ -208,7 +203,7 @@ def search_command(arguments: Texts, limit: int, adult: bool) -> None:
 
 def search_params(
     query: str,
-    options: Sequence[str],
+    options: Options,
     specs: Sequence[CatalogueSpec],
     *,
     limit: int = 10,
@@ -432,8 +427,11 @@ def browse_command(
     """Show the values of a field of CATALOGUE with how many records have each, or count and sum
     records by group.
     """
-    opened = open_app().open_catalogue(catalogue)
-    limits = search_params(query, ctx.args, [opened.spec], with_adult=adult)
+    opened, (stray, options) = open_app().open_catalogue(catalogue), split_arguments(ctx.args)
+    if stray:
+        problem = f"'{stray[0]}' is not an option; a query of several words goes in quotes"
+        raise InputError(problem)
+    limits = search_params(query, options, [opened.spec], with_adult=adult)
     asked = limits.model_dump(include={"query", "filters", "exclude"}) | {
         "by": split_names(by) or None,
         "of": of,

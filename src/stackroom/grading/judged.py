@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -121,8 +122,7 @@ def evaluate(
 ) -> dict[str, Quality]:
     """Index the collection under `work` (once) and measure every search method."""
     spec = judged_spec()
-    shelf = create_shelf(work, spec, model=embedder.model)
-    try:
+    with closing(create_shelf(work, spec, model=embedder.model)) as shelf:
         target = Target(
             spec=spec,
             mapping=RowMapping(records_of=lambda row: (document_of(row),)),
@@ -131,42 +131,31 @@ def evaluate(
             embedder=embedder,
         )
         ingest(collection.corpus(), target, progress=progress)
-        reader = shelf.reader()
-        asked = CatalogueEmbedder(shelf, lambda _model: embedder)
-        vectors = {
-            query: embed_query(asked, reader, text) for query, text in collection.queries.items()
-        }
-        calibration = calibrate(reader, asked)
+        reader, asked = shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder)
+        calibration, texts = calibrate(reader, asked), collection.queries
+        vectors = {query: embed_query(asked, reader, text) for query, text in texts.items()}
         searcher = Searcher(spec=spec, calibration_of=lambda _model: calibration)
         by_ranks = replace(searcher, override=spec.search.model_copy(update={"fusion": Fusion.RRF}))
 
-        def nearest(query: str) -> list[str]:
-            vector = vectors[query].vector
-            if vector is None:
+        def nearest(query: str) -> list[Any]:
+            if (vector := vectors[query].vector) is None:
                 return []
-            return list(
-                reader.ids(
-                    reader.nearest(vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()
-                )
-            )
+            (ranked,) = reader.nearest(vector[None, :], scope=WHOLE, limit=DEPTH)
+            return list(ranked.keys.tolist())
 
-        def search(by: Searcher, query: str, vector: QueryVector) -> list[str]:
-            text = collection.queries[query]
-            ranked = by.rank(reader, text, scope=WHOLE, limit=DEPTH, query_vector=vector)
-            return list(reader.ids(ranked.first(DEPTH).keys.tolist()))
+        def search(by: Searcher, query: str, vector: QueryVector) -> list[Any]:
+            ranked = by.rank(reader, texts[query], scope=WHOLE, limit=DEPTH, query_vector=vector)
+            return list(ranked.first(DEPTH).keys.tolist())
 
-        ways: dict[str, Callable[[str], list[str]]] = {
+        ways: dict[str, Callable[[str], list[Any]]] = {
             "lexical": lambda query: search(searcher, query, QueryVector(vector=None)),
             "vector": nearest,
             "rrf": lambda query: search(by_ranks, query, vectors[query]),
             "hybrid": lambda query: search(searcher, query, vectors[query]),
         }
-        return {
-            name: measure(
-                [(rank(query), collection.grades[query]) for query in collection.queries],
-                depth=DEPTH,
-            )
-            for name, rank in ways.items()
-        }
-    finally:
-        shelf.close()
+
+        def judge(rank: Callable[[str], list[Any]]) -> Quality:
+            judged = [(reader.ids(rank(query)), collection.grades[query]) for query in texts]
+            return measure(judged, depth=DEPTH)
+
+        return {name: judge(rank) for name, rank in ways.items()}

@@ -157,3 +157,32 @@ def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
     ran = run("list --json")
     assert ran.code == 130
     assert "stopped; everything finished so far is kept" in ran.err
+
+
+@pytest.mark.row("N1")
+def test_the_table_has_the_groups_the_figures_and_the_records_at_the_ends(
+    at_sample: Path, run: Run
+) -> None:
+    shown = run("browse anime --by year/decade,type --of episodes --sort sum --limit 2").out
+    assert "305 records" in shown
+    assert "Doraemon (1979) [anime/mal-2471]" in shown
+    heading, first, *_rest = [
+        line.split() for line in shown.splitlines() if line.startswith(("year", "1970s", "2000s"))
+    ]
+    assert heading == ["year", "type", "count", "min", "max", "mean", "median", "sum"]
+    assert first[:3] == ["2000s", "TV", "71"]
+    assert "2 of 19 groups; more with --limit" in shown
+
+
+@pytest.mark.row("N3")
+@pytest.mark.parametrize(
+    "order",
+    [("mal-1", "--year", "2010.."), ("--year", "2010..", "mal-1"), ("--year=2010..", "mal-1")],
+)
+def test_a_record_that_is_not_found_is_told_why(
+    at_sample: Path, run: Run, order: tuple[str, ...]
+) -> None:
+    told = run(["explain", "anime", "Cowboy Bebop", *order])
+    assert "not found: condition" in told.out
+    assert "leaves it out: it has 1998" in told.out
+    assert "otherwise it would be number 1" in told.out

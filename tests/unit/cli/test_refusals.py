@@ -34,6 +34,7 @@ REFUSED: list[tuple[str, int, str]] = [
     ("install cursor films", NOT_FOUND, "no catalogue 'films'"),
     ("browse anime --field tagz", INPUT, "did you mean 'tags'?"),
     ("browse anime --by yaer", INPUT, "did you mean 'year'?"),
+    ("browse anime tags", INPUT, "a query of several words goes in quotes"),
     ("browse anime --of title", INPUT, "is text, not a number"),
     ("browse anime --by year/0", INPUT, "must be a number above 0"),
     ("browse anime --by type --by year,tags", INPUT, "2 or fewer"),

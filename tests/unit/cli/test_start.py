@@ -1,9 +1,14 @@
-"""The SDK is imported without the parts that a server over stdio does not use, and these are there
-when asked for.
+"""What a command, help and a server over stdio load before they do anything, and where help says
+that the documentation is.
 """
 
 import subprocess
 import sys
+from collections.abc import Callable
+from email.message import Message
+from typing import Any
+
+import pytest
 
 QUICK = """
 import sys
@@ -44,3 +49,68 @@ def test_the_client_and_the_high_level_server_of_the_sdk_are_imported_only_on_de
 
 def test_the_command_that_serves_loads_no_model_and_no_database_by_itself() -> None:
     assert _output(HEAVY_MODULES) == "[]"
+
+
+LOADED_BY_HELP = """
+import sys
+from stackroom.cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+own = [name for name in sys.modules if name.startswith("stackroom")]
+heavy = [name for name in ("numpy", "pydantic", "apsw", "tantivy") if name in sys.modules]
+print(heavy, len(own) <= 10)
+"""
+
+
+def test_help_lists_the_commands_of_packages_and_loads_neither_them_nor_the_engine() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_BY_HELP], check=True, capture_output=True, text=True
+    )
+    assert "stackroom_catalogues.papers" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[] True"
+
+
+LOADED = """
+import sys
+import {module}
+packages = ("stackroom", "stackroom_catalogues")
+own = [name for name in sys.modules if name.partition(".")[0] in packages]
+print(len(own), *(name for name in own if name.startswith({unwanted})))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "most", "unwanted"),
+    [
+        ("stackroom.cli.add", 150, ("stackroom.tools", "stackroom.recommend")),
+        (
+            "stackroom_catalogues.documents.tools",
+            130,
+            ("stackroom.ingest.pipeline", "stackroom.sources.folder"),
+        ),
+    ],
+)
+def test_adding_a_table_loads_no_tools_and_serving_documents_nothing_that_reads_files(
+    module: str, most: int, unwanted: tuple[str, ...]
+) -> None:
+    code = LOADED.format(module=module, unwanted=unwanted)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    count, *loaded = done.stdout.split()
+    assert (int(count) <= most, loaded) == (True, [])
+
+
+@pytest.mark.row("N17")
+@pytest.mark.parametrize("address", [None, "https://example.org/docs"])
+def test_help_names_the_documentation(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, address: str | None
+) -> None:
+    stated = Message()
+    if address is not None:
+        stated["Project-URL"] = "Homepage, https://example.org"
+        stated["Project-URL"] = f"Documentation, {address}"
+    monkeypatch.setattr("stackroom.cli.main.metadata", lambda _name: stated)
+    said = run("--help").out
+    assert "http://127.0.0.1:8080/docs while stackroom serve --http runs" in said
+    assert ("https://example.org/docs" in said) == (address is not None)

@@ -1,7 +1,10 @@
-"""`stackroom user`: accounts, as the owner of the library operates them."""
+"""`stackroom user`, `token`, `audit` and `access`: accounts and what was done, as the owner of the
+library operates them.
+"""
 
 import os
 import select
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import pytest
 
 from stackroom.admin.users import NO_ACCOUNTS
 from stackroom.cli.main import main
+from stackroom.cli.operations import make_control, perform
 from stackroom.control.audit import AuditLog
 from stackroom.control.control import Control
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError, StorageError
@@ -235,3 +239,130 @@ def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(
         ran = run(command)
         assert (ran.code, ran.out) == (StorageError.exit_code, "")
         assert len(ran.err.splitlines()) == 1
+
+
+@pytest.fixture
+def shared(home: Path, run: Run) -> Path:
+    """A library with the catalogues 'anime' and 'personal' and the users ada and bob."""
+    for name in ("anime", "personal"):
+        (home / "catalogues" / name).mkdir(parents=True)
+        (home / "catalogues" / name / "installed.json").write_text('{"spec": "anime"}')
+    run("user add ada --role editor")
+    run("user add bob")
+    return home
+
+
+def works(home: Path, secret: str) -> bool:
+    with control_of(home) as control:
+        return control.credentials.find(secret) is not None
+
+
+@pytest.mark.row("Z2")
+def test_the_secret_stands_alone_on_standard_output_and_works(shared: Path, run: Run) -> None:
+    ran = run("token add laptop --user Ada")
+    secret = ran.out.removesuffix("\n")
+    assert ran.code == 0
+    assert secret.startswith("stk_t_")
+    assert len(secret.split()) == 1
+    assert "kind: token; user: ada; name: laptop" in ran.err
+    assert "not shown again" in ran.err
+    assert secret not in ran.err
+    with control_of(shared) as control:
+        found = control.credentials.find(secret)
+    assert found is not None
+    assert found[1].name == "ada"
+
+
+@pytest.mark.row("Z2")
+@pytest.mark.row("Z13")
+def test_a_leaked_secret_is_revoked_by_itself_and_never_repeated(shared: Path, run: Run) -> None:
+    made = run("token add laptop --user ada --json").json
+    ran = run(f"token revoke {made['token']} --json")
+    assert ran.json == {"revoked": made["id"]}
+    assert not works(shared, made["token"])
+    again = run(f"token revoke {made['token']}")
+    assert again.code == NotFoundError.exit_code
+    assert made["token"] not in again.err
+
+
+@pytest.fixture
+def busy(home: Path, run: Run) -> Path:
+    """A library in which six things were done, of which the fourth failed."""
+    run("user add ada")
+    run("user grant ada ViewAnalytics")
+    run("user revoke ada ViewAnalytics")
+    run("user revoke ada ViewAnalytics")
+    run("user disable ada")
+    run("user enable ada")
+    return home
+
+
+def change(home: Path, *statements: str) -> None:
+    """Change the database by hand."""
+    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def note(target: str, *, operation: str = "account/grant") -> None:
+    with make_control() as control:
+        perform(control, operation, target, {}, lambda: None)
+
+
+@pytest.mark.row("Z13")
+def test_a_row_says_who_did_what_with_which_parameters_and_what_became_of_it(
+    busy: Path, run: Run
+) -> None:
+    row = run("audit tail --json").json["rows"][2]
+    assert (row["user"], row["via"], row["target"]) == ("local", "cli", "ada")
+    assert (row["operation"], row["parameters"]) == (
+        "account/revoke",
+        {"permission": ["ViewAnalytics"]},
+    )
+    assert (row["outcome"], row["error"]) == ("error", "not_found")
+    assert row["ms"] > 0
+    assert row["at"].endswith("+00:00")
+
+
+@pytest.mark.row("Z13")
+def test_what_a_caller_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
+    note("\x1b]0;owned\x07\x1b[2J [/b] [red]\u202e:star")
+    ran = run("audit tail")
+    assert ran.code == 0
+    assert "[/b]" in ran.out
+    assert not {"\x1b", "\x07", "\u202e"} & set(ran.out)
+
+
+@pytest.mark.row("Z13")
+@pytest.mark.parametrize(
+    ("statements", "row"),
+    [
+        (["UPDATE audit SET outcome = 'ok', error_code = NULL WHERE number = 4"], 4),
+        (["DELETE FROM audit"], 1),
+    ],
+)
+def test_a_row_that_was_changed_by_hand_is_found(
+    busy: Path, run: Run, statements: list[str], row: int
+) -> None:
+    change(busy, *statements)
+    ran = run("audit verify")
+    assert ran.code == 1
+    assert f"row {row} " in ran.err
+    assert ran.out == f"{row - 1} rows are as they were written\n"
+    report = run("audit verify --json")
+    assert (report.code, report.json["whole"], report.err) == (1, False, "")
+    assert f"row {row} " in report.json["first_problem"]
+    tail = run("audit tail")
+    assert tail.code in (0, StorageError.exit_code)
+    assert "Traceback" not in tail.err
+
+
+@pytest.mark.row("Z3")
+def test_the_restriction_of_a_catalogue_that_is_gone_is_shown_and_can_be_lifted(
+    shared: Path, run: Run
+) -> None:
+    run("access restrict personal --user ada")
+    shutil.rmtree(shared / "catalogues" / "personal")
+    assert run("access list").out.splitlines()[2].split()[-1] == "no"
+    assert run("access open personal").code == 0
+    assert [row["catalogue"] for row in run("access list --json").json["catalogues"]] == ["anime"]
