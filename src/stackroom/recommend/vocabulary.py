@@ -2,6 +2,7 @@
 records have.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -23,6 +24,12 @@ FEW_VALUES = 20
 GREATEST = 1e300
 MOST_VALUES = 20_000  # the values of a field with more than this are found as words only
 COUNTRIES = {country: phrases(written) for country, written in WORDS["countries"].items()}
+
+
+def in_order(written: str) -> list[str]:
+    """Return phrases that are separated by commas, in their order."""
+    return [phrase.strip() for phrase in written.split(",")]
+
 
 _KEPT = KeptBySnapshot[tuple[frozenset[str] | None, int], PreferenceVocabulary]()
 
@@ -67,11 +74,13 @@ def _build(
     lengths |= {total.count, total.each} if total else set()
     empty = frozenset(name for name in lengths if not has_numbers(name))
     several = spec.kinds if len(spec.kinds) > 1 else ()
-    own_units = {field.name: field.unit for field in spec.column_fields if field.unit}
-    of_fields = _of_one_field(
-        {name: (unit.lower(), *spellings_of(unit)) for name, unit in own_units.items()}
-    )
-    units = {**_units_of_labels(labels, numbers), **of_fields, **_by_word(words.units)}
+    own_units = {
+        field.name: (field.unit.lower(), *spellings_of(field.unit))
+        for field in spec.column_fields
+        if field.unit
+    }
+    of_labels = _units_of_labels(labels, numbers)
+    units = {**of_labels, **_of_one_field(own_units), **_by_word(words.units)}
     units |= {"percent": units["%"]} if "%" in units else {}
     return PreferenceVocabulary(
         time_field=time_field.name if time_field else None,
@@ -132,36 +141,27 @@ def _labels(numbers: Sequence[FieldSpec]) -> dict[str, str]:
     """Return the names of number fields in words, with other words for them; none that could be of
     two fields.
     """
-    fields = {
-        field.name: (_label(field.name), _without_currency(_label(field.name))) for field in numbers
-    }
-    known = _of_one_field(
-        {name: (*labels, labels[1].split()[-1]) for name, labels in fields.items()}
-    )
-    return known | {
+    words: dict[str, Iterable[str]] = {}
+    for field in numbers:
+        label = _label(field.name)
+        bare = _without_currency(label)
+        words[field.name] = label, bare, bare.split()[-1]
+    return _of_one_field(words) | {
         word: name for name, concept in _concepts(numbers) for word in phrases(concept["words"])
     }
 
 
 def _without_currency(label: str) -> str:
-    *first, last = label.split()
-    return " ".join(first) if first and last in WORDS["currencies"] else label
+    first, _, last = label.rpartition(" ")
+    return first if first and last in WORDS["currencies"] else label
 
 
 def _concepts(numbers: Sequence[FieldSpec]) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield what people ask for by many words, each with the field that tells it."""
     labels = {_without_currency(_label(field.name)): field.name for field in reversed(numbers)}
     for concept in WORDS["concepts"].values():
-        name = next(
-            (
-                labels[field]
-                for field in map(str.strip, concept["fields"].split(","))
-                if field in labels
-            ),
-            None,
-        )
-        if name:
-            yield name, concept
+        told = [labels[name] for name in in_order(concept["fields"]) if name in labels]
+        yield from ((name, concept) for name in told[:1])
 
 
 def _units_of_labels(labels: Mapping[str, str], numbers: Sequence[FieldSpec]) -> dict[str, str]:
@@ -191,9 +191,8 @@ def _pairs(numbers: Iterable[FieldSpec]) -> Iterator[tuple[str, tuple[str, str]]
             other = labels.get(label.replace(least, greatest)) if least in label else None
             if other:
                 thing = label.replace(least, "").strip()
-                yield from (
-                    (word, (name, other)) for word in {thing, thing.removesuffix("s"), f"{thing}s"}
-                )
+                words = {thing, thing.removesuffix("s"), f"{thing}s"}
+                yield from ((word, (name, other)) for word in words)
 
 
 def _orders(
@@ -222,15 +221,12 @@ def _orders(
     for name, concept in _concepts(numbers):
         fields = dict.fromkeys(phrases(concept["fields"]), name) | fields
     for written, sorts in {**WORDS["superlatives"], **WORDS["adjectives"]}.items():
-        known = (sort.strip() for sort in sorts.split(","))
-        sort = next(
-            (sort for sort in known if has_numbers(fields.get(sort.removeprefix("-"), ""))), None
-        )
-        if sort:
-            minus = "-" if sort.startswith("-") else ""
-            yield from (
-                (phrase, f"{minus}{fields[sort.removeprefix('-')]}") for phrase in phrases(written)
-            )
+        for sort in in_order(sorts):
+            bare = sort.removeprefix("-")
+            if has_numbers(fields.get(bare, "")):
+                by = f"-{fields[bare]}" if bare != sort else fields[bare]
+                yield from ((phrase, by) for phrase in phrases(written))
+                break
 
 
 class _Values(NamedTuple):
@@ -249,25 +245,15 @@ def _values_by_use(
     found = _Values({}, {}, {}, set(), [])
     declared = {tag_field, *spec.preferences.choices, *spec.preferences.seasons, *spec.adult}
     for field in spec.column_fields:
-        if (
-            field.is_numeric
-            or field.filter is None
-            or field.name in declared
-            or field.type is FieldType.URL
-        ):
+        is_read = not field.is_numeric and field.filter is not None
+        if not is_read or field.name in declared or field.type is FieldType.URL:
             continue
         values = field_values(reader, spec, field.name, visibility=visibility)
         if len(values.counts) > MOST_VALUES:
             continue
         if field.role is FieldRole.PEOPLE:
-            names = by_name(values.counts)
-            found.people.update(
-                {
-                    key: (field.name, meant)
-                    for key, meant in names.items()
-                    if key not in found.people
-                }
-            )
+            for key, meant in by_name(values.counts).items():
+                found.people.setdefault(key, (field.name, meant))
         else:
             _add_values(found, field, values)
     return found
@@ -275,30 +261,24 @@ def _values_by_use(
 
 def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
     """Add the values of a field, with the adjectives of countries among them."""
-    said = (
-        (phrase, value)
+    named = {
+        phrase: value
         for phrase, value in values.spellings.items()
-        if len(phrase) > 1 and not phrase.isdigit()
-    )
-    # letters and yes say nothing
-    named = {phrase: value for phrase, value in said if read_boolean(phrase) is None}
-    lacking = [
-        (phrase.removesuffix("less"), value)
+        # digits, letters and yes say nothing
+        if len(phrase) > 1 and not phrase.isdigit() and read_boolean(phrase) is None
+    }
+    named |= {
+        f"{cue} {phrase.removesuffix('less')}": value
         for phrase, value in named.items()
         if phrase.endswith("less")
-    ]
-    named |= {
-        f"{cue} {thing}": value
-        for thing, value in lacking
         for cue in ("without", "without a", "with no", "no")
     }
     yes = values.find("yes") if not named and values.counts else None
     if yes:
         found.few[_label(field.name)] = field.name, yes.value
     table = found.few if len(values.counts) <= FEW_VALUES else found.many
-    table.update(
-        {phrase: (field.name, value) for phrase, value in named.items() if phrase not in table}
-    )
+    for phrase, value in named.items():
+        table.setdefault(phrase, (field.name, value))
     adjectives = {
         word: (field.name, named[country])
         for country in COUNTRIES
@@ -314,12 +294,8 @@ def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
 def _nouns(spec: CatalogueSpec) -> Iterator[str]:
     """Yield the words for any record of the catalogue, and verbs of questions about them."""
     name = _label(spec.name.replace("-", " "))
-    like = [
-        word
-        for group in phrases(WORDS["named_nouns"])
-        if group.split()[0] in name
-        for word in group.split()
-    ]
+    groups = [group.split() for group in phrases(WORDS["named_nouns"])]
+    like = [word for group in groups if group[0] in name for word in group]
     for word in (*name.split(), *like, *phrases(WORDS["nouns"])):
         yield from (word, f"{word}s", word.removesuffix("s"))
         if word.endswith("ies"):
@@ -330,10 +306,10 @@ def _nouns(spec: CatalogueSpec) -> Iterator[str]:
 
 def _of_one_field(words: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return a table from words to the field that they are of, from the words of each field."""
-    fields: dict[str, set[str]] = {}
+    fields = defaultdict[str, set[str]](set)
     for name, some in words.items():
         for word in some:
-            fields.setdefault(word, set()).add(name)
+            fields[word].add(name)
     return {word: names.pop() for word, names in fields.items() if len(names) == 1}
 
 
@@ -341,11 +317,9 @@ def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, flo
     """Return the words for the length of a whole record, in parts of the usual length where no
     record says it.
     """
-    name, share = (
-        (total.count, 1 / total.usual)
-        if total.each in empty
-        else (f"{total.count}{TIMES}{total.each}", 1.0)
-    )
+    name, share = f"{total.count}{TIMES}{total.each}", 1.0
+    if total.each in empty:
+        name, share = total.count, 1 / total.usual
     return {word.lower(): (name, size * share) for word, size in total.words.items()}
 
 
