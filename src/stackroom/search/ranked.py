@@ -195,15 +195,11 @@ class Ranked:
             self, ranking=replace(self.ranking, keys=keys, scores=scores), is_sorted=is_sorted
         )
 
-    def rows_of(self, keys: Keys) -> NDArray[np.intp]:
-        """Return the rows of candidates by their keys."""
-        return self.trace.candidates.keys.searchsorted(keys)
-
     def match_types(self, keys: Keys) -> list[MatchType]:
         """Tell which arms found each of these records; words, where the search itself did not."""
         candidates = self.trace.candidates
         is_known = np.isin(keys, candidates.keys)
-        types = iter(candidates.match_types(self.rows_of(keys[is_known])))
+        types = iter(candidates.match_types(candidates.keys.searchsorted(keys[is_known])))
         return [next(types) if known else MatchType.FTS for known in is_known.tolist()]
 
     def measures_of(self, key: Key) -> dict[str, float]:
@@ -284,7 +280,8 @@ class Ranked:
     def has_series(self) -> bool:
         """Whether records are of series, and the query is not the name of one."""
         is_declared = self.spec.recommend is not None and bool(self.spec.recommend.related.field)
-        best = self.trace.candidates.name[self.rows_of(self.ranking.keys[:BEST])]
+        candidates = self.trace.candidates
+        best = candidates.name[candidates.keys.searchsorted(self.ranking.keys[:BEST])]
         return is_declared and not self.is_sorted and not (best >= NAMED).any()
 
     def first(self, limit: int) -> Ranking:

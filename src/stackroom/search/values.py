@@ -264,24 +264,19 @@ class KeptBySnapshot(Generic[AskedT, KeptT]):
     def get(self, reader: ShelfReader, asked: AskedT, make: Callable[[], KeptT]) -> KeptT:
         """Return the cached value, and make it if it is missing."""
         with self._guard:
-            kept = self._of_snapshot(reader)
-        if asked not in kept:
-            made = make()
-            with self._guard:
-                if len(kept) >= MOST_KEPT:
-                    kept.clear()
-                kept[asked] = made
-            return made
-        return kept[asked]
-
-    def _of_snapshot(self, reader: ShelfReader) -> dict[AskedT, KeptT]:
-        """Return the values of a snapshot; they are dropped with it, before another object can have
-        its identity.
-        """
-        if id(reader) not in self._kept:
-            self._kept[id(reader)] = {}
-            weakref.finalize(reader, self._kept.pop, id(reader), None)
-        return self._kept[id(reader)]
+            if id(reader) not in self._kept:
+                self._kept[id(reader)] = {}
+                # dropped with it, before another object can have its identity
+                weakref.finalize(reader, self._kept.pop, id(reader), None)
+            kept = self._kept[id(reader)]
+        if asked in kept:
+            return kept[asked]
+        made = make()
+        with self._guard:
+            if len(kept) >= MOST_KEPT:
+                kept.clear()
+            kept[asked] = made
+        return made
 
 
 _KEPT = KeptBySnapshot[tuple[str, frozenset[str] | None], FieldValues]()
@@ -376,9 +371,16 @@ def without_adult(
         return []
     for field, marks in spec.adult.items():
         named = field_values(reader, spec, field, visibility=visibility).named_in(asked)
-        if not _terms(marks).isdisjoint(_terms(match.value for match in named)):
+        if not _terms(marks).isdisjoint(term_of(match.value) for match in named):
             return []
-    return [] if _is_adult_name(asked, reader, spec, hidden, visibility) else hidden
+    if len(asked.split()) > MAX_NAME_WORDS:
+        return hidden
+    seen = Scope(visibility=visibility)
+    for field, marks in spec.adult.items():  # it may be the name of an adult record
+        if reader.has_name(asked, scope=seen.narrowed(AnyOf(field, marks))):
+            is_other = reader.has_name(asked, scope=seen.narrowed(*hidden))
+            return hidden if is_other else []
+    return hidden
 
 
 def adult_conditions(spec: CatalogueSpec) -> list[Condition]:
@@ -450,26 +452,6 @@ def _notes(match: ValueMatch, values: FieldValues, condition: Condition, label: 
     if isinstance(condition, NoneOf) or values.count_of(match.value) or not values.known:
         return taken
     return [*taken, f"'{label(condition)}': no record has '{match.value}'"]
-
-
-def _is_adult_name(
-    query: str,
-    reader: ShelfReader,
-    spec: CatalogueSpec,
-    hidden: Sequence[Condition],
-    visibility: Visibility,
-) -> bool:
-    """Tell whether a query is the name of an adult record and of no other."""
-    if len(query.split()) > MAX_NAME_WORDS:
-        return False
-    marked = [
-        Scope(conditions=(AnyOf(field, marks),), visibility=visibility)
-        for field, marks in spec.adult.items()
-    ]
-    others = Scope(conditions=tuple(hidden), visibility=visibility)
-    return any(reader.has_name(query, scope=scope) for scope in marked) and not reader.has_name(
-        query, scope=others
-    )
 
 
 def _terms(values: Iterable[str]) -> set[str]:

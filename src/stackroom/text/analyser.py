@@ -72,9 +72,10 @@ def query_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=STEMS_KEPT)
 def stem(word: str) -> str:
-    """Return the stem of a folded word; words with letters other than ASCII are returned
-    unchanged.
+    """Return the stem of a folded word, cut where it is endless; words with letters other than
+    ASCII are returned unchanged.
     """
+    word = word[:MAX_TOKEN_CHARS]
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
 
 
@@ -103,7 +104,7 @@ def _tokens_of(piece: str, *, is_query: bool = False) -> tuple[str, ...]:
     )
 
 
-_STEMS = _Remembered(lambda word: stem(word[:MAX_TOKEN_CHARS]))
+_STEMS = _Remembered(stem)
 _PIECES = _Remembered(_tokens_of)
 
 
@@ -117,11 +118,11 @@ def _iter_tokens(match: re.Match[str], *, is_query: bool) -> Iterator[str]:
     typed = word.replace(DOTLESS_I, "i")  # on a keyboard without it
     if not word.isalnum():  # it has an apostrophe, or vowel signs
         word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", word))
-    yield stem(word[:MAX_TOKEN_CHARS])
+    yield stem(word)
     if suffix:
         yield word[:MAX_TOKEN_CHARS] + suffix
     if not is_query and typed != match["word"]:
-        yield stem(typed[:MAX_TOKEN_CHARS])
+        yield stem(typed)
 
 
 def _packaged(name: str) -> str:

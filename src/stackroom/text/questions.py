@@ -143,7 +143,7 @@ def read_query(
     """Return the conditions and the order that a query states, and its other words; the phrases
     `unread` stay words.
     """
-    text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
+    text, kept = query[:LONGEST_SENTENCE], set(map(phrase_key, unread))
     first = COUNTING.search(text)
     counting = [PhraseSpan(start=first.start(), end=first.end(), phrase=first[0])] if first else []
     orders = _orders(text, vocabulary)
@@ -157,8 +157,8 @@ def read_query(
         for mention in mentions_in(pieces)
         if mention.mood is not Mood.NOT or not _is_of_story(mention.start, text, pieces)
     ]
-    things = (_Thing(mention, pieces, text, vocabulary, apart) for mention in mentions)
-    known = [found for thing in things if (found := thing.find_stated())]
+    things = [_Thing(mention, pieces, text, vocabulary, apart) for mention in mentions]
+    known = list(filter(None, map(_Thing.find_stated, things)))
     stated = tuple(one for one in known if phrase_key(one.phrase) not in kept)
     marked = list(_left_out(leaving, text, stated))
     refused = _refused(text, mentions, pieces, [*stated, *marked])

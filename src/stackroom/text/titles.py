@@ -272,15 +272,14 @@ class TitleIndex:
 
     def has_name(self, text: str, *, allowed: NDArray[np.bool_] | None = None) -> bool:
         """Tell whether an allowed row has a name of this spelling."""
-        return len(self.arrays.grams) > 0 and any(
-            self._has_spelling(spelling[:MAX_NAME_CHARS], allowed)
-            for spelling in name_spellings(text)
-        )
+        spellings = name_spellings(text) if len(self.arrays.grams) else ()
+        return any(map(partial(self._has_spelling, allowed=allowed), spellings))
 
-    def _has_spelling(self, wanted: str, allowed: NDArray[np.bool_] | None) -> bool:
+    def _has_spelling(self, spelling: str, *, allowed: NDArray[np.bool_] | None) -> bool:
         """Look among the names of the same length under the query's rarest gram, if all of its
         grams are known.
         """
+        wanted = spelling[:MAX_NAME_CHARS]
         letters, sums = wanted.encode(), self.arrays.sums
         place = sums.searchsorted(np.uint32(crc32(letters)))
         if place == len(sums) or sums[place] != crc32(letters):
@@ -456,7 +455,7 @@ def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:
     """
     padded = [f" {name} " for name in names]
     letters = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
-    lengths = np.array([len(name) for name in padded], dtype=np.int64)
+    lengths = np.array([*map(len, padded)], dtype=np.int64)
     owners = np.repeat(np.arange(len(padded), dtype=np.int32), lengths)
     if len(letters) < 3:
         return np.empty(0, np.uint64), np.empty(0, np.int32)

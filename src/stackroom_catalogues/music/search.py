@@ -130,7 +130,7 @@ def _answering(ranked: ranking.Ranked, name: str) -> ranking.Ranking:
     meaning alone.
     """
     found, candidates = ranked.ranking, ranked.trace.candidates
-    rows = ranked.rows_of(found.keys)
+    rows = candidates.keys.searchsorted(found.keys)
     answers = found.scores >= ranking.EVIDENCE_AT
     if (candidates.name[rows[:HEAD]] >= 1.0).any() or not LATIN.search(name):
         answers &= (candidates.bm25[rows] > 0) | (candidates.name[rows] > 0)
