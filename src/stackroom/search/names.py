@@ -10,6 +10,7 @@ import html
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -166,12 +167,11 @@ def find_namesakes(
 
 def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> NameChoice:
     """Return the choice of a record that was named by its id."""
-    title = spec.title_of(record)
     return NameChoice(
         asked=asked,
         key=key,
         record=record,
-        title=title,
+        title=spec.title_of(record),
         by=MatchedBy.ID,
         likeness=1.0,
         sureness=1.0,
@@ -209,10 +209,8 @@ class _Names(NamedTuple):
         series = self.choose(said["name"]) if said else None
         if said is None or series is None or series.record is None:
             return None
-        keys = [
-            *(match.key for match in self._alike(series.title)),
-            *self._with_words(series.title),
-        ]
+        alike = [match.key for match in self._alike(series.title)]
+        keys = dict.fromkeys([*alike, *self._with_words(series.title)])
         spec, work = self.spec, work_of(series.record, self.spec)
         number = (said["after"] or said["before"]).lower()
         names = [fold_name(name) for name in (said["name"], *spec.names_of(series.record))]
@@ -220,14 +218,13 @@ class _Names(NamedTuple):
         wanted = {f"{name} {form}": likeness for name in names for form, likeness in forms.items()}
         form = spec.recommend.format.fields[:1] if spec.recommend else ()
         found = []
-        for key, record in self.reader.fetch(list(dict.fromkeys(keys)), scope=self.scope).items():
+        for key, record in self.reader.fetch(list(keys), scope=self.scope).items():
             is_of_form = all(record.get(name) == series.record.get(name) for name in form)
             if not is_of_form or not same_franchise(work_of(record, spec), work):
                 continue
             named = max(spec.names_of(record), key=lambda name: wanted.get(fold_name(name), 0.0))
-            match = NameMatch(
-                MatchedBy.SPELLING, wanted.get(fold_name(named), PART_LIKENESS), named
-            )
+            likeness = wanted.get(fold_name(named), PART_LIKENESS)
+            match = NameMatch(MatchedBy.SPELLING, likeness, named)
             found.append(_candidate(spec, key, record, match))
         found.sort(key=lambda one: (-one.likeness, -one.prominence, one.record.id))
         if not found or found[0].likeness < ALIKE:
@@ -250,12 +247,12 @@ class _Names(NamedTuple):
         """Return the records with the typed words; in names alone, where these are searched apart
         from other text.
         """
-        query, are_apart = (
-            analyse_query(text, synonyms={}),
-            bool(self.spec.fields_searched_as_names),
-        )
         found = self.reader.lexical(
-            query, scope=self.scope, limit=WORDS_TRIED, counted=False, in_names=are_apart
+            analyse_query(text, synonyms={}),
+            scope=self.scope,
+            limit=WORDS_TRIED,
+            counted=False,
+            in_names=bool(self.spec.fields_searched_as_names),
         )
         return [Key(key) for key in found.keys.tolist()]
 
@@ -263,11 +260,8 @@ class _Names(NamedTuple):
         """Return the records that have a name like the typed one, the likeliest first."""
         records = self.reader.fetch(list(dict.fromkeys(keys)), scope=self.scope)
         matches = {key: typed.match(self.spec.names_of(record)) for key, record in records.items()}
-        found = [
-            _candidate(self.spec, key, records[key], match)
-            for key, match in matches.items()
-            if match
-        ]
+        named = ((key, match) for key, match in matches.items() if match)
+        found = [_candidate(self.spec, key, records[key], match) for key, match in named]
         return sorted(found, key=lambda one: (-one.rank, one.record.id))
 
     def _exact(self, typed: TypedName, namesakes: Sequence[NameCandidate]) -> NameChoice:
@@ -339,13 +333,8 @@ class _Names(NamedTuple):
 def _season_forms(number: str) -> dict[str, float]:
     """Return the folded forms in which names say a season, each with its certainty."""
     ending = {"1": "st", "2": "nd", "3": "rd"}.get(number, "th" if number.isdigit() else "")
-    said = (
-        f"season {number}",
-        f"{number}{ending} season",
-        f"the {number} season",
-        f"part {number}",
-        f"s{number}",
-    )
+    seasons = (f"season {number}", f"{number}{ending} season", f"the {number} season")
+    said = (*seasons, f"part {number}", f"s{number}")
     bare = (number, ROMAN.get(number, number)) if number.isdigit() else ()
     return {**dict.fromkeys(bare, BARE_NUMBER), **dict.fromkeys(said, SEASON_SAID)}
 
@@ -354,11 +343,10 @@ def describe(spec: CatalogueSpec, record: Record) -> str:
     """Return a record's title with its form, its time and its id, which distinguish it."""
     form = spec.recommend.format.fields if spec.recommend else ()
     time = spec.field_with_role(FieldRole.TIME)
-    told = [
-        record.kind if record.kind != DEFAULT_KIND else "",
-        *(_told(record, name) for name in form[:1]),
-        _told(record, time.name) if time else "",
-    ]
+    names = [*form[:1], *([time.name] if time else [])]
+    told = [", ".join(texts_of(record.get(name))) for name in names]
+    if record.kind != DEFAULT_KIND:
+        told.insert(0, record.kind)
     return f"{spec.title_of(record)} ({', '.join([*filter(None, told), record.id])})"
 
 
@@ -377,10 +365,6 @@ def prominence_of(spec: CatalogueSpec, record: Record) -> float:
     return sum(weight * share for weight, share in parts)
 
 
-def _told(record: Record, field: str) -> str:
-    return ", ".join(texts_of(record.get(field)))
-
-
 def _number(record: Record, field: str) -> float:
     value = record.get(field) if field else None
     return float(value) if isinstance(value, int | float) else 0.0
@@ -391,14 +375,14 @@ def _magnitude(number: float, full: float) -> float:
 
 
 def _candidate(spec: CatalogueSpec, key: Key, record: Record, match: NameMatch) -> NameCandidate:
-    is_other = bool(match.name) and fold_name(match.name) != fold_name(spec.title_of(record))
+    title, label = spec.title_of(record), describe(spec, record)
+    if match.name and fold_name(match.name) != fold_name(title):
+        label += f", also called {match.name}"
     return NameCandidate(
         key=key,
         record=record,
-        title=spec.title_of(record),
-        label=html.unescape(
-            describe(spec, record) + (f", also called {match.name}" if is_other else "")
-        ),
+        title=title,
+        label=html.unescape(label),
         by=match.by,
         likeness=match.likeness,
         prominence=prominence_of(spec, record),
@@ -513,16 +497,11 @@ def _having_words(
     beginnings = tuple(token[:SHARED_CHARS] for token in asked)
     scored: dict[Key, float] = {}
     for key, lines in zip(keys, reader.name_lines(keys), strict=True):
-        names = [line.split("\t") for line in lines]
-        near = [
-            (name, has) for name, has in names if longest in has or has.partition(" ")[0] in asked
-        ]
-        each = [
-            _score(frozenset(has.split()), asked, words)
-            for name, has in near
-            if _is_near(name, beginnings)
-        ]
-        scored[key] = max(each, default=0.0)
+        for name, has in map(str.split, lines, repeat("\t")):
+            is_likely = longest in has or has.partition(" ")[0] in asked
+            if is_likely and _is_near(name, beginnings):
+                score = _score(frozenset(has.split()), asked, words)
+                scored[key] = max(score, scored.get(key, 0.0))
     return {key: score for key, score in scored.items() if score}
 
 
@@ -571,9 +550,8 @@ def find_by_number(reader: ShelfReader, stated: str, *, scope: Scope) -> Key | N
         return None
     ids = reader.ids(reader.scan(scope=scope, limit=SAMPLED))
     beginnings = {match[1] for record_id in ids if (match := _NUMBERED.fullmatch(record_id))}
-    found = reader.find(
-        [RecordId(f"{beginning}{number}") for beginning in sorted(beginnings)], scope=scope
-    )
+    forms = [RecordId(f"{beginning}{number}") for beginning in sorted(beginnings)]
+    found = reader.find(forms, scope=scope)
     return next(iter(found.values())) if len(found) == 1 else None
 
 

@@ -32,14 +32,6 @@ def test_whoever_waits_for_an_answer_is_let_go_when_the_client_is_closed(
     assert len(failures) == 1
 
 
-def test_a_request_ends_when_its_time_is_over(embedding_server: Any) -> None:
-    embedding_server.mood = "hang"
-    client = DeadlineClient(embedding_server.url, headers={})
-    with pytest.raises(httpx.ReadTimeout):
-        client.request("POST", "/embeddings", timeout_s=0.2, body={"input": ["text"]})
-    client.close()
-
-
 def test_a_client_that_is_closed_serves_nobody_and_starts_nothing(embedding_server: Any) -> None:
     client = DeadlineClient(embedding_server.url, headers={})
     client.request("GET", "/health", timeout_s=5)

@@ -100,16 +100,6 @@ def test_a_nonsensical_answer_is_no_answer(
     assert reranker.scores("q", TEXTS) is None
 
 
-@pytest.mark.parametrize("timeout_s", [SHORT_TIMEOUT_S])
-@pytest.mark.parametrize("fault", ["hanging", "trickling"])
-def test_an_endpoint_that_keeps_us_waiting_is_left_when_the_time_is_over(
-    rerank_server: Any, reranker: RemoteReranker, fault: str
-) -> None:
-    rerank_server.reply = lambda texts: cohere(texts) | {"padding": "x" * 1_000}
-    setattr(rerank_server, fault, True)
-    assert reranker.scores("q", TEXTS) is None
-
-
 @pytest.fixture
 def stories(shelved: Any, anime: Callable[..., Any]) -> Any:
     shelved.put(

@@ -85,18 +85,6 @@ def test_a_long_section_is_cut_between_sentences_with_the_last_one_said_again() 
         assert not before.text.startswith(after.text[:80])
 
 
-def test_the_lines_of_a_passage_are_those_of_the_text() -> None:
-    paragraphs = "\n\n".join(
-        prose(3, start=number * 3).replace(". ", ".\n") for number in range(12)
-    )
-    text = f"Intro line.\n\n# Title\n\n{paragraphs}\n\n## End\n\n{prose(3)}"
-    for passage in split_passages(text):
-        assert passage.text in lines(passage, text)
-        assert lines(passage, text).strip() == passage.text.strip() or passage.text in lines(
-            passage, text
-        )
-
-
 @pytest.mark.parametrize("fence", ["```", "~~~", "````"])
 def test_a_hash_in_fenced_code_is_no_heading(fence: str) -> None:
     text = f"# Real\n\n{prose(3)}\n\n{fence}sh\n# a comment\n## another\n{fence}\n\nAfter it.\n"
