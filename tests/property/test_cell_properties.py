@@ -1,5 +1,6 @@
 """Cells read back as they were written, and no text that breaks the reading."""
 
+import calendar
 import re
 from datetime import date
 
@@ -39,20 +40,7 @@ FIELDS = [
     FieldSpec(name="f", type=FieldType.TEXTS, split=","),
 ]
 DAYS = st.dates(min_value=date(1000, 1, 1), max_value=date(2999, 12, 31))
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+MONTHS = calendar.month_name[1:]
 WORDS = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 
 

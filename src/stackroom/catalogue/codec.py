@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, embedding_text
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, embedding_text
 from stackroom.errors import StorageError
-from stackroom.model.record import DEFAULT_KIND, Record, RecordId, Tag, Value
+from stackroom.model.record import DEFAULT_KIND, Record, RecordId, Tag
 
 
 def encode_record(record: Record) -> bytes:
@@ -41,8 +41,11 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
     fields = document["fields"]
     for name, value in fields.items():
         # most are not, and every record that is fetched comes through here
-        if isinstance(value, list):
-            fields[name] = _typed(value, spec.fields.get(name))
+        if isinstance(value, list) and (field := spec.fields.get(name)):
+            if field.type is FieldType.TAGS:
+                fields[name] = _tags(value)
+            elif field.type is not FieldType.JSON:
+                fields[name] = tuple(value)
     return Record(
         id=record_id,
         kind=document.get("kind", DEFAULT_KIND),
@@ -58,14 +61,10 @@ some.
 _pair_of = itemgetter("category", "value")
 
 
-def _typed(items: list[Any], field: FieldSpec | None) -> Value:
-    """Return a list as the field's type has it; a plain text, stored before the spec made the field
-    `tag[]`, is a tag without a category.
+def _tags(items: list[Any]) -> tuple[Tag, ...]:
+    """Return the tags; a plain text, stored before the spec made the field `tag[]`, has no
+    category.
     """
-    if field is None or field.type is FieldType.JSON:
-        return items
-    if field.type is not FieldType.TAGS:
-        return tuple(items)
     try:
         return tuple(map(_new_tag, map(_pair_of, items)))
     except TypeError:

@@ -63,11 +63,6 @@ def test_several_fields_are_in_one_note_and_of_many_columns_the_first_are_named(
     assert note.endswith("'column8', 'column9' and 2 more")
 
 
-def test_a_note_without_a_column_to_spare_names_none(spec: CatalogueSpec) -> None:
-    (note,) = build(spec, ListedRows([row(1, parts={"number": 3}, story="x")])).notes
-    assert note == "no row has a column for these fields: 'episodes' (from 'parts.count')"
-
-
 @pytest.mark.parametrize(
     "rows",
     [

@@ -9,9 +9,8 @@ import pytest
 
 from stackroom.catalogue.column_template import parse_column_template
 from stackroom.catalogue.compiler import compile_text
-from stackroom.errors import InputError, UnavailableError
+from stackroom.errors import InputError
 from stackroom.ingest import pipeline
-from stackroom.ingest.embedding import FIRST_BATCH
 from stackroom.ingest.ledger import Origin
 from stackroom.ingest.mapping import RowMapping, build_mapping
 from stackroom.ingest.pipeline import IngestReport
@@ -220,25 +219,6 @@ def test_interrupted_anywhere_and_run_again_nothing_is_lost_doubled_or_embedded_
     assert add_up(report)
     assert report.unchanged == breaks_after // BATCH * BATCH
     assert ids(bench) == sorted(f"mal-{number}" for number in range(22))
-    assert set(embedder.documents.values()) == {1}
-
-
-@pytest.mark.row("N12")
-def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made(
-    bench: IngestBench, embedder: Any
-) -> None:
-    def fail_after_one(report: IngestReport) -> None:
-        embedder.problem = "gone" if report.embedded else None
-
-    rows = [row(number) for number in range(FIRST_BATCH + 10)]
-    with pytest.raises(UnavailableError, match="gone"):
-        bench.add(ListedRows(rows), progress=fail_after_one)
-    assert len(bench.records()) == len(rows)
-    assert bench.shelf.reader().awaiting_vectors == 10
-    embedder.problem = None
-    report = bench.add(ListedRows(rows))
-    assert (report.unchanged, report.to_embed, report.embedded) == (len(rows), 10, 10)
-    assert bench.shelf.reader().awaiting_vectors == 0
     assert set(embedder.documents.values()) == {1}
 
 

@@ -102,25 +102,6 @@ def test_a_text_is_what_the_cell_says(kind: FieldType, raw: Any, value: str) -> 
     assert read(raw, kind) == value
 
 
-@pytest.mark.parametrize(
-    ("raw", "value"),
-    [
-        (0, 0.0),
-        (7, 7.0),
-        (-1.5, -1.5),
-        ("7", 7.0),
-        (" 7.5 ", 7.5),
-        ("1,234,567.5", 1234567.5),
-        ("12,50 EUR", 12.5),
-        ("3.5万円", 35_000),
-        (".5", 0.5),
-        ('="42"', 42.0),
-    ],
-)
-def test_a_number_is_read_in_the_ways_that_tables_write_it(raw: Any, value: float) -> None:
-    assert read(raw, FieldType.FLOAT) == value
-
-
 @pytest.mark.parametrize("raw", [7, 7.0, "7", "7.0", "7,000.0", "-7"])
 def test_a_whole_number_is_an_int(raw: Any) -> None:
     found = read(raw, FieldType.INT)
@@ -178,14 +159,6 @@ def test_the_order_of_day_and_month_is_that_of_the_column(raw: str) -> None:
     )
     with pytest.raises(InputError, match=advice):
         read(raw, FieldType.DATE)
-
-
-@pytest.mark.parametrize(
-    ("raw", "unit", "value"), [("91 min", "min", 91), ("3 Seasons", "season", 3), (91, "min", 91)]
-)
-def test_a_number_is_read_in_its_unit(raw: Any, unit: str, value: float) -> None:
-    assert read(raw, FieldType.FLOAT, unit=unit) == value
-    assert read(raw, FieldType.INT, unit=unit) == value
 
 
 @pytest.mark.parametrize("raw", ["yes", "Y", "true", True, "t", "1", 1, "ja", "oui", "sí", "x"])

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from stackroom.background.background import Background, TaskContext
-from stackroom.errors import BusyError, StorageError
+from stackroom.errors import BusyError
 from stackroom.settings import CollectionSettings, Settings
 from stackroom.sources import collections
-from stackroom.sources.collections import load_state, note_problem
+from stackroom.sources.collections import load_state
 from support.processes import wait_until
 
 
@@ -47,24 +47,3 @@ def test_a_look_that_another_sync_kept_from_starting_is_made_up_for_though_nothi
     with watching(place, home, lambda _home, _place, _context: codes.pop(0)):
         wait_until(lambda: not codes, timeout_s=120)
     assert load_state(home, str(place)).problem is None
-
-
-def test_a_place_that_cannot_be_read_is_logged_and_looked_at_again_though_nothing_changes(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A refused sync and one that the store failed end with the same exit code."""
-    place, home = tmp_path / "vector_dbs", tmp_path / "home"
-    place.mkdir()
-    home.mkdir()
-    looks: list[str] = []
-
-    def fail(_home: Path, looked_at: str, _context: TaskContext) -> int:
-        looks.append(looked_at)
-        note_problem(home, looked_at, "it cannot be reached")
-        return StorageError.exit_code
-
-    with watching(place, home, fail):
-        wait_until(lambda: len(looks) >= 2, timeout_s=120)
-    assert [one.getMessage() for one in caplog.records] == [
-        "background task 'sync collections' failed: it cannot be reached"
-    ]

@@ -209,14 +209,6 @@ def test_a_file_is_read_as_it_is_meant(tmp_path: Path, name: str) -> None:
     assert told(opened_as(tmp_path, "a.csv", content, **options)) == rows
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
-def test_unicode_is_read_with_and_without_a_mark(tmp_path: Path, encoding: str, mark: str) -> None:
-    source = opened_as(tmp_path, "a.csv", f"{mark}{TABLE}".encode(encoding))
-    rows = "line 2: id='1', title='Käse', note='ß'\nline 3: id='2', title='日本', note=''"
-    assert told(source) == rows
-
-
 WRITINGS = {
     "shift_jis": "名前,町,紹介\n竹の庭,京都,静かな庭で抹茶を楽しめる\n",
     "euc_jp": "名前,町,紹介\n竹の庭,京都,静かな庭で抹茶を楽しめる\n",

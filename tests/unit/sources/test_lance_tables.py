@@ -5,7 +5,6 @@ read.
 import importlib
 import importlib.util
 import json
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,7 +19,7 @@ from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_
 from stackroom.assembly.sync import publish_catalogue
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.cli.sync import SYNCING
-from stackroom.errors import ExpectedError, StorageError
+from stackroom.errors import ExpectedError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
@@ -198,19 +197,6 @@ def test_what_changed_is_published_and_synced_and_what_did_not_is_not_written_ag
     assert records_of(published.there) == records_of(published.here)
 
 
-@pytest.mark.row("T7")
-def test_a_table_that_cannot_be_read_changes_nothing(published: Site) -> None:
-    published.sync()
-    before = records_of(published.there)
-    published.build(ROWS[0] | {"title": "Catan: Seafarers"})
-    published.publish()
-    source = published.open()
-    shutil.rmtree(published.database / "games_documents.lance" / "data")
-    with pytest.raises(StorageError, match=r"lancedb: the database cannot be read"):
-        published.add(published.there, source, name="games")
-    assert records_of(published.there) == before
-
-
 def test_vectors_of_another_model_are_not_used_and_that_is_said(published: Site) -> None:
     table = published.table()
     described = json.loads(table.schema.metadata[b"stackroom"]) | {"model": "other"}
@@ -289,28 +275,6 @@ def test_a_table_without_passages_can_be_mapped_by_any_spec(site: Site) -> None:
         "a": "game",
         "b": "designer",
     }
-
-
-# Locations
-
-
-@pytest.mark.row("T7")
-def test_a_bucket_that_cannot_be_reached_is_an_error_and_not_a_trace(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {
-        "AWS_ENDPOINT": "http://127.0.0.1:9",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "x",
-        "AWS_SECRET_ACCESS_KEY": "y",
-        "AWS_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(
-        StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: "
-    ) as refused:
-        LancePlace("s3://bucket/lancedb", site.there.settings).open("games")
-    assert not any(detail in refused.value.message for detail in (".rs", "{", "Location"))
 
 
 def test_without_lancedb_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
