@@ -72,15 +72,19 @@ TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
 CopyFile = Callable[[Path, Path, Checkpoint], None]  # copies a file to another place
 
 
+def copy_file(source: Path, target: Path, _checkpoint: Checkpoint) -> None:
+    """Copy a file that is only ever replaced as a whole."""
+    shutil.copyfile(source, target)
+    target.chmod(0o600)
+
+
 @frozen
 class BackupItem:
-    """One item of a back-up: its path there, the function that copies it, and its approximate
-    size.
-    """
+    """One item of a back-up: its path there, the file here, and the function that copies it."""
 
     name: str
-    copy: Callable[[Path, Checkpoint], None]
-    size_bytes: int
+    path: Path
+    copy: CopyFile = copy_file
 
 
 @frozen
@@ -89,12 +93,6 @@ class BackupPlan:
 
     items: tuple[BackupItem, ...]
     notes: tuple[str, ...] = ()
-
-
-def copy_file(source: Path, target: Path, _checkpoint: Checkpoint) -> None:
-    """Copy a file that is only ever replaced as a whole."""
-    shutil.copyfile(source, target)
-    target.chmod(0o600)
 
 
 def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
@@ -129,13 +127,6 @@ def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
         )
 
 
-def backup_item(name: str, path: Path, copy: CopyFile = copy_file) -> BackupItem:
-    """Return the item of a file, which is only ever replaced as a whole unless it has a copy of its
-    own.
-    """
-    return BackupItem(name=name, copy=partial(copy, path), size_bytes=_size(path))
-
-
 def plan_backup(
     home: SpecLibrary,
     control: Control | None,
@@ -166,10 +157,16 @@ def plan_backup(
             f"the control database is PostgreSQL ({control.database.name}) and not in it: use its"
             " own tools, such as pg_dump"
         )
-    items += [backup_item(path.name, path, copy) for path, copy in apart.items() if path.is_file()]
+    items += [
+        BackupItem(name=path.name, path=path, copy=copy)
+        for path, copy in apart.items()
+        if path.is_file()
+    ]
     models = [home.settings.models_folder] if with_models else []
     for whole in (folder / TABLES_FOLDER, *models):
-        items += [backup_item(f"{whole.name}/{name}", path) for name, path in _iter_files(whole)]
+        items += [
+            BackupItem(name=f"{whole.name}/{name}", path=path) for name, path in _iter_files(whole)
+        ]
     return BackupPlan(items=tuple(items), notes=tuple(notes))
 
 
@@ -215,12 +212,12 @@ def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
         files.append(STORE_FILE)
     for file in files:
         if (folder / file).is_file():
-            yield backup_item(f"{name}/{file}", folder / file, copy_store)
+            yield BackupItem(name=f"{name}/{file}", path=folder / file, copy=copy_store)
     if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
         apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
     for file, path in _iter_files(folder):
         if file.partition("/")[0] not in apart:
-            yield backup_item(f"{name}/{file}", path)
+            yield BackupItem(name=f"{name}/{file}", path=path)
 
 
 def _iter_files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -284,7 +281,7 @@ def make_backup(
     """Write a back-up and return its folder; remove the oldest beyond `keep`."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        needed, free = sum(item.size_bytes for item in plan.items), shutil.disk_usage(folder).free
+        needed, free = sum(_size(item.path) for item in plan.items), shutil.disk_usage(folder).free
         if 2 * needed > free:
             sizes = f"{free / 1e6:,.0f} MB are free, and a back-up of {needed / 1e6:,.0f} MB"
             raise StorageError(f"{folder}: {sizes} is made only where twice as much is")
@@ -372,14 +369,12 @@ def check_backup(backup: Path) -> list[str]:
         wanted = load_checksums(backup)
     except StorageError as error:
         return [error.message]
-    missing = [name for name in wanted if not (backup / name).is_file()]
-    damaged = [
-        name for name in wanted if name not in missing and sha256_of(backup / name) != wanted[name]
-    ]
-    problems = [f"{backup / name} is missing" for name in missing]
-    return [
-        *problems,
-        *(f"{backup / name} is damaged: its sha256 is not the manifest's" for name in damaged),
+    there = {name: sha256 for name, sha256 in wanted.items() if (backup / name).is_file()}
+    missing = [f"{backup / name} is missing" for name in wanted if name not in there]
+    return missing + [
+        f"{backup / name} is damaged: its sha256 is not the manifest's"
+        for name, sha256 in there.items()
+        if sha256_of(backup / name) != sha256
     ]
 
 
@@ -404,7 +399,7 @@ def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -
     for number, item in enumerate(plan.items):
         context.progress(number, len(plan.items), f"copying {item.name}")
         (fresh / item.name).parent.mkdir(parents=True, exist_ok=True)
-        item.copy(fresh / item.name, context.check_stopped)
+        item.copy(item.path, fresh / item.name, context.check_stopped)
     context.progress(len(plan.items), len(plan.items), "checking")
     copied = {
         path.relative_to(fresh).as_posix(): path

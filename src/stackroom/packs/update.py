@@ -127,14 +127,10 @@ def shown_size(size_bytes: int) -> str:
 
 
 class _Package(Protocol):
-    """A catalogue package, as far as releases need it: its spec, and whether a location is its
-    sample data.
-    """
+    """A catalogue package, as far as releases need it: its spec."""
 
     @property
     def loaded(self) -> LoadedSpec: ...
-
-    def is_sample(self, location: str) -> bool: ...
 
 
 class ReleaseHost(SpecLibrary, Protocol):
@@ -283,10 +279,6 @@ def install_release(
     require_name(name)
     source = ReleaseSource(place=places.resolved_location(location), key=key)
     installed = host.library.find_installed(name)
-    if installed is not None and _has_samples_only(host, installed):
-        raise ConflictError(
-            f"'{name}' has sample data; move {installed.folder} away to install the release"
-        )
     if installed is not None:
         return _installed_already(installed, source)
     found = places.find_release(places.open_place(source.place, host.settings), key=key)
@@ -364,16 +356,6 @@ def _install(
     save_released_calibration(place.folder, manifest)
     pack.settle(manifest)
     host.library.complete(place, source=None)  # commit point: it is installed from here on
-
-
-def _has_samples_only(host: ReleaseHost, installed: Installed) -> bool:
-    """Tell whether all data of a catalogue is what its package brought as samples."""
-    package = host.find_package(installed.spec_name)
-    if installed.own_declaration is not None or package is None:
-        return False
-    return bool(installed.sources) and all(
-        package.is_sample(source) for source in installed.sources
-    )
 
 
 def _installed_already(installed: Installed, source: ReleaseSource) -> ReleaseReport:
@@ -590,7 +572,7 @@ def merge(
     theirs = {record_id: encode_record(put.record) for record_id, put in puts.items()}
     taken = sorted({*ids}.difference(kept))
     written = [record_id for record_id in taken if record_id in puts]
-    deleted = [record_id for record_id in taken if record_id not in puts and record_id in mine]
+    deleted = [record_id for record_id in taken if record_id in mine.keys() - puts.keys()]
     report.conflicts = [
         str(record_id) for record_id in kept if mine.get(record_id) != theirs.get(record_id)
     ]

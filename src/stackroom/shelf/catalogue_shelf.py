@@ -138,7 +138,6 @@ class CatalogueShelf:
         self.withheld = place.withheld
         self.reader, self.find_reader = index.reader, index.find_reader
         self.check, self.mend, self.rebuild = index.check, index.mend, index.rebuild
-        self.publish, self.publish_vectors = index.publish, index.publish_vectors
         self.join_build, self.close = index.join_build, index.close
 
     def switch_model(self, model: ModelId | None) -> None:
@@ -190,6 +189,14 @@ class CatalogueShelf:
             finally:
                 if self._place.exclusive_blocks == 1:
                     self.index.end_block()
+
+    def publish(self) -> None:
+        """Update every index to the store."""
+        self.index.publish()
+
+    def publish_vectors(self) -> None:
+        """Add the vectors stored since the last publication to the index."""
+        self.index.publish_vectors()
 
     def missing_embeddings(
         self, digests: Iterable[bytes], model: ModelId | None = None

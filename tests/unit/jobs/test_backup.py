@@ -3,11 +3,11 @@
 import shutil
 import stat
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import apsw
 import orjson
@@ -18,7 +18,6 @@ from stackroom.jobs.backup import (
     BackupItem,
     BackupPlan,
     Checkpoint,
-    backup_item,
     check_backup,
     copy_store,
     list_backups,
@@ -54,10 +53,14 @@ def plan(store: Path, tmp_path: Path) -> BackupPlan:
     config = tmp_path / "stackroom.toml"
     config.write_text("offline = true\n")
     items = (
-        backup_item("catalogues/films/records.sqlite", store, copy_store),
-        backup_item("stackroom.toml", config),
+        BackupItem(name="catalogues/films/records.sqlite", path=store, copy=copy_store),
+        BackupItem(name="stackroom.toml", path=config),
     )
     return BackupPlan(items=items, notes=("PostgreSQL is not in it",))
+
+
+def plan_of(path: Path, copy: Any) -> BackupPlan:
+    return BackupPlan(items=(BackupItem(name="records.sqlite", path=path, copy=copy),))
 
 
 def make(plan: BackupPlan, folder: Path, *, at: datetime = NIGHT, keep: int = 3) -> Path:
@@ -110,20 +113,16 @@ def test_a_store_that_is_written_meanwhile_is_copied_as_of_one_moment(
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        item = backup_item("records.sqlite", store, copy_store)
 
-        def slowly(target: Path, checkpoint: Checkpoint) -> None:
+        def slowly(source: Path, target: Path, checkpoint: Checkpoint) -> None:
             def wait() -> None:
                 has_written.clear()
                 assert has_written.wait(120)  # something is written between any two steps
                 checkpoint()
 
-            item.copy(target, wait)
+            copy_store(source, target, wait)
 
-        made = make(
-            BackupPlan(items=(BackupItem(name="records.sqlite", copy=slowly, size_bytes=1),)),
-            folder,
-        )
+        made = make(plan_of(store, slowly), folder)
     finally:
         is_over.set()
         writer.join()
@@ -149,19 +148,17 @@ def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folde
 ) -> None:
     is_paused, goes_on = threading.Event(), threading.Event()
 
-    def pause(target: Path, _checkpoint: Checkpoint) -> None:
+    def pause(_source: Path, target: Path, _checkpoint: Checkpoint) -> None:
         is_paused.set()
         assert goes_on.wait(120)
         target.write_bytes(b"of one that was taken for dead")
 
-    def meet(target: Path, _checkpoint: Checkpoint) -> None:
+    def meet(_source: Path, target: Path, _checkpoint: Checkpoint) -> None:
         goes_on.set()
         assert isinstance(paused.exception(10), StorageError)
         target.write_bytes(b"of the one that took over")
 
-    first, second = (
-        BackupPlan(items=(BackupItem(name="x", copy=copy, size_bytes=1),)) for copy in (pause, meet)
-    )
+    first, second = plan_of(folder, pause), plan_of(folder, meet)
     with ThreadPoolExecutor(1) as pool:
         paused = pool.submit(make, first, folder)
         assert is_paused.wait(120)
@@ -209,27 +206,29 @@ def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(store: Path, folde
     content[4096 * 20 : 4096 * 30] = b"\xff" * 4096 * 10
     store.write_bytes(content)
     with pytest.raises(StorageError, match=rf"{store}: .*(not whole|could not be made)"):
-        make(BackupPlan(items=(backup_item("records.sqlite", store, copy_store),)), folder)
+        make(plan_of(store, copy_store), folder)
     assert list(folder.iterdir()) == []
 
 
-def refused(folder: Path, copy: Callable[[Path, Checkpoint], None], size_bytes: int = 1) -> str:
+def refused(folder: Path, path: Path, copy: Any) -> str:
     with pytest.raises(StorageError) as caught:
-        make(BackupPlan(items=(BackupItem(name="x", copy=copy, size_bytes=size_bytes),)), folder)
+        make(plan_of(path, copy), folder)
     assert list(folder.iterdir()) == []
     return caught.value.message
 
 
 def test_what_cannot_be_written_is_told_and_leaves_nothing(folder: Path) -> None:
-    def fill_up(target: Path, _checkpoint: Checkpoint) -> None:
+    def fill_up(_source: Path, target: Path, _checkpoint: Checkpoint) -> None:
         target.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    assert "the back-up could not be written: No space left on device" in refused(folder, fill_up)
+    assert "the back-up could not be written: No space left on device" in refused(
+        folder, folder, fill_up
+    )
 
 
 def test_a_back_up_that_would_fill_the_disk_is_not_begun(folder: Path) -> None:
-    free = shutil.disk_usage(folder.parent).free
-    assert "is made only where twice as much is" in refused(
-        folder, lambda *_: None, size_bytes=free
-    )
+    large = folder.with_name("large")
+    with large.open("wb") as file:  # of holes alone
+        file.truncate(shutil.disk_usage(folder.parent).free)
+    assert "is made only where twice as much is" in refused(folder, large, lambda *_: None)
