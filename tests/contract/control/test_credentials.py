@@ -259,3 +259,23 @@ def test_somebody_is_known_where_nothing_can_be_written(people: Any, place: Any)
     assert people.credentials.find(secret) is not None
     (listed,) = people.credentials.list_of("ada")
     assert listed.last_used_at is None
+
+
+def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
+    people.add("ann", roles=["user"])
+    people.add("bob", roles=["user"])
+    session, ended, used = people.session("ann"), people.session("ann"), people.token("bob")
+    people.token("bob")
+    people.credentials.revoke_secret(ended)
+    people.credentials.find(used)
+    day_before = people.clock.now() - timedelta(days=1)
+    live = people.credentials.list_all(used_since=day_before)
+    assert [(one.user, one.kind, one.id) for one in live] == [
+        ("ann", "session", people.credentials.find(session)[0].id),
+        ("bob", "token", people.credentials.find(used)[0].id),
+    ]
+    people.clock.advance(13 * 3600)
+    live = people.credentials.list_all(used_since=people.clock.now() - timedelta(days=1))
+    assert [one.user for one in live] == ["bob"]
+    people.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
+    assert people.credentials.list_all(used_since=day_before) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom.jobs.job import MOST_OUTPUT_BYTES, OutputTail, shortened
+from stackroom.jobs.job import MOST_OUTPUT_BYTES, OutputTail
 
 pytestmark = pytest.mark.row("Z11")
 
@@ -22,10 +22,3 @@ def test_a_line_of_any_length_stays_within_the_bound() -> None:
     tail.write("end")
     assert len(tail.text().encode()) <= MOST_OUTPUT_BYTES
     assert tail.text().endswith("ü\nend\n")
-
-
-def test_what_no_database_takes_is_written_out() -> None:
-    tail = OutputTail()
-    tail.write("a\0b \ud800")
-    assert tail.text() == "a\\x00b \\ud800\n"
-    assert shortened("\0" * 10, 5) == "\\x00…"
