@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.catalogue.spec import FieldType
 from stackroom.errors import ConflictError, InputError
-from stackroom.model.hits import FacetCount
 from stackroom.model.record import Key, RecordId
 from stackroom.model.scope import (
     KEY_FIELD,
-    KIND_FIELD,
     KNOWN_FIELD,
     WHOLE,
-    WORDS_FIELD,
-    AllOf,
     AnyOf,
-    NoneOf,
     Range,
     Scope,
     Visibility,
@@ -31,9 +25,7 @@ from stackroom.shelf.port import EVERY_KEY, Author, Delete, Embedding, Op, Put
 from stackroom.shelf.series import work_of
 from stackroom.shelf.terms import name_lines
 from stackroom.text.analyser import TextQuery, analyse_query, index_tokens
-from support.stock import occurrences_of
 
-STAFF = Scope(visibility=Visibility(frozenset({"Staff"})))
 GUEST = Scope(visibility=Visibility(frozenset()))
 
 
@@ -229,38 +221,6 @@ def test_a_rarer_word_outranks_a_common_one(stock: Any) -> None:
     assert stock.lexical("robot samurai")[0] == "rare"
 
 
-def test_the_total_counts_matches_beyond_the_limit(stock: Any) -> None:
-    stock.put(*(stock.record(f"r{number}", body="robot") for number in range(5)))
-    ranking = stock.shelf.reader().lexical(query("robot"), scope=WHOLE, limit=2)
-    assert (len(ranking.best), ranking.total) == (2, 5)
-
-
-def test_a_limit_of_nothing_gives_the_total_alone(stock: Any) -> None:
-    stock.put(stock.record("one", body="robot"))
-    view = stock.shelf.reader()
-    ranking = view.lexical(query("robot"), scope=WHOLE, limit=0)
-    assert (ranking.best, ranking.total) == ((), 1)
-    assert view.nearest(stock.vector("one")[None], scope=WHOLE, limit=0)[0].best == ()
-
-
-def test_a_query_without_terms_finds_nothing(stock: Any) -> None:
-    stock.put(stock.record("one", body="robot"))
-    assert stock.lexical("  !? ") == []
-
-
-def test_a_scope_of_words_has_the_records_with_all_of_them_in_every_read(stock: Any) -> None:
-    stock.put(stock.record("one", body="a robot in a garden"), stock.record("two", body="a robot"))
-    stock.put(
-        stock.record("three", body="the gardens of robots"), stock.record("four", body="a garden")
-    )
-    scope = Scope(conditions=(AllOf(WORDS_FIELD, tuple(index_tokens("robot garden"))),))
-    assert sorted(stock.lexical("story robot", scope=scope)) == ["one", "three"]
-    assert sorted(stock.nearest("four", scope=scope)) == ["one", "three"]
-    assert stock.shelf.reader().count(scope) == 2
-    stock.put(stock.record("two", body="a robot garden"))
-    assert stock.shelf.reader().count(scope) == 3
-
-
 def test_a_scope_of_keys_has_these_records_in_every_read(stock: Any) -> None:
     stock.put(*(stock.record(name, body="a robot") for name in ("one", "two", "three")))
     first, second = stock.keys("one", "three")
@@ -427,27 +387,6 @@ def test_a_misspelt_title_is_found_and_nearly_alike(stock: Any) -> None:
 # Columns
 
 
-def test_the_values_of_columns_are_given_key_by_key(stock: Any) -> None:
-    stock.put(
-        stock.record("one", group=["Mecha"], number=2000),
-        stock.record("two"),
-        stock.record("three"),
-    )
-    stock.put(stock.record("three", group=["Slice of LIFE"], number=2001))
-    view = stock.shelf.reader()
-    keys = stock.keys("three", "two", "one")
-    assert view.terms(stock.group_field, keys) == [
-        frozenset({"slice of life"}),
-        frozenset(),
-        frozenset({"mecha"}),
-    ]
-    numbers = view.numbers(stock.number_field, keys).tolist()
-    assert numbers == pytest.approx(
-        [stock.number(2001), float("nan"), stock.number(2000)], nan_ok=True
-    )
-    assert view.terms(stock.group_field, []) == view.numbers(stock.number_field, []).tolist() == []
-
-
 # Conditions
 
 
@@ -459,95 +398,6 @@ def grouped(stock: Any) -> Any:
         stock.record("bare", title="A robot", body="robot"),
     )
     return stock
-
-
-def narrowed(stock: Any) -> list[tuple[Any, list[str]]]:
-    group, number = stock.group_field, stock.number_field
-    return [
-        (AnyOf(group, ("MECHA", "absent")), ["old"]),
-        (AnyOf(group, ()), []),
-        (AllOf(group, ("mecha",)), ["old"]),
-        (AllOf(group, ("mecha", "absent")), []),
-        (AllOf(group, ()), ["old", "new", "bare"]),
-        (NoneOf(group, ("Mecha",)), ["new", "bare"]),
-        (NoneOf(group, ()), ["old", "new", "bare"]),
-        (Range(number, at_least=stock.number(1995), at_most=stock.number(1995)), ["old"]),
-        (Range(number, at_least=stock.number(1996)), ["new"]),
-        (Range(number, at_most=stock.number(2015)), ["old", "new"]),
-        (Range(number), ["old", "new"]),
-        (Range(number, at_least=stock.number(2015), at_most=stock.number(1995)), []),
-    ]
-
-
-def test_every_condition_is_honoured_before_ranking_by_every_read(grouped: Any) -> None:
-    for condition, expected in narrowed(grouped):
-        scope, view = where(condition), grouped.shelf.reader()
-        assert sorted(grouped.lexical("robot", scope=scope)) == sorted(expected), condition
-        assert view.lexical(query("robot"), scope=scope, limit=1).total == len(expected), condition
-        assert sorted(grouped.nearest("old", scope=scope)) == sorted(expected), condition
-        assert len(grouped.nearest("old", scope=scope, limit=1)) == min(1, len(expected)), condition
-        assert sorted(grouped.titles_like("a robot", scope=scope)) == sorted(expected), condition
-        assert view.count(scope) == len(expected), condition
-        assert view.ids(view.scan(scope=scope, limit=9)) == expected, condition
-        counted = sum(facet.count for facet in view.facets(grouped.group_field, scope=scope))
-        assert counted == len(set(expected) - {"bare"}), condition
-
-
-def test_all_conditions_of_a_scope_hold_together(grouped: Any) -> None:
-    scope = where(NoneOf(grouped.group_field, ("Drama",))).narrowed(Range(grouped.number_field))
-    assert grouped.lexical("robot", scope=scope) == ["old"]
-    assert grouped.shelf.reader().count(scope) == 1
-
-
-def test_a_kind_is_filtered_and_counted_like_a_field(stock: Any) -> None:
-    kinds = stock.spec.kinds
-    stock.put(*(stock.record(kind, kind=kind, body="robot") for kind in kinds))
-    assert stock.lexical("robot", scope=where(AnyOf(KIND_FIELD, (kinds[-1],)))) == [kinds[-1]]
-    assert stock.shelf.reader().facets(KIND_FIELD, scope=WHOLE) == [
-        FacetCount("", kind, 1) for kind in sorted(kinds)
-    ]
-
-
-def test_facets_are_counted_most_frequent_first_then_by_name(stock: Any) -> None:
-    stock.put(
-        *(
-            stock.record(f"r{number}", group=[name])
-            for number, name in enumerate(["B", "C", "C", "A"])
-        )
-    )
-    facets = stock.shelf.reader().facets(stock.group_field, scope=WHOLE)
-    assert [(facet.value, facet.count) for facet in facets] == [("C", 2), ("A", 1), ("B", 1)]
-
-
-def test_occurrences_say_which_visible_records_have_which_value(stock: Any) -> None:
-    stock.put(
-        stock.record("one", group=["Drama"]),
-        stock.record("two", group=["drama"]),
-        stock.record("three", group=["Drama"]),
-        stock.record("four", group=["War"], audiences=("Staff",)),
-        stock.record("bare"),
-    )
-    view, (one, two, three, four) = stock.shelf.reader(), stock.keys("one", "two", "three", "four")
-    assert occurrences_of(view, stock.group_field, scope=STAFF) == [
-        ("Drama", [one, two, three]),
-        ("War", [four]),
-    ]
-    assert occurrences_of(view, stock.group_field, scope=GUEST) == [("Drama", [one, two, three])]
-    with pytest.raises(InputError, match="not counted"):
-        view.occurrences(stock.number_field, scope=WHOLE)
-
-
-def test_spellings_that_compare_as_equal_are_one_value_and_a_record_has_it_once(stock: Any) -> None:
-    has_several = stock.spec.fields[stock.group_field].type in (FieldType.TAGS, FieldType.TEXTS)
-    stock.put(
-        stock.record("one", group=["drama", "Drama", "War"]),
-        stock.record("two", group=["drama"]),
-        stock.record("three", group=["Drama"]),
-        stock.record("four", group=["drama"]),
-    )
-    one, two, three, four = stock.keys("one", "two", "three", "four")
-    found = occurrences_of(stock.shelf.reader(), stock.group_field, scope=WHOLE)
-    assert found == [("drama", [one, two, three, four]), *([("War", [one])] if has_several else [])]
 
 
 def test_a_field_that_cannot_be_filtered_is_refused_with_the_names_of_those_that_can(
@@ -584,75 +434,8 @@ def test_counting_a_field_without_values_to_count_is_refused_with_those_that_hav
     for field in (grouped.number_field, grouped.body_field, "no_such_field"):
         with pytest.raises(InputError, match=grouped.group_field):
             grouped.shelf.reader().facets(field, scope=WHOLE)
-
-
-# What a caller may see
-
-
-@pytest.fixture
-def guarded(stock: Any) -> Any:
-    stock.put(
-        stock.record("open", title="A robot", body="robot", group=["Mecha"], number=2000),
-        stock.record(
-            "marked-open",
-            title="A robot",
-            body="robot",
-            group=["Mecha"],
-            number=2000,
-            audiences=("*",),
-        ),
-        stock.record(
-            "staff",
-            title="A robot",
-            body="robot",
-            group=["Mecha"],
-            number=2000,
-            audiences=("Staff", "x"),
-        ),
-        stock.record(
-            "board",
-            title="A robot",
-            body="robot",
-            group=["Secret"],
-            number=2000,
-            audiences=("board",),
-        ),
-    )
-    return stock
-
-
-@pytest.mark.parametrize(
-    ("scope", "seen"),
-    [
-        (WHOLE, ["open", "marked-open", "staff", "board"]),
-        (STAFF, ["open", "marked-open", "staff"]),
-        (GUEST, ["open", "marked-open"]),
-        (Scope(visibility=Visibility(frozenset({"staff"}))), ["open", "marked-open"]),
-    ],
-)
-def test_what_may_not_be_seen_is_hidden_from_every_read_and_every_total(
-    guarded: Any, scope: Scope, seen: list[str]
-) -> None:
-    names = ["open", "marked-open", "staff", "board"]
-    keys, view = guarded.keys(*names), guarded.shelf.reader()
-    assert [record.id for record in view.fetch(keys, scope=scope).values()] == seen
-    assert sorted(view.find([RecordId(name) for name in names], scope=scope)) == sorted(seen)
-    assert guarded.lexical("robot", scope=scope) == seen
-    assert view.lexical(query("robot"), scope=scope, limit=1).total == len(seen)
-    assert sorted(guarded.nearest("board", scope=scope)) == sorted(seen)
-    assert sorted(guarded.titles_like("a robot", scope=scope)) == sorted(seen)
-    assert view.count(scope) == len(seen)
-    assert view.ids(view.scan(scope=scope, limit=9)) == seen
-    facets = {facet.value: facet.count for facet in view.facets(guarded.group_field, scope=scope)}
-    assert sum(facets.values()) == len(seen)
-    assert ("Secret" in facets) == ("board" in seen)
-
-
-def test_a_record_that_is_closed_afterwards_is_hidden_from_the_next_reader(guarded: Any) -> None:
-    closed = guarded.record("open", title="A robot", body="robot", audiences=("board",))
-    guarded.put(closed)
-    assert guarded.lexical("robot", scope=GUEST) == ["marked-open"]
-    assert guarded.shelf.reader().find([RecordId("open")], scope=GUEST) == {}
+        with pytest.raises(InputError, match=grouped.group_field):
+            grouped.shelf.reader().occurrences(field, scope=WHOLE)
 
 
 # Changes
@@ -670,22 +453,6 @@ def test_a_put_replaces_the_record_of_that_id_under_the_same_key(stock: Any) -> 
     assert view.count(WHOLE) == 1
 
 
-def test_a_delete_removes_the_record_from_every_read(stock: Any) -> None:
-    stock.put(
-        stock.record("one", title="A robot", body="robot", group=["Mecha"]), stock.record("two")
-    )
-    (key,) = stock.keys("one")
-    stock.delete("one")
-    view = stock.shelf.reader()
-    assert view.fetch([key], scope=WHOLE) == view.find([RecordId("one")], scope=WHOLE) == {}
-    assert stock.lexical("robot") == []
-    assert stock.nearest("one") == ["two"]
-    assert "one" not in stock.titles_like("a robot")
-    assert view.facets(stock.group_field, scope=WHOLE) == []
-    assert view.count(WHOLE) == 1
-    assert view.ids(view.scan(scope=WHOLE, limit=10)) == ["two"]
-
-
 def test_a_record_that_returns_after_a_delete_has_a_new_key(stock: Any) -> None:
     stock.put(stock.record("one", body="robot"))
     before = stock.keys("one")
@@ -693,14 +460,6 @@ def test_a_record_that_returns_after_a_delete_has_a_new_key(stock: Any) -> None:
     stock.put(stock.record("one", body="robot"))
     assert stock.keys("one") != before
     assert stock.lexical("robot") == ["one"]
-
-
-def test_changes_are_seen_by_the_next_reader_without_publishing(stock: Any) -> None:
-    writer = stock.shelf.writer()
-    writer.apply([stock.embedded(stock.record("one", body="robot"))])
-    assert stock.lexical("robot") == ["one"]
-    writer.apply([stock.embedded(stock.record("two", body="robot"))])
-    assert stock.nearest("two", limit=1) == ["two"]
 
 
 def test_a_view_does_not_change_after_it_was_taken(stock: Any) -> None:

@@ -1,8 +1,9 @@
 """The embedded shelf against the obvious one: any records, any filters, any edits."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import (
     KIND_FIELD,
+    WORDS_FIELD,
     AllOf,
     AnyOf,
     Condition,
@@ -29,15 +31,18 @@ from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.vectors import build_vector_table
 from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Change, Delete, Embedding, Put, ShelfReader
-from stackroom.text.analyser import analyse_query
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
+from stackroom.text.analyser import analyse_query, index_tokens
 from support.memory_shelf import MemoryShelf
 from support.stock import occurrences_of
 
 SPEC = compile_text(Path(__file__).with_name("things.toml").read_text("utf-8"), origin="test")
 MODEL = ModelId(name="m", dimension=8)
-SHELF_EXAMPLES = 25
+SHELF_EXAMPLES, IN_DATABASE_EXAMPLES = 40, 10
 
 WORDS = ["robot", "robots", "Story", "the", "sea", "été", "C++", "巨人", "巨", "진격", "sea's", ""]
+TOKENS = tuple(index_tokens(" ".join(WORDS)))
+IDS = [RecordId(f"r{number}") for number in range(12)]
 VALUES = ["Mecha", "mecha", "MÉCHA", "Drama", "two words", "巨人", " ", "*"]
 AUDIENCES = ["staff", "Staff", "*"]
 DATES = ["1999-12-31", "2000-01-01", "2020-06-15", "not a date"]
@@ -56,6 +61,8 @@ def records(draw: st.DrawFn) -> Record:
         "colour": draw(st.none() | st.sampled_from(VALUES)),
         "size": draw(numbers),
         "made": draw(st.none() | st.sampled_from(DATES)),
+        "era": draw(st.none() | st.integers(1, 4)),
+        "crew": draw(values),
     }
     return Record(
         id=RecordId(f"r{draw(st.integers(0, 11))}"),
@@ -68,12 +75,12 @@ def records(draw: st.DrawFn) -> Record:
 @st.composite
 def conditions(draw: st.DrawFn) -> Condition:
     if draw(st.booleans()):
-        field = draw(st.sampled_from(["tags", "colour", KIND_FIELD]))
-        chosen = ("a", "B") if field == KIND_FIELD else VALUES
+        field = draw(st.sampled_from(["tags", "colour", "crew", KIND_FIELD, WORDS_FIELD]))
+        chosen = {KIND_FIELD: ("a", "B"), WORDS_FIELD: TOKENS}.get(field, VALUES)
         form = draw(st.sampled_from([AnyOf, AllOf, NoneOf]))
         return form(field, tuple(draw(st.lists(st.sampled_from(chosen), max_size=3))))
     if draw(st.booleans()):
-        return Range("size", draw(numbers), draw(numbers))
+        return Range(draw(st.sampled_from(["size", "era"])), draw(numbers), draw(numbers))
     days = st.none() | st.integers(729_000, 738_000)
     return Range("made", draw(days), draw(days))
 
@@ -94,6 +101,9 @@ def puts(draw: st.DrawFn) -> Put:
 
 
 deletes = st.integers(0, 11).map(lambda number: Delete(RecordId(f"r{number}")))
+batches = st.lists(
+    st.tuples(st.lists(puts() | deletes, max_size=12), st.booleans()), min_size=1, max_size=6
+)
 queries = st.tuples(texts, scopes(), st.integers(1, 10_000))
 
 
@@ -103,8 +113,9 @@ def unit(seed: int, dimension: int = MODEL.dimension) -> Vector:
 
 
 @contextmanager
-def embedded_shelf() -> Iterator[CatalogueShelf]:
+def open_empty(place: StorePlace | None) -> Iterator[CatalogueShelf]:
     with tempfile.TemporaryDirectory() as folder:
+        save_place(Path(folder), place)
         shelf = create_shelf(Path(folder), SPEC, model=MODEL)
         yield shelf
         shelf.close()
@@ -117,28 +128,43 @@ def answers(view: ShelfReader, text: str, scope: Scope, seed: int) -> dict[str, 
     words = view.lexical(analyse_query(text, synonyms={}), scope=scope, limit=100)
     (near,) = view.nearest(unit(seed)[None, :], scope=scope, limit=100)
     keys = view.scan(scope=scope, limit=100)
+    alike = view.titles_like(text, scope=scope, limit=100)
+    named = [match.key for match in alike if match.likeness == 1.0]
     return {
         "lexical": (sorted(view.ids([hit.key for hit in words.best])), words.total),
+        "limited": [cut(view, text, scope, seed, limit=limit) for limit in (0, 1)],
+        "named": (view.has_name(text, scope=scope), sorted(view.ids(named))),
+        "found": sorted(view.find(IDS, scope=scope)),
         "nearest": {view.ids([hit.key])[0]: hit.score for hit in near.best},
-        "in order": all(a.score >= b.score for a, b in zip(near.best, near.best[1:], strict=False)),
+        "in order": keys == sorted(keys)
+        and all(a.score >= b.score for a, b in zip(near.best, near.best[1:], strict=False)),
         "scan": sorted(view.ids(keys)),
         "fetch": {record.id: record.audiences for record in view.fetch(keys, scope=scope).values()},
         "terms": dict(zip(view.ids(keys), view.terms("tags", keys), strict=True)),
         "numbers": dict(
             zip(view.ids(keys), map(str, view.numbers("made", keys).tolist()), strict=True)
         ),
-        "tags": view.facets("tags", scope=scope),
-        "colours": view.facets("colour", scope=scope),
+        "how many": dict(
+            zip(view.ids(keys), view.count_terms("crew", ["mecha", "drama"], keys), strict=True)
+        ),
+        "facets": [view.facets(field, scope=scope) for field in ("tags", "colour", "crew")],
         "occurrences": [
             [
                 (value, sorted(view.ids(keys)))
                 for value, keys in occurrences_of(view, field, scope=scope)
             ]
-            for field in ("tags", "colour", KIND_FIELD)
+            for field in ("tags", "colour", "crew", KIND_FIELD)
         ],
         "kinds": view.facets(KIND_FIELD, scope=scope),
         "count": view.count(scope),
     }
+
+
+def cut(view: ShelfReader, text: str, scope: Scope, seed: int, *, limit: int) -> tuple[int, ...]:
+    """Return how many records a limit leaves of both rankings, and the total by words."""
+    words = view.lexical(analyse_query(text, synonyms={}), scope=scope, limit=limit)
+    (near,) = view.nearest(unit(seed)[None, :], scope=scope, limit=limit)
+    return len(words.keys), words.total, len(near.keys)
 
 
 def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -147,63 +173,37 @@ def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert found == wanted
 
 
-@given(st.lists(puts(), max_size=25), st.lists(queries, min_size=1, max_size=12))
-@settings(max_examples=SHELF_EXAMPLES, deadline=None)
-def test_every_read_under_any_filter_answers_as_brute_force_does(
-    changes: list[Put], asked: list[tuple[str, Scope, int]]
+@pytest.mark.parametrize("search", ["", IN_DATABASE])
+def test_after_any_edits_every_read_under_any_filter_answers_as_brute_force_does(
+    request: pytest.FixtureRequest, search: str
 ) -> None:
-    reference = MemoryShelf(SPEC, model=MODEL)
-    reference.apply(changes)
-    with embedded_shelf() as shelf:
-        shelf.apply(changes)
-        shelf.publish()
-        for text, scope, seed in asked:
+    @given(batches, st.lists(queries, min_size=1, max_size=12), st.integers(0, 8))
+    @settings(max_examples=IN_DATABASE_EXAMPLES if search else SHELF_EXAMPLES, deadline=None)
+    def compare(
+        edits: list[tuple[list[Change], bool]], asked: list[tuple[str, Scope, int]], tail_rows: int
+    ) -> None:
+        reference, place = MemoryShelf(SPEC, model=MODEL), None
+        if search:
+            place = replace(request.getfixturevalue("postgresql").new_place(), search=search)
+        with pytest.MonkeyPatch.context() as patch, open_empty(place) as shelf:
+            # several tails
+            for name, value in {"TAIL_ROWS": tail_rows, "SMALL_TAIL": 0, "TAIL_RATIO": 1}.items():
+                patch.setattr(shelf_index, name, value)
+            for changes, is_published in edits:
+                reference.apply(changes)
+                shelf.apply(changes)
+                if is_published:
+                    shelf.publish()
+                shelf.reader()
+            sees = asked[0][1].visibility
             require_same(
-                answers(shelf.reader(), text, scope, seed),
-                answers(reference.reader(), text, scope, seed),
+                answers(shelf.reader().seen_by(sees), *asked[0]),
+                answers(reference.reader().seen_by(sees), *asked[0]),
             )
+            for one in asked:
+                require_same(answers(shelf.reader(), *one), answers(reference.reader(), *one))
 
-
-@given(
-    st.lists(
-        st.tuples(st.lists(puts() | deletes, max_size=6), st.booleans()), min_size=1, max_size=6
-    ),
-    st.lists(queries, min_size=1, max_size=6),
-    st.integers(0, 8),
-)
-@settings(max_examples=SHELF_EXAMPLES, deadline=None)
-def test_after_any_edits_a_shelf_answers_as_one_built_fresh_from_what_is_left(
-    batches: list[tuple[list[Change], bool]], asked: list[tuple[str, Scope, int]], tail_rows: int
-) -> None:
-    final: dict[RecordId, Put] = {}
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        embedded_shelf() as edited,
-        embedded_shelf() as fresh,
-    ):
-        # several tails
-        for name, value in {"TAIL_ROWS": tail_rows, "SMALL_TAIL": 0, "TAIL_RATIO": 1}.items():
-            patch.setattr(shelf_index, name, value)
-        for batch, published in batches:
-            edited.apply(batch)
-            keep(batch, final)
-            if published:
-                edited.publish()
-            edited.reader()
-        fresh.apply(list(final.values()))
-        for text, scope, seed in asked:
-            require_same(
-                answers(edited.reader(), text, scope, seed),
-                answers(fresh.reader(), text, scope, seed),
-            )
-
-
-def keep(batch: Sequence[Change], final: dict[RecordId, Put]) -> None:
-    for change in batch:
-        if isinstance(change, Put):
-            final[change.record.id] = change
-        else:
-            final.pop(change.id, None)
+    compare()
 
 
 @given(

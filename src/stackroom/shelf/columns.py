@@ -53,7 +53,7 @@ class TermColumn:
 
     def occurrences(self, mask: Mask | None) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the entries and the rows in the mask that have them, side by side."""
-        entries = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        entries = np.repeat(np.arange(len(self.ends)), self.counts(None))
         if mask is None:
             return entries, self.rows
         kept = mask[self.rows]
@@ -77,22 +77,17 @@ class TermColumn:
         wanted = rows.astype(sorted_rows.dtype)
         starts = np.searchsorted(sorted_rows, wanted, side="left").tolist()
         ends = np.searchsorted(sorted_rows, wanted, side="right").tolist()
-        term_of = self._terms.__getitem__
         return [
-            frozenset(map(term_of, entries[start:end].tolist()))
+            frozenset([self.entries[entry][0] for entry in entries[start:end].tolist()])
             for start, end in zip(starts, ends, strict=True)
         ]
 
     @cached_property
-    def _terms(self) -> list[str]:
-        return [entry[0] for entry in self.entries]
-
-    @cached_property
     def _by_row(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The forward index: rows in order, and the entry on each."""
-        entries = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
-        order = np.argsort(self.rows, kind="stable")
-        return self.rows[order], entries[order]
+        entries, rows = self.occurrences(None)
+        order = np.argsort(rows, kind="stable")
+        return rows[order], entries[order]
 
     def _slice(self, entry: int) -> NDArray[np.int32]:
         return self.rows[self.ends[entry - 1] if entry else 0 : self.ends[entry]]

@@ -148,7 +148,7 @@ class CatalogueConditions:
         """Return every condition, those that cannot be read first, sorted by name."""
         with self._guard:
             failing = [self._shown(known) for _name, known in sorted(self.failing.items())]
-            return [*failing, *(known for _name, known in sorted(self._damaged.items()))]
+            return failing + [known for _name, known in sorted(self._damaged.items())]
 
     def _shown(self, known: _Failing) -> Condition:
         return replace(known.condition, retry_in_s=max(0.0, known.retry_at - self._monotonic()))

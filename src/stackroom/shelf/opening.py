@@ -6,7 +6,7 @@ PostgreSQL's driver, an extra, is loaded only for catalogues in a database.
 
 import importlib
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -72,11 +72,12 @@ def _opening(folder: Path, spec: CatalogueSpec) -> Iterator[CatalogueShelf]:
         if database and database.search
         else FolderIndex(place)
     )
-    with ExitStack() as stack:
-        shelf = CatalogueShelf(place, index)
-        stack.callback(shelf.close)
+    shelf = CatalogueShelf(place, index)
+    try:
         yield shelf
-        stack.pop_all()
+    except BaseException:
+        shelf.close()
+        raise
 
 
 def open_store(folder: Path, spec: CatalogueSpec) -> Store:

@@ -67,22 +67,16 @@ def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
 
 
 def _words(folded: str) -> str:
-    return (
-        folded
-        if folded.replace(" ", "").isalnum() and "  " not in folded
-        else _NOISE.sub(" ", folded)
-    ).strip()
+    is_plain = folded.replace(" ", "").isalnum() and "  " not in folded
+    return (folded if is_plain else _NOISE.sub(" ", folded)).strip()
 
 
 @cache
 def _part_pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     """Return the end of a title from the first marker or ordinal on."""
-    named = (
-        rf"(?:the\s+)?(?:{'|'.join(re.escape(marker.lower()) for marker in markers)})\b|"
-        if markers
-        else ""
-    )
-    return re.compile(rf"\s+(?:{named}{_ORDINAL}).*$")
+    named = "|".join(re.escape(marker.lower()) for marker in markers)
+    marker = rf"(?:the\s+)?(?:{named})\b|" if named else ""
+    return re.compile(rf"\s+(?:{marker}{_ORDINAL}).*$")
 
 
 def _sought(stem: str) -> str:

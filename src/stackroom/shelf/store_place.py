@@ -90,11 +90,10 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
         return
     before = os.umask(0o077)
     try:
-        values = [(one, getattr(place, one.name)) for one in dataclasses.fields(place)]
         lines = [
             f"{one.name} = {json.dumps(value, ensure_ascii=False)}\n"
-            for one, value in values
-            if value != one.default
+            for one in dataclasses.fields(place)
+            if (value := getattr(place, one.name)) != one.default
         ]
         replace_file(path, "".join(lines).encode())
     finally:

@@ -148,15 +148,11 @@ class TextFiles:
 
     def forget_sums(self) -> None:
         """Remove the manifest before a commit, and remember the checksums of files that stay."""
-        try:
-            known = find_sums(self.manifest) or {}
-        except DamagedChecksumsError:
-            known = {}
-        self._known = {
-            name: one
-            for name, one in known.items()
-            if name != META_FILE and not name.startswith(".")
-        }
+        self._known = {}
+        with suppress(DamagedChecksumsError):
+            for name, known in (find_sums(self.manifest) or {}).items():
+                if name != META_FILE and not name.startswith("."):
+                    self._known[name] = known
         self.manifest.unlink(missing_ok=True)
 
     def save_sums(self) -> None:

@@ -83,30 +83,16 @@ class IndexProcess:
         """Send the new records of a transaction, whose last change is `last`; if other changes are
         among them, send none, and the process reads the store.
         """
-        puts = [
-            change
-            for change in changes
-            if isinstance(change, Put) and self._is_sent and not has_vectors
-        ]
+        puts = [change for change in changes if isinstance(change, Put)]
+        is_sent = self._is_sent and not has_vectors and len(puts) == len(changes)
         # a key is the number of the change, if each is new
         numbered = enumerate(puts, start=last + 1 - len(puts))
-        self._send(
-            [self._sent(Key(key), put) for key, put in numbered]
-            if len(puts) == len(changes)
-            else []
-        )
+        self._send([self._sent(Key(key), put) for key, put in numbered] if is_sent else [])
 
     def _sent(self, key: Key, put: Put) -> SentRow:
-        record, texts = put.record, [read(put.record) for read in self._texts]
-        return (
-            key,
-            record.id,
-            record.kind,
-            dict(record.fields),
-            record.audiences,
-            put.embedding is not None,
-            texts,
-        )
+        one, texts = put.record, [read(put.record) for read in self._texts]
+        is_awaited = put.embedding is not None
+        return key, one.id, one.kind, dict(one.fields), one.audiences, is_awaited, texts
 
     def finish(self, records: int) -> bool:
         """Tell the process that all records are stored, wait for it, and return whether it built

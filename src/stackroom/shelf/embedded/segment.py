@@ -111,11 +111,7 @@ class Segment:
     @property
     def name(self) -> str:
         """The name of its folder; each state of the vectors has its own."""
-        return (
-            f"base-{self.change_no}-{self.vector_no}"
-            if self.vector_no
-            else f"base-{self.change_no}"
-        )
+        return f"base-{self.change_no}{f'-{self.vector_no}' if self.vector_no else ''}"
 
     def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the row of each key, −1 for a key that is not in this segment."""
@@ -253,10 +249,7 @@ def with_late_vectors(
     vectors = spool.build(np.float32).reshape(-1, model.dimension)
     awaiting = np.zeros(segment.columns.size, dtype=bool)
     places = {key: row for row, key in enumerate(segment.keys.tolist())}
-    for key, vector in rows:
-        row = places.get(key)
-        if row is None:
-            continue
+    for row, vector in ((places[key], vector) for key, vector in rows if key in places):
         if vector is None:
             awaiting[row] = True
         else:

@@ -198,12 +198,10 @@ class EmbeddedView(StoreView, TextReads):
         """The number of records whose text has no vector yet."""
         if self.model is None:
             return 0
-        awaiting = [segment.awaiting for segment in self.segments]
-        pairs = zip(awaiting, self._alive(awaiting), strict=True)
+        pairs = zip(self.segments, self.alive, strict=True)
+        awaiting = [(one.awaiting, alive) for one, alive in pairs if one.awaiting is not None]
         return sum(
-            int(np.count_nonzero(mask))
-            for one, mask in pairs
-            if one is not None and mask is not None
+            int(np.count_nonzero(one if alive is None else one & alive)) for one, alive in awaiting
         )
 
     def seen_by(self, visibility: Visibility) -> "EmbeddedView":
@@ -228,13 +226,11 @@ class EmbeddedView(StoreView, TextReads):
     def _limited_to(self, scope: Scope) -> "EmbeddedView":
         if self.count(scope) == self.count(WHOLE):
             return self
-        masks = self._masks(scope)
-        text = self.seen.open_text(
-            scope, self.scan(scope=scope, limit=self.count(WHOLE)), self.store, self.change_no
-        )
+        keys = self.scan(scope=scope, limit=self.count(WHOLE))
+        text = self.seen.open_text(scope, keys, self.store, self.change_no)
         return replace(
             self,
-            alive=tuple(masks),
+            alive=tuple(self._masks(scope)),
             text=text,
             searcher=text.searcher,
             _seen_by={},
@@ -353,19 +349,14 @@ class EmbeddedView(StoreView, TextReads):
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
         require_countable(field, self.spec)
-        totals: dict[tuple[str, str], int] = {}
+        totals = Counter[tuple[str, str]]()
         for segment, mask in self._masked(scope):
             column = segment.columns.terms[field]
-            for (_, category, value), count in zip(
-                column.entries, column.counts(mask).tolist(), strict=True
-            ):
-                totals[category, value] = totals.get((category, value), 0) + count
-        counts = [
-            FacetCount(category, value, count)
-            for (category, value), count in totals.items()
-            if count
-        ]
-        return sorted(counts, key=lambda facet: (-facet.count, facet.category, facet.value))
+            counts = column.counts(mask).tolist()
+            for (_, *named), count in zip(column.entries, counts, strict=True):
+                totals[named[0], named[1]] += count
+        found = [FacetCount(*named, count) for named, count in totals.items() if count]
+        return sorted(found, key=lambda facet: (-facet.count, facet.category, facet.value))
 
     def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
         """Return which records in scope have which values of a field."""
